@@ -43,8 +43,6 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
-_TIMED = frozenset({"timestamp", "identity"})
-
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
     mirror = info.data.get("mirror")
@@ -171,20 +169,6 @@ class Config(Section):
             return "off"
         return next((each.strategy for each in topics.overrides if is_match(each.topics, topic)), topics.strategy)
 
-    def original_of(self, stream: str) -> str | None:
-        """Return the cluster with the original of *stream*, copied byte for byte; None: it is not copied so.
-
-        The home by names comes first, if there is one.
-        """
-        if self.strategy_of(stream) != "identity":
-            return None
-        return self._names.home(stream) or self.topics.origin_of(stream)
-
-    @property
-    def has_copies(self) -> bool:
-        """Whether any topic may be copied byte for byte."""
-        return "identity" in self.topics.strategies
-
     @property
     def is_by_contents(self) -> bool:
         """Whether copies are recognised by contents: the mirror stamps no headers."""
@@ -195,12 +179,12 @@ class Config(Section):
         return self._names.home(stream) or self.mirror.source_of_all
 
     def is_timed(self, stream: str) -> bool:
-        """Whether *stream* is translated, or checked, by timestamp: its runs also end where the timestamp changes."""
-        return self.strategy_of(stream) in _TIMED
+        """Whether *stream* is translated by timestamp: its runs also end where the timestamp changes."""
+        return self.strategy_of(stream) == "timestamp"
 
     def timed_topics(self) -> Callable[[str], bool] | None:
         """Return :meth:`is_timed`, None where it is false for all streams."""
-        return None if self.topics.strategies.isdisjoint(_TIMED) else self.is_timed
+        return self.is_timed if "timestamp" in self.topics.strategies else None
 
     def is_topic_included(self, stream: str) -> bool:
         """Whether *stream* is indexed and synced at all: its strategy is not ``off``."""
@@ -263,8 +247,6 @@ def _rule_problems_beside(
     if not isinstance(tree, Mapping):
         return []
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
-    if ("topics", "overrides") in wrong:
-        wrong.add(("topics", "origin"))  # which is of use to overrides with strategy identity
     rest = _without(tree, wrong)
     rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
     if "clusters" in rest:

@@ -25,6 +25,10 @@ _TEXTS = {
     "less_than": "is too large; choose a smaller number",
 }
 
+_OF_COPIES = (
+    "was removed: what copies byte for byte (Cluster Linking, Shadowing) keeps offsets, and syncs those of groups "
+    "itself; switch that on there, and {}; to sync these topics here, begin with new tables (docs/mirrors-presets.md)"
+)
 _REMOVED: dict[KeyPath, str] = {
     ("sync", "deletes"): (
         "was removed; remove the line: offsets that a group deleted at its home cluster are no longer refreshed at the "
@@ -36,6 +40,10 @@ _REMOVED: dict[KeyPath, str] = {
         "calls that (clusters.X.mirror_alias, mirror.separator), else have the mirror keep the names, and write same "
         "(docs/mirrors-names.md)"
     ),
+    ("topics", "strategy", "identity"): f"'identity' {_OF_COPIES.format('write off')}",
+    ("topics", "overrides", "strategy", "identity"): f"'identity' {_OF_COPIES.format('write off')}",
+    ("topics", "origin"): _OF_COPIES.format("remove the line"),
+    ("topics", "overrides", "origin"): _OF_COPIES.format("remove the line"),
     ("mirror", "pipelines"): "was removed together with mirror.preset lenses-k2k, its only user; remove the line",
     ("mirror", "preset", "lenses-k2k"): (
         "'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and keeps: "
@@ -45,7 +53,10 @@ _REMOVED: dict[KeyPath, str] = {
         "no copy is copied on or back, and no application passes headers on; else unread records may count as read"
     ),
 }
-"""Removed options, whatever their value, and removed values, by option and value, or ``list``; each with the remedy."""
+"""Removed options, whatever their value, and removed values, by option and value, or ``list``; each with the remedy.
+
+Indices of lists are left out.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,15 +102,16 @@ def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]
 
 def _text(detail: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> str:
     kind, value = detail["type"], detail["input"]
+    plain = tuple(part for part in path if isinstance(part, str))
     if kind == "extra_forbidden":
-        return _REMOVED.get(path) or _unknown_key_text(str(path[-1]), _keys_at(path[:-1], model))
+        return _REMOVED.get(plain) or _unknown_key_text(str(path[-1]), _keys_at(path[:-1], model))
     if value is None and kind != "missing":
         return "is empty; give it a value or remove the line"
     if kind == _PROBLEM:
         return detail["msg"]
     if kind == "literal_error":
         named = value if isinstance(value, str) else type(value).__name__
-        if removed := _REMOVED.get((*path, named)):
+        if removed := _REMOVED.get((*plain, named)):
             return removed
         shown = repr(value) if isinstance(value, str) else "this"
         return f"{shown} is none of its values; use {detail['ctx']['expected']}"

@@ -37,7 +37,6 @@ def rule_problems(config: Config) -> Iterator[Problem]:
     yield from _header_problems(config.mirror, len(config.clusters))
     yield from _identity_problems(config)
     yield from _name_problems(config)
-    yield from _original_problems(config.topics, config.clusters, are_named=config.mirror.names == "mm2")
     if config.polled() and timedelta(0) < config.sync.home_silence < 2 * config.sync.poll_interval:
         text = "is less than twice sync.poll_interval: a group that commits would count as silent; make it longer"
         yield Problem(("sync", "home_silence"), text)
@@ -192,23 +191,3 @@ def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:
     """Yield the sections that have a strategy, with their paths."""
     yield ("topics",), topics
     yield from ((("topics", "overrides", number), each) for number, each in enumerate(topics.overrides))
-
-
-def _original_problems(topics: Topics, clusters: Collection[str], *, are_named: bool) -> Iterator[Problem]:
-    """Yield where strategy ``identity`` has no original, and where an original has no use.
-
-    Where all streams *are_named* for their homes these are the originals.
-    """
-    for path, section in _sections(topics):
-        is_identity = section.strategy == "identity"
-        text = ""
-        if section.origin and not (is_identity or (section is topics and "identity" in topics.strategies)):
-            text = "is for strategy identity only; remove it"
-        elif section.origin and are_named:
-            text = "follows from the names where mirror.names is mm2; remove it"
-        elif section.origin and section.origin not in clusters:
-            text = f"no cluster {section.origin!r}; use an alias below clusters"
-        elif is_identity and not (section.origin or topics.origin or are_named):
-            text = "is needed by strategy identity; name the cluster of which the others hold copies, byte for byte"
-        if text:
-            yield Problem((*path, "origin"), text)

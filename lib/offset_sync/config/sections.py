@@ -20,12 +20,12 @@ from pydantic import (
 )
 
 from offset_sync.config.duration import Duration, PositiveDuration, Size
-from offset_sync.config.name_patterns import is_match, java_any, pattern_problem
+from offset_sync.config.name_patterns import java_any, pattern_problem
 from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"]
-Strategy = Literal["exact", "header", "timestamp", "identity", "off"]
+Strategy = Literal["exact", "header", "timestamp", "off"]
 
 
 def _to_option(value: object) -> object:
@@ -145,26 +145,18 @@ class Cluster(Section):
 
 
 class Override(Section):
-    """Another strategy for some topics; the first override that matches a topic wins.
-
-    *origin*, of strategy ``identity``, is by default that of :class:`Topics`.
-    """
+    """Another strategy for some topics; the first override that matches a topic wins."""
 
     topics: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     strategy: Strategy
-    origin: str = ""
 
 
 class Topics(Section):
-    """Which topics, by anchored regular expressions, and how their offsets are translated.
-
-    *origin* is the cluster with the originals of copies byte for byte, with strategy ``identity``.
-    """
+    """Which topics, by anchored regular expressions, and how their offsets are translated."""
 
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     exclude: tuple[Pattern, ...] = ()
     strategy: Strategy = "exact"
-    origin: str = ""
     header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
 
@@ -188,10 +180,6 @@ class Topics(Section):
                 is_on = f"(?:(?={named})|(?!{named}){is_on})"
         excluded = f"(?!{java_any(self.exclude)}$)" if self.exclude else ""
         return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.include)}$"
-
-    def origin_of(self, topic: str) -> str:
-        """Return the configured origin of *topic*, empty where there is none."""
-        return next((each.origin for each in self.overrides if is_match(each.topics, topic)), "") or self.origin
 
 
 class Groups(Section):

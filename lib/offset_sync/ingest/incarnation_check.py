@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, named
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import ARRIVED, COPIED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED, WRITTEN
+from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
 
@@ -184,29 +184,6 @@ class IncarnationCheck:
                 if epoch_ms(asked_at) > begun_ms + self._late_ms:
                     found.append(IncarnationRow(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
-
-    def note_written(self, ends: Mapping[ClusterPartition, int]) -> None:
-        """Record, once per incarnation, which copies have records that their originals have not.
-
-        *ends* has the end of the original. The record stays valid when the original grows beyond.
-        """
-        with self._lock:
-            self._log.write(self._unrecorded_rows(ends, WRITTEN, self._log.written))
-
-    def note_copied(self, logs: Collection[ClusterPartition]) -> None:
-        """Record, once per incarnation, which *logs* are indexed as copies whatever their headers say."""
-        with self._lock:
-            self._log.write(self._unrecorded_rows(dict.fromkeys(logs, 0), COPIED, self._log.copied))
-
-    def _unrecorded_rows(
-        self, places: Mapping[ClusterPartition, int], reason: str, recorded: Collection[ClusterPartition]
-    ) -> list[IncarnationRow]:
-        ids = {log: self._log.topic_id(log) for log in places}  # which reads the table first
-        return [
-            IncarnationRow(log, topic_id, None, places[log], reason)
-            for log, topic_id in ids.items()
-            if log not in recorded
-        ]
 
     def was_read_again(self, alias: str, unread: Mapping[TopicPartition, int | None], at: datetime) -> None:
         """Record that logs of a cluster were re-read before *at*, up to the offset in *unread* (None: all).

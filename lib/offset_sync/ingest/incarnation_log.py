@@ -13,7 +13,6 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEn
 from offset_sync.state.incarnations import end_of_epoch, epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
-    COPIED,
     DOUBTS,
     ELECTED,
     INDEXED_TOPICS,
@@ -21,7 +20,6 @@ from offset_sync.tables.catalog import (
     READ_AGAIN,
     RECREATED,
     TRUNCATED,
-    WRITTEN,
 )
 from offset_sync.tables.store import TableStore
 
@@ -69,8 +67,7 @@ class IncarnationLog:
 
     It has the logs of topics, or *of_commits*, whichever this job writes. *moment* counts writes. *begun_ms* is when
     the newest incarnation of any log of a partition was noticed, *arrived_ms* when the end of a log was last recorded
-    as ARRIVED. *written* are copies with records of their own, with the end of their original, unless they were
-    truncated back to there since; *copied* are logs that were indexed as copies in this incarnation.
+    as ARRIVED.
     """
 
     def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
@@ -82,8 +79,6 @@ class IncarnationLog:
         self.moment = 0
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
-        self.written: dict[ClusterPartition, int] = {}
-        self.copied: set[ClusterPartition] = set()
         self._is_loaded = False
         self._warned: set[ClusterPartition] = set()
 
@@ -139,13 +134,6 @@ class IncarnationLog:
         self.moment += 1
         for entry in entries:
             self._take_in(entry, epoch_ms(now))
-            if entry.reason == WRITTEN:
-                logger.error(
-                    "clusters.%s: %s-%d: no longer a copy: it has records of its own from offset %d on at the "
-                    "latest; its offsets are withheld",
-                    *entry.log,
-                    entry.begins_at,
-                )
             if entry.is_new:
                 self._noticed_at[entry.log] = self.moment
                 logger.error(
@@ -187,20 +175,10 @@ class IncarnationLog:
         if entry.reason == ARRIVED:
             self.arrived_ms[entry.log] = noticed_ms
             return
-        if entry.reason == WRITTEN:
-            self.written[entry.log] = entry.begins_at or 0
-            return
-        if entry.reason == COPIED:
-            self.copied.add(entry.log)
-            return
         if entry.reason in DOUBTS:
             return
         if entry.is_new:
-            if not entry.begins_at:
-                self.copied.discard(entry.log)
             self.begun_ms[entry.log.topic_partition] = noticed_ms
-            if (entry.begins_at or 0) <= self.written.get(entry.log, 0):
-                self.written.pop(entry.log, None)
         before = self._logs.get(entry.log)
         begins_at = entry.begins_at if entry.is_new else None
         unread = [each for each in (begins_at, before and before.unread_from) if each is not None]

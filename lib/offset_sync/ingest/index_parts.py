@@ -20,7 +20,6 @@ from offset_sync.config.stream_names import Names
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, ReadRanges
-from offset_sync.ingest.origin_check import CopyCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
@@ -193,7 +192,6 @@ class IndexParts(NamedTuple):
     progress: IndexProgress
     admins: Mapping[str, ClusterAdmin]
     incarnations: IncarnationCheck
-    copies: CopyCheck
     lease: Lease
     is_once: bool
 

@@ -25,7 +25,7 @@ from offset_sync.ingest.incarnation_check import (
     refuse_unknown,
 )
 from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
+from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, TopicPartition
@@ -101,10 +101,8 @@ class LogCheck:
         asked: Asked,
         origins: OriginCheck,
         incarnations: IncarnationCheck,
-        copies: CopyCheck | None = None,
     ) -> None:
         self._alias, self._asked, self._origins, self._incarnations = alias, asked, origins, incarnations
-        self._copies = copies or CopyCheck(lambda _topic: None, incarnations)
         self._due, self._completeness = DueLogs(alias, incarnations), Completeness()
         self._epochs: dict[TopicPartition, int] = {}  # of the leaders at the last check
         self._nameless: set[TopicPartition] = set()  # logs whose broker reports no leader epoch
@@ -137,9 +135,8 @@ class LogCheck:
         Clusters are queried after reading: a copy that was read was at its origin before, in an incarnation that is
         known then. *cut* makes runs of the records of some ranges.
         """
-        wanted, before, copies = self._due.of(read.start, read.end), dict(self._epochs), self._copies.known()
+        wanted, before = self._due.of(read.start, read.end), dict(self._epochs)
         here, said, at, asked_at = _retry_overtaken(partial(self._ask, read, wanted))
-        self._copies.look(self._alias, here.ends, said, copies)
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         # Of a new leader: what was read above the end of the epoch before may have been truncated by the election.
         elected = self._incarnations.elected_since(self._alias, before).items()
@@ -166,19 +163,15 @@ class LogCheck:
         alias, moment, asked_at = self._alias, self._incarnations.moment(), datetime.now(timezone.utc)
         # Re-read records have originals too, but are not read yet when the origins are collected.
         origins = self._origins.origins(read.cut, [each.summary for each in read.kept])
-        originals = self._copies.originals(alias, wanted)
-        wanted_there = {each: {*origins.get(each, ()), *originals.get(each, ())} for each in [*origins, *originals]}
-        ask = partial(self._asked.others.fetch_each, wanted_there)
         with ThreadPoolExecutor(2) as beside:  # each answer takes several requests, one after the other
             verified = beside.submit(self._asked.verify)
-            # But with byte-for-byte copies the copy's end must be queried before the original's.
-            others = None if originals else beside.submit(ask)
+            others = beside.submit(self._asked.others.fetch_each, origins)
             here = self._asked.own.fetch_each({alias: wanted})[alias]
         verified.result()
         if isinstance(here, ClusterError):
             raise here
         refuse_unknown(alias, here, read.start, read.end)
-        said = {alias: here, **(ask() if others is None else others.result())}
+        said = {alias: here, **others.result()}
         plans = plans_of(alias, wanted, read.start, read.end)
         return here, said, self._incarnations.note(said, plans, moment), asked_at
 

@@ -1,19 +1,14 @@
 """Verifies copies with the clusters of their origins, after the records were read.
 
-**By headers**: a record cannot be a copy of one that is not written yet. One header with an offset far beyond its
-origin's log would make everything missing below it here look dropped by the mirror, and so read. The origin's log end,
-queried *after* the records were read, is above every valid identity, because logs only grow. Records beyond it are no
-copies: they are unread by every group, and in quarantine.
-
-**Byte for byte**: a copy is never ahead of its original, from which it has every record. So if the copy is queried
-first and its end is above the original's, others have written to it. From there on its offsets mean other records for
-good, even when the original grows beyond. So it is recorded.
+A record cannot be a copy of one that is not written yet. One header with an offset far beyond its origin's log would
+make everything missing below it here look dropped by the mirror, and so read. The origin's log end, queried *after* the
+records were read, is above every valid identity, because logs only grow. Records beyond it are no copies: they are
+unread by every group, and in quarantine.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -21,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from offset_sync.ingest.incarnation_check import IncarnationCheck, Said
+from offset_sync.ingest.incarnation_check import Said
 from offset_sync.ingest.run_builder import CUT_SCHEMA, filled
-from offset_sync.kafka.requests import LogEnds
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
@@ -109,14 +103,11 @@ class OriginCheck:
     """Checks records mirrored to *alias* against the logs of the other clusters in *aliases*.
 
     Identities are accepted unchecked if the origin is no cluster of ours, does not answer or no longer has the
-    partition; and in topics that *are_copied* byte for byte, which are withheld as a whole once a copy was written to
-    (:class:`CopyCheck`).
+    partition.
     """
 
-    def __init__(
-        self, alias: str, aliases: Collection[str], are_copied: Callable[[str], object] = lambda _topic: None
-    ) -> None:
-        self._asked, self._are_copied = {each for each in aliases if each != alias}, are_copied
+    def __init__(self, alias: str, aliases: Collection[str]) -> None:
+        self._asked = {each for each in aliases if each != alias}
         self._last: tuple[pa.Table, OriginEnds] | None = None
 
     def origins(self, cut: pa.Table, kept: Iterable[pa.Table] = ()) -> dict[str, set[TopicPartition]]:
@@ -158,64 +149,8 @@ class OriginCheck:
         found: dict[tuple[str, str, int], int] = {}
         for (origin, topic, number), highest in reach.items():
             answer, partition = said.get(origin), TopicPartition(topic, number)
-            if isinstance(answer, ClusterMetadata) and partition in answer.ends and not self._are_copied(topic):
+            if isinstance(answer, ClusterMetadata) and partition in answer.ends:
                 log_end = answer.ends[partition].log_end
                 if highest > log_end:
                     found[origin, *partition] = log_end
-        return found
-
-
-Reach = Mapping[ClusterPartition, int]
-"""Where the logs of copies ended."""
-
-
-class CopyCheck:
-    """Detects copies that were written to, for all queries; *original* returns the cluster of a topic's original.
-
-    An original that does not answer is queried again with the next micro-batch, of its own or of a copy. What it wrote
-    until then cannot be told from what it had: errs to accepting, and leaves it to the records' timestamps.
-    """
-
-    def __init__(self, original: Callable[[str], str | None], incarnations: IncarnationCheck) -> None:
-        self._original, self._incarnations = original, incarnations
-        self._reach: dict[ClusterPartition, int] = {}
-        self._lock = threading.Lock()
-
-    def known(self) -> Reach:
-        """Return how far copies reach; take it before querying any cluster."""
-        with self._lock:
-            return dict(self._reach)
-
-    def originals(self, alias: str, logs: Collection[TopicPartition]) -> dict[str, set[TopicPartition]]:
-        """Return, by cluster, the originals to query for *logs* of *alias*."""
-        found: dict[str, set[TopicPartition]] = {}
-        for each in logs:
-            if (original := self._original(each.topic)) not in (None, alias):
-                found.setdefault(str(original), set()).add(each)
-        return found
-
-    def look(self, alias: str, own: Mapping[TopicPartition, LogEnds], said: Said, known: Reach) -> None:
-        """Compare the ends of copies, for *alias* its *own*, with what originals have *said* since.
-
-        *alias* was queried before all others, and what was *known* of other copies is older. Findings are in the table
-        when this returns, before the rows of the micro-batch.
-        """
-        copies = [each for logs in self.originals(alias, own).values() for each in logs]
-        reach = {ClusterPartition(alias, *each): own[each].log_end for each in copies}
-        self._incarnations.note_copied(list(reach))
-        with self._lock:  # one truncated meanwhile, as its original may have been before, has other records since
-            known = {log: end for log, end in known.items() if end <= self._reach.get(log, end)}
-        if beyond := self._beyond({**known, **reach}, said):
-            self._incarnations.note_written(beyond)
-        with self._lock:
-            self._reach |= reach
-
-    def _beyond(self, reach: Reach, said: Said) -> dict[ClusterPartition, int]:
-        found: dict[ClusterPartition, int] = {}
-        for log, end in reach.items():
-            answer = said.get(self._original(log.topic) or "")
-            if isinstance(answer, ClusterMetadata) and log.topic_partition in answer.ends:
-                log_end = answer.ends[log.topic_partition].log_end
-                if end > log_end:
-                    found[log] = log_end
         return found

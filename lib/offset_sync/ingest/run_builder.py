@@ -174,23 +174,16 @@ def identities_at(config: Config, alias: str) -> StreamIdentities:
 _RUN_COLUMNS = [field.name for field in fields(RunColumns)]
 
 
-def _never(_topic: str) -> str | None:
-    return None
-
-
 @dataclass(frozen=True)
 class RunBuilder:
     """Cuts the records of one cluster into runs; pickled to the executors.
 
     *identities* decodes records and maps topics to streams, by which rows are named. *is_timed* tells of which streams
-    a run also ends where the timestamp changes. *original* returns the cluster where a stream is produced if the others
-    hold it byte for byte, else None. Those of *clusters* may be origins though no header names them.
+    a run also ends where the timestamp changes.
     """
 
     identities: StreamIdentities
     is_timed: Callable[[str], bool]
-    original: Callable[[str], str | None] = _never
-    clusters: tuple[str, ...] = ()
 
     @property
     def alias(self) -> str:
@@ -200,7 +193,7 @@ class RunBuilder:
     @property
     def aliases(self) -> set[str]:
         """All clusters that records can be from."""
-        return {self.alias, *self.identities.origins.values(), *self.clusters}
+        return {self.alias, *self.identities.origins.values()}
 
     @property
     def names(self) -> Names:
@@ -237,11 +230,6 @@ class RunBuilder:
         """
         offset = int64_values(part.column("offset"))
         timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
-        if (original := self.original(topic)) is not None:
-            # Byte for byte, so each record is that of the original at the same offset, whatever its headers say.
-            names = list(dict.fromkeys([*known, self.alias, original]))
-            codes = np.full(len(offset), names.index(original), np.int32)
-            return cut_runs(offset, timestamp_ms, codes, offset, self.is_timed(topic)), names, None
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
         found = self.identities.of(headers, where, timestamp_ms)

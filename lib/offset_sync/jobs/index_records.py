@@ -17,7 +17,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
 from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.origin_check import CopyCheck, OriginCheck
+from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
@@ -39,7 +39,7 @@ _POLL_S = 0.2
 
 
 class TimedTopics:
-    """True for topics of strategy ``timestamp`` and ``identity``: their runs also end where the timestamp changes."""
+    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -49,20 +49,9 @@ class TimedTopics:
         return self._config.is_timed(topic)
 
 
-class Originals:
-    """Maps topics of strategy ``identity`` to the cluster that has the original."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-
-    def __call__(self, topic: str) -> str | None:
-        """Return its alias, None for other topics."""
-        return self._config.original_of(topic)
-
-
 def builder_of(config: Config, alias: str) -> RunBuilder:
     """Return the builder of runs for records of cluster *alias*."""
-    return RunBuilder(identities_at(config, alias), TimedTopics(config), Originals(config), tuple(config.clusters))
+    return RunBuilder(identities_at(config, alias), TimedTopics(config))
 
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -90,11 +79,8 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     output = IndexOutput(progress, lease.stop)
     epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
     late_ms = to_ms(config.sync.hole_grace)
-    original = Originals(config)
-    are_copied = original if config.has_copies else None
-    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, are_copied), late_ms)
-    copies = CopyCheck(original, incarnations)
-    parts = IndexParts(spark, tables, queries, progress, admins, incarnations, copies, lease, is_once)
+    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
+    parts = IndexParts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
     contents = ContentQueries(config, access, parts) if config.is_by_contents else None
     if contents is not None:
         contents.add_to(queries)
@@ -182,5 +168,5 @@ class _RecordQuery:
             alias,
             lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges)),
         )
-        origins = OriginCheck(alias, config.clusters, Originals(config))
-        return LogCheck(alias, asked, origins, parts.incarnations, parts.copies)
+        origins = OriginCheck(alias, config.clusters)
+        return LogCheck(alias, asked, origins, parts.incarnations)

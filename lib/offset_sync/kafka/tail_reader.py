@@ -55,11 +55,6 @@ class Pair(NamedTuple):
         """Whether the copy has the time of its original."""
         return self.copy.content.timestamp_ms == self.original.content.timestamp_ms
 
-    @property
-    def keeps_headers(self) -> bool:
-        """Whether the copy has the headers of its original, and no others."""
-        return self.copy.content.headers == self.original.content.headers
-
 
 @dataclass(frozen=True)
 class Tails:

@@ -66,12 +66,11 @@ class State(Word):
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions
     # Of committed offsets again.
-    COPY_WRITTEN = 19  # a byte-for-byte copy has records that its original has not (strategy identity)
     # For mirrors that stamp no headers, whose copies are matched by contents.
-    AMBIGUOUS = 20  # hardly any record has unique contents
-    MIRROR_ALTERS_RECORDS = 21  # too many copies match no original
+    AMBIGUOUS = 19  # hardly any record has unique contents
+    MIRROR_ALTERS_RECORDS = 20  # too many copies match no original
     # For a group and a topic as a whole.
-    COMMITTED_AT_BOTH = 22  # the group committed at two clusters within sync.home_silence: neither is its home
+    COMMITTED_AT_BOTH = 21  # the group committed at two clusters within sync.home_silence: neither is its home
 
     @property
     def is_withheld(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,13 @@ Ends = Sequence[tuple[str, str]]
 LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 
 
-def highest_indexed(
-    tables: TableStore, are_copied: Callable[[str], object] | None = None
-) -> dict[ClusterPartition, int]:
+def highest_indexed(tables: TableStore) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all its indexed records.
 
-    Of a log with several incarnations only rows of the last one count. Of topics that *are_copied* byte for byte (None:
-    there are none) only the log itself counts: a copy that was written to tells nothing of its original. Sealed files
-    have it in their directories; rows are read of other files, and of parts older than an incarnation of the partition.
+    Of a log with several incarnations only rows of the last one count. Sealed files have it in their directories; rows
+    are read of other files, and of parts older than an incarnation of the partition.
     """
-    found = _Highest(incarnations_of(tables.all_rows(LOG_INCARNATIONS)), are_copied)
+    found = _Highest(incarnations_of(tables.all_rows(LOG_INCARNATIONS)))
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
     for rows in tables.batches(RECORD_FINGERPRINTS, names):
         found.take_in(rows, "read_at", (("cluster", "start_offset"),))
@@ -53,11 +50,11 @@ _RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", 
 
 
 class _Highest:
-    """Gathers the highest :attr:`ends`, given the *incarnations* of logs and which topics *are_copied*."""
+    """Gathers the highest :attr:`ends`, given the *incarnations* of logs."""
 
-    def __init__(self, incarnations: LogIncarnations, are_copied: Callable[[str], object] | None) -> None:
+    def __init__(self, incarnations: LogIncarnations) -> None:
         self.ends: dict[ClusterPartition, int] = {}
-        self._incarnations, self._are_copied = incarnations, are_copied
+        self._incarnations = incarnations
 
     def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
         """Take in *rows*; *at* is the column of their time, *ends* are pairs of columns, a cluster and a start."""
@@ -65,8 +62,6 @@ class _Highest:
             is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(
                 rows, owner, at, self._incarnations
             )
-            if owner == "origin" and self._are_copied is not None:
-                is_wanted &= _is_decisive(rows, self._are_copied)
             end = pc.add(rows.column(start), rows.column("length"))
             for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
                 self._note(ClusterPartition(*log), highest)
@@ -86,8 +81,7 @@ class _Highest:
             *(each[known].tolist() for each in (log_of, spans["origin"], spans["high"])), strict=True
         ):
             place, name = said.logs[log], said.origins[origin]
-            if name == place.cluster or self._are_copied is None or not self._are_copied(place.topic):
-                self._note(place._replace(cluster=name), high + 1)
+            self._note(place._replace(cluster=name), high + 1)
         groups: list[int] = np.unique(parts["group"][is_read]).tolist()
         return groups
 
@@ -122,15 +116,6 @@ def _is_earlier(
         is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
         indexed_ms = rows.column(at).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
         found |= is_of_log.to_numpy() & (indexed_ms <= incarnation.noticed_ms)
-    return found
-
-
-def _is_decisive(rows: pa.Table, are_copied: Callable[[str], object]) -> NDArray[np.bool_]:
-    """Return which rows may say how far the log of their origin reaches."""
-    cluster, origin, topic = (rows.column(name).cast(pa.string()) for name in ("cluster", "origin", "topic"))
-    copied = [each for each in pc.unique(topic).to_pylist() if are_copied(each)]
-    is_other = pc.invert(pc.is_in(topic, pa.array(copied, pa.string())))
-    found: NDArray[np.bool_] = pc.or_(pc.equal(cluster, origin), is_other).to_numpy()
     return found
 
 

@@ -36,14 +36,12 @@ from offset_sync.tables.catalog import (
     ALIGNED,
     ARRIVED,
     BEGINS,
-    COPIED,
     DOUBTS,
     ELECTED,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,
     RECREATED,
     TRUNCATED,
-    WRITTEN,
 )
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import (
@@ -112,25 +110,8 @@ class KnownIncarnations:
         self._incarnations: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
-        self._written: dict[ClusterPartition, list[tuple[int, int]]] = {}
-        self._copied: dict[ClusterPartition, int] = {}
         self._doubts: dict[ClusterPartition, tuple[datetime, str]] = {}
         self._version: int | None = None
-
-    def is_copied(self, log: ClusterPartition) -> bool:
-        """Return whether rows of *log* were made from offsets alone, as for copies byte for byte."""
-        at_ms = self._copied.get(log)
-        return at_ms is not None and not any(each.noticed_ms > at_ms and not each.begins_at for each in self.of(log))
-
-    def is_written(self, log: ClusterPartition) -> bool:
-        """Return whether *log*, a copy, has been written to, and was not truncated since to what it had before.
-
-        The offset of the write is not known: at most the original's end when it was noticed.
-        """
-        return any(
-            not any(incarnation.noticed_ms > at_ms and incarnation.begins_at <= end for incarnation in self.of(log))
-            for at_ms, end in self._written.get(log, ())
-        )
 
     def doubt(self, log: ClusterPartition) -> State | None:
         """Return why copies in *log* cannot be recognised by contents; None where they can, or by headers."""
@@ -155,8 +136,6 @@ class KnownIncarnations:
         found._epochs, found._version = dict(self._epochs), version
         found._doubts = dict(self._doubts)
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
-        found._copied = dict(self._copied)
-        found._written = {log: list(written) for log, written in self._written.items()}
         return found, found._take_in(rows)
 
     def _take_in(self, rows: pa.Table) -> set[TopicPartition]:
@@ -165,10 +144,6 @@ class KnownIncarnations:
                 arrived = self._arrived.setdefault(log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
-            if row["reason"] == WRITTEN:
-                self._written.setdefault(log_of(row), []).append((epoch_ms(row["noticed_at"]), row["begins_at"]))
-            if row["reason"] == COPIED:
-                self._copied[log_of(row)] = max(epoch_ms(row["noticed_at"]), self._copied.get(log_of(row), 0))
             if row["reason"] in DOUBTS:
                 said = (row["noticed_at"], row["reason"])
                 self._doubts[log_of(row)] = max(said, self._doubts.get(log_of(row), said))
@@ -265,8 +240,6 @@ class KnownIncarnations:
             min([end, *(own.begins_at for own in self.of(log) if own.noticed_ms >= at_ms and end < NO_LIMIT)])
             for at_ms, end in first
         ]
-        if self.is_copied(log):  # records read later are compared with the original by time, whenever copied
-            settled_from = [0] * len(incarnations)
         copies, former = split_by_incarnation(copies, incarnations, settled_from)
         codes = copies.origin.copy()
         for number in np.unique(former[former < 0]).tolist():

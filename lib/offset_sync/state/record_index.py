@@ -269,14 +269,6 @@ class RecordIndex:
         """Return the incarnations of a log but the first, in the order they were noticed."""
         return self._incarnations.of(log)
 
-    def is_copied(self, log: ClusterPartition) -> bool:
-        """Return whether *log* was indexed as a copy byte for byte, whatever the configuration says now."""
-        return self._incarnations.is_copied(log)
-
-    def is_written(self, log: ClusterPartition) -> bool:
-        """Return whether *log*, a copy byte for byte, has been written to, as far as the tables know."""
-        return self._incarnations.is_written(log)
-
     def doubt(self, log: ClusterPartition) -> State | None:
         """Return why copies in *log* cannot be recognised by contents, if so; as far as the tables know."""
         return self._incarnations.doubt(log)

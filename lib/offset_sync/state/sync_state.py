@@ -72,12 +72,6 @@ class Index(Protocol):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of a log but the first."""
 
-    def is_copied(self, log: ClusterPartition) -> bool:
-        """Return whether a log was indexed as a copy byte for byte."""
-
-    def is_written(self, log: ClusterPartition) -> bool:
-        """Return whether a log, a copy byte for byte, has been written to."""
-
     def doubt(self, log: ClusterPartition) -> State | None:
         """Return why copies in a log cannot be recognised by contents, if so."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, ClusterPartition, State, TopicPartition
+from offset_sync.model.values import ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations, Outlook
@@ -119,7 +119,7 @@ class Translator:
         self._problems: dict[str, str] = {}
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
-        self._strategy_of, self._original_of = cache(config.strategy_of), cache(config.original_of)
+        self._strategy_of = cache(config.strategy_of)
         self.names = config.names
 
     def ask(self, pair: Pair, commits: Commits) -> Translation:
@@ -329,8 +329,7 @@ class Translator:
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision, there.cut_at)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        code = ABSENT if (original := self._original_of(topic)) is None else self._index.code(original)
-        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms, code)
+        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader is unreachable."""
@@ -349,20 +348,14 @@ class Translator:
         start, end = (ends.log_start, ends.log_end) if ends is not None else (0, 0)
         log = ClusterPartition(cluster, *partition)
         found = PartitionMetadata(topic.topic_id, start, end, ids, snapshot.frontiers[log], is_missing=is_missing)
-        is_cut, is_written = partition in said.cut, self._is_written(log, partition.topic)
+        is_cut = partition in said.cut
         cut_at = min(said.ended[partition].end, end) if is_cut and partition in said.ended else None
         doubt = State.LOG_TRUNCATED if is_cut and cut_at is None else self._index.doubt(log)
-        return found._replace(cut_at=cut_at, is_written=is_written, doubt=doubt)
+        return found._replace(cut_at=cut_at, doubt=doubt)
 
     def _remembered(self, cluster: str, partition: TopicPartition) -> PartitionMetadata:
         known, log = last_known(self._topic_ids(cluster, partition)), ClusterPartition(cluster, *partition)
-        return known._replace(is_written=self._is_written(log, partition.topic), doubt=self._index.doubt(log))
-
-    def _is_written(self, log: ClusterPartition, topic: str) -> bool:
-        original = self._original_of(topic)
-        # With another strategy now, rows made from offsets alone must not be used.
-        is_copy = original not in (None, log.cluster)
-        return self._index.is_copied(log) if original is None else is_copy and self._index.is_written(log)
+        return known._replace(doubt=self._index.doubt(log))
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that was indexed: of a log with several incarnations that of the last one.

@@ -103,8 +103,6 @@ def _difference(
 
 def _identity(config: Config, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
     """Return (origin, offset there), None for a record whose headers cannot be read."""
-    if (original := config.original_of(where.topic)) is not None:
-        return original, record.offset
     mirror, headers = config.mirror, dict(record.headers)  # the last of a repeated header
     columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
     identities = identities_at(config, alias)

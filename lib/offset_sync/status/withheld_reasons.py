@@ -18,8 +18,6 @@ _TEXTS = {
     State.NOT_INDEXED: "the record index does not cover this offset; is index_records running? It may have started "
     "later (index.starting: latest)",
     State.STRATEGY_REFUSED: "the topic's strategy could lose records; use exact",
-    State.COPY_WRITTEN: "another client wrote into a copy, so equal offsets are different records; recreate the copy, "
-    "or index the topic again if its strategy has changed",
     State.NO_REFERENCE: "the topic's strategy has no mirrored record to translate by; wait for one, or use exact",
     State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
     State.AMBIGUOUS: "fewer than 1 in 1,000 copies have unique contents; have the mirror stamp headers",

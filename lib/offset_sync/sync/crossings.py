@@ -80,7 +80,6 @@ class Crossings:
         for row in np.flatnonzero(~IS_WITHHELD[answers.state]).tolist():
             if self._is_named(self._keys[int(question.key[row])].group_id):
                 committed, start = int(question.given.offset[row]), int(answers.wanted[row])
-                epoch, strategy = self._epochs[question.partition], question.strategy
-                records = read_list(committed, start, here, there, leader_epoch=epoch, strategy=strategy)
+                records = read_list(committed, start, here, there, leader_epoch=self._epochs[question.partition])
                 found[row] = Crossing(records, pending(committed, here, there, self._young_since_ms))
         return found

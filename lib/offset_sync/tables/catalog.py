@@ -9,8 +9,8 @@ BEGINS = -1
 AT_MOST, NOT_BEFORE = "target", "source"
 """Values of ``bound`` in ``record_runs``, where a record's identity is only known by bounds."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
-READ_AGAIN, ARRIVED, ELECTED, WRITTEN, COPIED = "READ_AGAIN", "ARRIVED", "ELECTED", "WRITTEN", "COPIED"
-"""Reasons of rows of ``log_incarnations``; of all seven the first two begin an incarnation."""
+READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
+"""Reasons of rows of ``log_incarnations``; of all five the first two begin an incarnation."""
 ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED = "ALIGNED", "NOT_INDEXED", "AMBIGUOUS", "MIRROR_ALTERS_RECORDS"
 """More of them, of copies that are recognised by contents: whether they can be, the newest counts."""
 DOUBTS = (ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED)
@@ -74,12 +74,11 @@ LOG_INCARNATIONS = Table(
         "partition | int | partition",
         "topic_id | string | Kafka's id of the topic",
         "leader_epoch | int | newest leader epoch; null: the broker named none",
-        "begins_at | bigint | first offset with other records; with ARRIVED, ELECTED and WRITTEN: end of the log, of "
-        "the previous leaders' records, of the original",
+        "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log, of the "
+        "previous leaders' records",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
-        "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; WRITTEN: a copy byte for byte "
-        "had records that its original had not; COPIED: indexed as such a copy; ELECTED or null: the log goes on. Of "
-        "copies matched by contents the newest of ALIGNED and, withheld, AMBIGUOUS, MIRROR_ALTERS_RECORDS, "
+        "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED or null: the log goes "
+        "on. Of copies matched by contents the newest of ALIGNED and, withheld, AMBIGUOUS, MIRROR_ALTERS_RECORDS, "
         "NOT_INDEXED counts",
         "noticed_at | timestamp | rows of this log indexed or captured later belong to this incarnation",
     ),
@@ -142,7 +141,7 @@ OFFSET_TRANSLATIONS = Table(
         "source_committed_at | timestamp | when it was made",
         "target_offset | bigint | the translation; null when withheld",
         "previous_target_offset | bigint | offset at the target before; null: none",
-        "strategy | string | exact, header, timestamp or identity",
+        "strategy | string | exact, header or timestamp",
         "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, APPROXIMATE, REWIND, or the reason to withhold",
         "duplicates | bigint | records repeated if moved now",
         "duplicates_at_most | bigint | with those that it may have read",

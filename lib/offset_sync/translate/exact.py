@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, origin_of
 from offset_sync.translate.partition_log import PartitionLog
@@ -58,14 +57,12 @@ class Strategy(NamedTuple):
     """A strategy's *name* and its settings.
 
     *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was
-    indexed after *idle_since_ms* (since the epoch). *original* is the code of the cluster of which the others hold
-    copies (``identity``).
+    indexed after *idle_since_ms* (since the epoch).
     """
 
     name: str = "exact"
     look_back: int = 0
     idle_since_ms: int = 0
-    original: int = ABSENT
 
 
 EXACT = Strategy()

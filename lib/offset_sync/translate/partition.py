@@ -18,7 +18,6 @@ from offset_sync.translate.exact import (
     translate,
     translate_no_later,
 )
-from offset_sync.translate.identity_strategy import translate_copies
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
@@ -93,8 +92,6 @@ def translate_partition(
     if strategy.name == "exact":
         answers = translate(committed, source, target, bounds)
         state = _states(answers)
-    elif strategy.name == "identity":
-        answers, state = translate_copies(committed, source, target, bounds)
     else:
         choice = choose(strategy, committed, source, target)
         is_disordered = choice.is_disordered

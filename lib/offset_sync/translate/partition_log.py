@@ -27,9 +27,8 @@ class PartitionMetadata(NamedTuple):
     *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*). *indexed_ids* are
     the topic ids in the index. *frontier* is how far the index had read *before* the cluster was queried: by now it may
     be past the reported log end. *cut_at*: the log was truncated there, below its index; from there on it has other
-    records, or none, and below it the same. None: not truncated, as far as leader epochs show. *is_written*: it was a
-    byte-for-byte copy, but has records of its own; or it is indexed as one, but not configured as one now. *doubt* is
-    why its copies cannot be matched by contents, if so; or that it was truncated at an unknown offset.
+    records, or none, and below it the same. None: not truncated, as far as leader epochs show. *doubt* is why its
+    copies cannot be matched by contents, if so; or that it was truncated at an unknown offset.
     """
 
     topic_id: str | None
@@ -40,7 +39,6 @@ class PartitionMetadata(NamedTuple):
     is_refused: bool = False
     is_missing: bool = False
     cut_at: int | None = None
-    is_written: bool = False
     doubt: State | None = None
 
 
@@ -117,7 +115,7 @@ def reason_of(metadata: PartitionMetadata) -> State | None:
         return State.TOPIC_RECREATED
     if metadata.cut_at is not None or metadata.frontier > metadata.log_end:
         return State.LOG_TRUNCATED
-    return State.COPY_WRITTEN if metadata.is_written else metadata.doubt
+    return metadata.doubt
 
 
 def reason_of_target(metadata: PartitionMetadata) -> State | None:

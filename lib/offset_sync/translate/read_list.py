@@ -29,7 +29,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.exact import EXACT, Strategy
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
 from offset_sync.translate.index.stretches import greatest_so_far
@@ -109,14 +108,12 @@ def read_list(
     target: PartitionLog,
     *,
     leader_epoch: int,
-    strategy: Strategy = EXACT,
 ) -> FoundList:
     """Return what a group has read of *target* at or above *start*, having *committed* this offset at *source*.
 
     *leader_epoch* is an epoch of the target's leader under which all indexed records were verified: queried before they
-    were read, or confirmed since. If it is negative the list is empty. So it is for byte-for-byte copies
-    (``identity``), whose index takes new records of a promoted copy for the original's; if either log is withheld; if
-    the target was truncated; and for a commit beyond the source's log end.
+    were read, or confirmed since. If it is negative the list is empty. So it is if either log is withheld, if the
+    target was truncated, and for a commit beyond the source's log end.
 
     The caller requests no list for commits that are withheld for reasons not checked here: one that names another
     incarnation of the topic (TOPIC_RECREATED), was made before its log was truncated or recreated
@@ -127,7 +124,7 @@ def read_list(
     Pages of the target's index are read one after the other, unless the directory shows that nothing of them is read.
     Records that retention has removed from either index are not on the list.
     """
-    is_listed = leader_epoch >= 0 and strategy.name != "identity" and target.metadata.cut_at is None
+    is_listed = leader_epoch >= 0 and target.metadata.cut_at is None
     found = _Ranges()
     if is_listed and committed <= source.metadata.log_end and reason_to_withhold(source, target) is None:
         _go_through(found, committed, start, source, target)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Strategy
-from offset_sync.translate.identity_strategy import reason_against_copies
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.index.time_index import Ranked, TimeIndex
@@ -51,10 +50,6 @@ def reason_to_refuse(strategy: Strategy, source: PartitionLog, target: Partition
 
     It is judged by the origins seen in the logs, whatever the commit. Errs to refusing the whole partition.
     """
-    if strategy.name == "identity":
-        if target.metadata.cut_at is not None:
-            return State.LOG_TRUNCATED  # the index does not tell which log is the copy below a cut
-        return reason_against_copies(strategy.original, source, target)
     if strategy.name == "timestamp":
         is_safe = all(len(log.index.origins) <= 1 for log in (source, target))
     else:

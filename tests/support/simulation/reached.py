@@ -9,7 +9,6 @@ from offset_sync.sync.reconciliation import Reconciliation
 
 CRASH = " and a crash"
 LEAVING = {
-    "COPY_WRITTEN": "strategy identity is given up",
     "AMBIGUOUS": "copies are recognised by contents in a package of their own",
     "MIRROR_ALTERS_RECORDS": "copies are recognised by contents in a package of their own",
 }

@@ -62,7 +62,7 @@ def test_all_problems_are_reported_at_once_each_with_its_path_and_remedy() -> No
 def test_rules_are_checked_beside_wrong_values_and_not_on_their_substitutes() -> None:
     found = problems(
         clusters={"dc1": {**DC1, "security": {"protocol": "TLS", "ca": "/ca"}}, "dc2": None, "dc3": {"origin": "dc1"}},
-        topics={"include": "orders", "origin": "dc1", "overrides": [{"topics": ["a"], "strategy": "identity"}, {}]},
+        topics={"include": "orders", "overrides": [{"topics": ["a"], "strategy": "header"}, {}]},
         directions=[["dc1", "dc2"], ["dc1", "dc1"]],
     )
     assert [line.split(": ")[0] for line in found] == [
@@ -210,6 +210,19 @@ def test_a_configuration_survives_the_way_to_an_executor() -> None:
         ({"sync": {"deletes": None}}, "sync.deletes: was removed; remove the line: offsets that a group deleted"),
         ({"sync": {"metadata": "tag"}}, "sync.metadata: was removed; remove the line: commits carry empty metadata"),
         ({"mirror": {"preset": "lenses-k2k"}}, "mirror.preset: 'lenses-k2k' was removed: it was never tested with"),
+        (
+            {"topics": {"include": [".*"], "strategy": "identity"}},
+            "topics.strategy: 'identity' was removed: what copies",
+        ),
+        ({"topics": {"include": [".*"], "origin": "dc1"}}, "topics.origin: was removed: what copies byte for byte"),
+        (
+            {"topics": {"include": [".*"], "overrides": [{"topics": ["a"], "strategy": "identity"}]}},
+            "topics.overrides[0].strategy: 'identity' was removed: what copies byte for byte",
+        ),
+        (
+            {"topics": {"include": [".*"], "overrides": [{"topics": ["a"], "strategy": "off", "origin": "dc1"}]}},
+            "topics.overrides[0].origin: was removed: what copies byte for byte",
+        ),
         ({"mirror": {"pipelines": {}}}, "mirror.pipelines: was removed together with mirror.preset lenses-k2k"),
         ({"mirror": {"names": [{"topic": "${X}"}]}}, "mirror.names: rules were removed; write mm2 if each copy has"),
         ({"index": {"deletes": "ignore"}}, "index.deletes: unknown key; remove it"),

@@ -11,15 +11,6 @@ from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_FINGERPRINTS, RECORD_RUNS, TRUNCATED
 
 
-def test_copies_byte_for_byte_say_nothing_of_their_original() -> None:
-    tables = MemoryTables()
-    for topic in ("orders", "pay"):
-        add(tables, RECORD_RUNS, run(0, 4, "X", 0, place=("X", topic, 0)), run(0, 9, "X", 0, place=("Y", topic, 0)))
-    found = highest_indexed(tables, {"pay": "X"}.get)  # type: ignore[arg-type]
-    of_copies = {ClusterPartition("Y", topic, 0): 9 for topic in ("orders", "pay")}
-    assert found == {ClusterPartition("X", "orders", 0): 9, ClusterPartition("X", "pay", 0): 4, **of_copies}
-
-
 def test_fingerprints_count_that_are_not_aligned_yet() -> None:
     tables, log = MemoryTables(), ("Y", "orders", 0)
     kept = {"cluster": "Y", "topic": "orders", "partition": 0, "start_offset": 7, "length": 5, "read_at": EPOCH}

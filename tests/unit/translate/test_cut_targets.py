@@ -83,10 +83,6 @@ def test_a_log_that_retention_has_emptied_up_to_beyond_the_cut_is_answered_by_it
     assert one("X0:10", "X0:10", 4, 2, 8, log_start=6) == [("EXACT", 6), ("AT_FRONTIER", 6)]
 
 
-def test_a_copy_byte_for_byte_that_was_cut_is_withheld() -> None:
-    assert one("X0:10", "X0:10", 4, 8, name="identity", original=0) == [("LOG_TRUNCATED", -1)]
-
-
 def test_an_index_that_began_above_the_cut_knows_nothing_of_what_is_left() -> None:
     index = LogIndex(6)
     case = Case("X", log("X", "X0:10"), log("Y", "X6:10", first=6), NOW_MS, 60_000)

@@ -17,7 +17,7 @@ from generators.hypothesis_strategies import cases, generators, histories, law
 from generators.lives_of_logs import Lives
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate import read_list as read_lists
-from offset_sync.translate.exact import Bounds, Strategy, translate
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
@@ -187,12 +187,6 @@ def test_without_a_known_leader_epoch_there_is_no_list() -> None:
     assert (ranges(found), found.read_list.start, found.read_list.leader_epoch) == ([], 2, 0)
 
 
-def test_a_promoted_copy_byte_for_byte_has_no_list_for_its_own_new_records_would_be_on_it() -> None:
-    identity = Strategy("identity", original=X)
-    assert ranges(read_list(5, 0, *everything(), leader_epoch=EPOCH, strategy=identity)) == []
-    assert ranges(read_list(5, 0, *everything(), leader_epoch=EPOCH, strategy=Strategy("header"))) == [(0, 5)]
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [
@@ -204,7 +198,6 @@ def test_a_promoted_copy_byte_for_byte_has_no_list_for_its_own_new_records_would
         ({"is_missing": True}, {}),
         ({}, {"topic_id": "another"}),
         ({}, {"cut_at": 3}),
-        ({}, {"is_written": True}),
         ({}, {"doubt": State.AMBIGUOUS}),
     ],
 )

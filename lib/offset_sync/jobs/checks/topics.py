@@ -18,10 +18,11 @@ _OTHER_MIRRORS = {
     "Lenses K2K": (r"__k2k_.+", "do not run k2k-offset-mapping"),
     "Cluster Linking": (
         r"_confluent-link-metadata",
-        "if there is a link to here, set its consumer.offset.sync.enable=false",
+        "if there is a link to here, leave its copies and their groups to it",
     ),
+    "cluster mirroring (KIP-1279)": (r"__mirror_state", "leave its copies and their groups to it"),
 }
-"""By mirror: its own topics, and how it writes no offsets of groups. Confluent's brokers have theirs without a link."""
+"""By mirror: its own topics, and the remedy. Confluent's brokers have theirs without a link."""
 _Partitions = Mapping[str, Mapping[str, int]]
 """How many partitions each stream has, by cluster."""
 

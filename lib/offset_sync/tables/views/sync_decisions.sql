@@ -51,7 +51,6 @@ SELECT
       WHEN 'COMMIT_BEYOND_END' THEN 'withheld: the commit is beyond the end of the log'
       WHEN 'CLUSTER_UNREACHABLE' THEN 'withheld: the cluster or the leader of the partition does not answer'
       WHEN 'STRATEGY_REFUSED' THEN 'withheld: the strategy of the topic could lose records'
-      WHEN 'COPY_WRITTEN' THEN 'withheld: another client wrote into a copy, so equal offsets are different records'
       WHEN 'NO_REFERENCE' THEN 'withheld: the strategy of the topic has no mirrored record to translate by'
       WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'

@@ -166,6 +166,7 @@ TOPICS: list[MirrorCase] = [
     ("topics of MSK Replicator", NAMED, {}, names("orders", "__amazon_msk_replicator_offsets_my_a1b2-1")),
     ("topics of Lenses", NAMED, {}, names("orders", "__k2k_consumer-offsets")),
     ("topics of Cluster Linking", NAMED, {}, names("orders", "_confluent-link-metadata")),
+    ("topics of cluster mirroring", NAMED, {}, names("orders", "__mirror_state")),
     ("topics of no mirror", NAMED, {}, names("orders", "__amazon_msk_canary", "amazon_msk_replicator_offsets")),
     ("headers of MSK Replicator", NAMED, {}, {"orders": [record(0), record(1, {"__mskmr": b"id"})]}),
 ]

@@ -48,17 +48,6 @@ def compared_by_contents(there: RecordContent, keeps: Sequence[str] = ("timestam
     return difference(config, there, replace(PAIR, topic_partition=X_ORDERS))
 
 
-def test_copies_byte_for_byte_are_the_same_at_the_same_offset_whatever_their_headers_say() -> None:
-    config = config_of(["X", "Y"], topics={"include": [".*"], "strategy": "identity", "origin": "X"})
-    copy = replace(HERE, headers=(("IDC", b"X"), ("Offset", b"-4")))
-    for there, said in (
-        (copy, None),
-        (replace(copy, offset=5), "source and target have different next records"),
-        (replace(copy, value=b"other"), "source and target differ in the value of the next record"),
-    ):
-        assert difference(config, there) == said
-
-
 def test_what_has_the_same_contents_is_the_same_though_nothing_says_where_it_was_produced() -> None:
     assert compared_by_contents(COPY) is None
     assert compared_by_contents(replace(COPY, headers=(*COPY.headers, ("__mskmr", b"id of X")))) is None
