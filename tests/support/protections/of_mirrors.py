@@ -1,6 +1,6 @@
 """Mirrors and records: for each row of docs/reliability.md's table what protects, taken out.
 
-Without rows of promises that go: copies recognised by contents, copies byte for byte, Kafka Streams.
+Without rows of what goes: copies recognised by contents.
 """
 
 from __future__ import annotations
