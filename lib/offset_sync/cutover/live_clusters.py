@@ -95,15 +95,12 @@ class LiveClusters:
 
     def activities(self, alias: str, groups: Collection[str]) -> Mapping[str, Activity] | ClusterError:
         """Return whether each of *groups* has members there now; UNKNOWN: it has offsets there, and is not listed."""
-        active = self._live.clusters.active_groups(alias)
-        unlisted = self._live.clusters.unlisted(alias, groups)
-        if isinstance(active, ClusterError):
-            return active
-        if isinstance(unlisted, ClusterError):
-            return unlisted
-        unknown = {each.group_id for each in self._held(alias, unlisted)}
+        listed = self._live.clusters.listed_groups(alias)
+        if isinstance(listed, ClusterError):
+            return listed
+        unknown = {each.group_id for each in self._held(alias, {*groups} - listed.keys())}
         found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
-        return found | dict.fromkeys(active, Activity.ACTIVE)
+        return found | {group_id: Activity.ACTIVE for group_id, is_active in listed.items() if is_active}
 
     def _held(self, alias: str, groups: Collection[str]) -> list[GroupPartition]:
         """Return the keys of *groups* that have offsets at a cluster, also of topics that are not included."""

@@ -41,10 +41,13 @@ class GroupStates:
         listed = self.listed(deadline)
         if isinstance(listed, ClusterError):
             return listed
-        return frozenset(group_id for group_id, state in listed.items() if state not in _WITHOUT_MEMBERS)
+        return frozenset(group_id for group_id, is_active in listed.items() if is_active)
 
-    def listed(self, deadline: float = DEADLINE_S) -> Mapping[str, ConsumerGroupState] | ClusterError:
-        """Return the classic and consumer groups that we may describe; members of any other group are unknown."""
+    def listed(self, deadline: float = DEADLINE_S) -> Mapping[str, bool] | ClusterError:
+        """Return the classic and consumer groups that we may describe, each with whether it is active.
+
+        Of any other group, of another type or not described to us, it is unknown whether it has members.
+        """
         try:
             future = self._client.list_consumer_groups(request_timeout=LONGEST_S)
             listed: Any = future.result(deadline)
@@ -56,7 +59,7 @@ class GroupStates:
             return self._unknown(_reason(error, deadline))
         if listed.errors:
             return self._unknown(_reason(listed.errors[0], deadline))
-        return {each.group_id: each.state for each in listed.valid}
+        return {each.group_id: each.state not in _WITHOUT_MEMBERS for each in listed.valid}
 
     def _unknown(self, why: str) -> ClusterError:
         return ClusterError(

@@ -86,15 +86,9 @@ class ClusterQueries:
         """Return the groups of a cluster that have members now, but for those that it does not list."""
         return self._given_up.get(alias) or self._members[alias].active()
 
-    def unlisted(self, alias: str, groups: Collection[str]) -> Collection[str] | ClusterError:
-        """Return those of *groups* that a cluster does not list.
-
-        They do not exist there, are of another type, or may not be described: whether they have members is unknown.
-        """
-        if alias in self._given_up:
-            return self._given_up[alias]
-        listed = self._members[alias].listed()
-        return listed if isinstance(listed, ClusterError) else {*groups} - listed.keys()
+    def listed_groups(self, alias: str) -> Mapping[str, bool] | ClusterError:
+        """Return the groups that a cluster lists, and whether they have members; see :meth:`GroupStates.listed`."""
+        return self._given_up.get(alias) or self._members[alias].listed()
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.

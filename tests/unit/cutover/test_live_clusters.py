@@ -49,22 +49,21 @@ def test_unread_records_missing_at_the_target_are_listed() -> None:
 
 def test_a_group_that_is_not_listed_is_unknown_where_it_has_offsets() -> None:
     site, live = Site(config_of(["X", "Y"])), SimpleNamespace()
-    for group in ("listed", "hidden", "deleted"):
+    for group in ("listed", "empty", "hidden", "deleted"):
         site.commit("X", group, 5)
     site.clusters["X"].forget("deleted", TopicPartition("orders", 0))
     site.read_all()
-    answers = {"active_groups": {"listed"}, "unlisted": {"hidden", "deleted", "elsewhere"}}
-    asked = {name: lambda *_, found=found: found for name, found in answers.items()}
-    live.clusters, live.state = SimpleNamespace(admins=site.admins, **asked), site.state
+    listed = {"listed": True, "empty": False}
+    live.clusters, live.state = SimpleNamespace(admins=site.admins, listed_groups=lambda _alias: listed), site.state
     live.keys_of = LiveTables(site).keys_of
     both: Any = live
     clusters = LiveClusters(site.config, both, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
-    groups = ["listed", "hidden", "deleted", "elsewhere"]
+    groups = ["listed", "empty", "hidden", "deleted", "elsewhere"]
     found = clusters.activities("X", groups)
     assert not isinstance(found, ClusterError)
-    assert [found[each].value for each in groups] == ["active", "unknown", "inactive", "inactive"]
+    assert [found[each].value for each in groups] == ["active", "inactive", "unknown", "inactive", "inactive"]
     assert {each.value for each in clusters.activities("Y", groups[1:]).values()} == {"active", "inactive"}  # type: ignore[union-attr]
-    live.clusters.unlisted = lambda *_: ClusterError("X", "no answer")
+    live.clusters.listed_groups = lambda _alias: ClusterError("X", "no answer")
     assert isinstance(clusters.activities("X", groups), ClusterError)
 
 
