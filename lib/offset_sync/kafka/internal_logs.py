@@ -14,9 +14,7 @@ from contextlib import suppress
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.log_reader import (
-    RangeReader,
-)
+from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
@@ -25,8 +23,6 @@ from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRan
 DEADLINE_S = 6.0
 _ENDS_S = 5.0
 _SILENCE_S = 2.0
-_MOST_COMMITS = 5_000
-# Past open transactions too: records of groups and members are in none.
 _UNCOMMITTED = {"isolation.level": "read_uncommitted"}
 
 
