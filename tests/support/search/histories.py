@@ -177,10 +177,15 @@ class Histories:
         return self._save()
 
     def _compact(self, c: int) -> Row:
-        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back."""
+        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back.
+
+        OPEN: nor where a write is in doubt. If the driver dies then, the group's reset to the offset of the write
+        before, whose record is gone, counts as that write.
+        """
         of = self.of
         count = (of["unread"][:, c] != ABSENT).sum(axis=2)
-        for row, partition in zip(*np.nonzero((count > 1) & (of["held_is_own"][:, c] == 1)), strict=True):
+        is_ours = (of["held_is_own"][:, c] == 1) & (of["lost"][:, c] == 0)
+        for row, partition in zip(*np.nonzero((count > 1) & is_ours), strict=True):
             gone = of["unread"][row, c, partition, : count[row, partition] - 1]
             of["lost"][row, c, partition] |= int(np.bitwise_or.reduce(1 << gone))
             for name in ("unread", "unread_is_own", "unread_claim", "unread_ends", "t_unread"):
