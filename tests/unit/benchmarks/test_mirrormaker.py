@@ -49,20 +49,6 @@ def test_a_position_costs_what_is_read_again_or_lost(
     assert (found.read_again, found.lost, found.stale_s) == cost
 
 
-def test_records_are_known_by_who_they_are_and_not_by_their_offsets() -> None:
-    judged = JudgedPartition(records([1, 2, 3, 4]), records([1, 3, 2, 4, 5], first=10))
-    cost = judged.cost(commits((1.0, 2)), 11, 9.0)
-    assert (cost.read_again, cost.lost, cost.stale_s) == (1, 0, 8.0)
-    assert judged.cost(commits((1.0, 2)), 13, 9.0).lost == 1
-
-
-def test_what_the_mirror_has_not_brought_makes_stale_and_is_read_again_when_it_has() -> None:
-    source, made = records([1, 2, 3, 4]), commits((1.0, 4))
-    assert JudgedPartition(source, records([1, 2])).cost(made, 2, 3.0).stale_s == 2.0
-    assert JudgedPartition(source, records([])).cost(made, 0, 3.0).read_again == 0
-    assert JudgedPartition(source, records([1, 2, 3, 4])).cost(made, 2, 3.0).read_again == 2
-
-
 def ids(twin: str) -> dict[str, str]:
     return {f"{kind}-{twin}": kind for kind in ("tail", "middle", "lagging")}
 
@@ -80,16 +66,6 @@ def judged_rows(mm2: int | None, ours: int | None) -> list[dict[str, object]]:
     }
     rows = rows_of(ways, made, [Answers(0, 5.0, stood)], {place: JudgedPartition(log, log)})
     return [{"run": "default", **row} for row in rows]
-
-
-def test_only_commits_made_before_the_instant_count() -> None:
-    rows = judged_rows(mm2=1, ours=2)
-    assert [row["read"] for row in rows] == [2] * 6
-    assert [(row["way"], row["read_again"], row["stale_s"]) for row in rows[:2]] == [
-        ("MirrorMaker 2", 1, 4.0),
-        ("exact", 0, 0.0),
-    ]
-    assert broken_promises(rows) == []
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from scale_deep import compare, deep_batch, deep_offsets, deep_waits
-from scale_index import ALIASES, PARTITIONS, Blocks, write_table
-
-from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
-from offset_sync.tables.store import TableStore
-
-TOPIC = "steady"
+from scale_index import PARTITIONS, Blocks
 
 
 def records(blocks: Blocks, cluster: int) -> list[tuple[int, int]]:
@@ -42,23 +35,6 @@ def test_the_right_answer_is_the_first_record_that_the_group_has_not_read() -> N
     assert blocks.target_of(np.arange(blocks.end + 1)).tolist() == wanted
     assert blocks.target_of(blocks.end + np.arange(5)).tolist() == [blocks.end + n for n in (0, 0, 2, 2, 4)]
     assert [records(blocks, cluster)[-1] for cluster in (0, 1)] == [(1 - n, blocks.last_copied(n)) for n in (0, 1)]
-
-
-def test_the_table_holds_the_records_of_both_logs(tmp_path: Path) -> None:
-    runs = 6_400
-    told = write_table(tmp_path, TOPIC, runs)
-    rows = TableStore(str(tmp_path)).all_rows(RECORD_RUNS)
-    assert told["files"] == len(ALIASES)
-    assert rows.num_rows == runs + len(ALIASES) * PARTITIONS
-    for cluster, alias in enumerate(ALIASES):
-        found: dict[int, tuple[int, int]] = {}
-        for row in rows.filter(pc.equal(rows["cluster"], alias)).to_pylist():
-            if row["partition"] == 5 and row["origin_start"] != BEGINS:
-                for n in range(row["length"]):
-                    found[row["start_offset"] + n] = (ALIASES.index(row["origin"]), row["origin_start"] + n)
-        assert [found[offset] for offset in sorted(found)] == records(Blocks.of(5, runs), cluster)
-    entry = (tmp_path / "record_runs" / "_delta_log" / f"{1:020d}.json").read_text().splitlines()
-    assert sum(json.loads(json.loads(line)["add"]["stats"])["numRecords"] for line in entry[1:]) == rows.num_rows
 
 
 def test_an_answer_that_is_ahead_or_behind_is_found_and_a_late_one_measured() -> None:

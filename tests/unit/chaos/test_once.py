@@ -33,10 +33,6 @@ def found(runs: list[Row], commits: list[Row]) -> list[str]:
     return twice(cast(Any, Tables(runs, commits)))
 
 
-def test_stretches_that_join_on_are_once() -> None:
-    assert found([run(3, 2), run(0, 3), run(5, 0)], [commit(1), commit(2)]) == []
-
-
 def test_an_offset_that_is_covered_twice_is_found() -> None:
     assert found([run(0, 4), run(3, 2)], []) == ["record_runs: ('dc1', 't', 0) from 0 to 4 and again from 3"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,12 @@ import pytest
 import yaml
 
 from builders.configurations import clusters, parsed, problems
-from offset_sync.config import Config, Mirror, load_config
+from offset_sync.config import Config, load_config
 from offset_sync.config.mirror import PRESETS
 from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
 TWO, THREE = clusters("dc1", "dc2"), clusters("dc1", "dc2", "dc3")
-DC1, DC2 = TWO.values()
 REDPANDA = {"preset": "redpanda-migrator"}
 
 
@@ -28,21 +26,7 @@ def mirror_problems(mirror: dict[str, Any], known: dict[str, Any] = TWO, **secti
     return problems(clusters=known, mirror=mirror, **sections)
 
 
-def columns(mirror: dict[str, Any]) -> dict[str, str]:
-    return mirrored(mirror).mirror.header_columns()
-
-
 # What each preset sets
-
-
-def test_without_a_preset_everything_is_as_it_was() -> None:
-    assert columns({}) == columns({"preset": "offset-sync"}) == {"origin_header": "IDC", "offset_header": "Offset"}
-    own = {"origin_header": "from", "offset_header": "at", "offset_encoding": "int64", "place_header": "Place"}
-    named = {"origin_header": "from", "offset_header": "at", "place_header": "Place"}
-    assert columns(own) == columns({"preset": "offset-sync", **own}) == named
-    config = mirrored({}, {"dc1": {**DC1, "origin": "IDC1"}, "dc2": DC2})
-    assert config.origins() == {"IDC1": "dc1", "dc2": "dc2"}
-    assert (config.to_ask(), config.mirror.known.is_closed) == ([], False)
 
 
 def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -> None:
@@ -58,23 +42,9 @@ def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -
     assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
 
 
-def test_an_origin_that_is_given_is_not_asked_for() -> None:
-    config = mirrored(REDPANDA, {"dc1": {**DC1, "origin": "id-1"}, "dc2": DC2})
-    assert (config.to_ask(), config.origins()) == (["dc2"], {"id-1": "dc1"})
-    assert config.with_ids({"dc1": "said", "dc2": "id-2"}).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    assert config.with_ids({}).to_ask() == ["dc2"]
-
-
 def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
     with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
         mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
-
-
-def test_a_preset_may_be_made_in_python_and_travels_to_an_executor() -> None:
-    assert Mirror(preset="redpanda-migrator").offset_encoding == "int64"
-    assert Mirror(preset="redpanda-migrator", place_header="Place").header_columns()["place_header"] == "Place"
-    config = mirrored(REDPANDA).with_ids({"dc1": "id-1", "dc2": "id-2"})
-    assert pickle.loads(pickle.dumps(config)).origins() == {"id-1": "dc1", "id-2": "dc2"}
 
 
 @pytest.mark.parametrize("mirror", [{}, REDPANDA])
@@ -95,12 +65,6 @@ def test_the_same_value_beside_a_preset_is_fine_and_another_one_is_an_error_that
             f"mirror.{key}: 'other' contradicts mirror.preset redpanda-migrator, which has {defaults[key]!r}; "
             "remove it, or the preset"
         ]
-
-
-def test_a_place_header_goes_with_a_preset_under_a_name_of_its_own() -> None:
-    assert mirrored({**REDPANDA, "place_header": "Place"}).mirror.place_header == "Place"
-    (line,) = mirror_problems({**REDPANDA, "place_header": "redpanda-migrator-offset"})
-    assert line.startswith("mirror.place_header: is the same as mirror.offset_header")
 
 
 def test_redpanda_migrator_goes_with_two_clusters_only_and_the_error_says_why() -> None:
@@ -128,9 +92,3 @@ def test_copies_that_may_pass_two_hops_want_their_place() -> None:
     assert "have the mirror stamp the place" in found
     assert said(mirror={"names": "mm2", "place_header": "Place"}) == []
     assert said() == []
-
-
-def test_two_clusters_copies_without_headers_and_other_strategies_need_no_place() -> None:
-    assert said(TWO, mirror={"names": "mm2"}) == []
-    assert said(mirror={"names": "mm2", "identity": "fingerprint"}) == []
-    assert said(mirror={"names": "mm2"}, topics={"include": ["a"], "strategy": "timestamp"}) == []

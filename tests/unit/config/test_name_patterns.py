@@ -35,29 +35,10 @@ def config(topics: dict[str, Any] | None = None, **changes: object) -> Config:
     return parse_config({"clusters": CLUSTERS, "topics": {"include": [".*"], **(topics or {})}, **changes}, {})
 
 
-def test_patterns_match_whole_names_only() -> None:
-    only = config({"include": ["orders", "pay-.*", "a|b"]})
-    assert [
-        topic for topic in ("orders", "orders2", "my-orders", "pay-x", "b", "ab") if only.is_topic_included(topic)
-    ] == [
-        "orders",
-        "pay-x",
-        "b",
-    ]
-
-
 def test_topics_named_in_full_are_known_without_asking_a_cluster() -> None:
     include = ["orders", "pay-.*", "a|b", r"v\.1", "v.2", "orders", "tmp-1", "quiet", "[x]"]
     named = config({"include": include, "exclude": ["tmp-.*"], "overrides": [{"topics": ["quiet"], "strategy": "off"}]})
     assert named.named_topics() == ["orders", "v.1", "v.2"]
-
-
-@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__mine"])
-def test_internal_topics_are_never_included(topic: str) -> None:
-    everything = config({"include": [".*", topic]})
-    assert not everything.is_topic_included(topic)
-    assert everything.strategy_of(topic) == "off"
-    assert not re.fullmatch(everything.topic_pattern(), topic)
 
 
 def test_the_first_override_that_matches_wins() -> None:
@@ -66,11 +47,6 @@ def test_the_first_override_that_matches_wins() -> None:
     topics = ("pay-core", "pay-x", "x", "y")
     assert [chosen.strategy_of(topic) for topic in topics] == ["header", "off", "off", "exact"]
     assert [topic for topic in topics if re.fullmatch(chosen.topic_pattern(), topic)] == ["pay-core", "y"]
-
-
-def test_a_topic_that_is_not_included_has_no_strategy_whatever_the_overrides_say() -> None:
-    narrow = config({"include": ["a"], "overrides": [{"topics": ["b"], "strategy": "exact"}]})
-    assert narrow.strategy_of("b") == "off"
 
 
 @given(TOPICS, st.text("ab_", min_size=1, max_size=4))
@@ -94,11 +70,6 @@ def test_groups_are_all_but_the_console_ones_by_default() -> None:
     assert [default.is_group_included(name) for name in names] == [True, False, True, True]
     chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
     assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
-
-
-@pytest.mark.parametrize("include", [[".*"], ["(team)?"]])
-def test_the_empty_group_id_is_left_out_whatever_is_included(include: list[str]) -> None:
-    assert not config(groups={"include": include, "exclude": []}).is_group_included("")
 
 
 @pytest.mark.parametrize(

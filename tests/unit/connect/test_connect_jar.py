@@ -76,28 +76,3 @@ def test_connects_own_tool_finds_it_by_what_tells_of_it(jar: Path, tmp_path: Pat
     assert [(each["pluginVersion"], each["pluginType"], each["isLoadable"], each["hasManifest"]) for each in found] == [
         (offset_sync.__version__, "transformation", "true", "true")
     ]
-
-
-def test_without_a_compiler_it_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"no javac on the PATH.*apt-get install openjdk-21-jdk-headless"):
-        connect_jar.build_jar(tmp_path)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SystemExit, match="no javac in JAVA_HOME"):
-        connect_jar.build_jar(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_does_not_compile_leaves_the_jar_that_was_there(
-    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    former = tmp_path / "offset-sync-connect-0.0.1.jar"
-    former.write_bytes(b"older")
-    broken = tmp_path / "src"
-    broken.mkdir()
-    (broken / "Broken.java").write_text("class Broken {")
-    monkeypatch.setattr(connect_jar, "_SOURCES", broken)
-    with pytest.raises(SystemExit, match=r"Broken\.java:1"):
-        connect_jar.build_jar(tmp_path)
-    assert former.read_bytes() == b"older"

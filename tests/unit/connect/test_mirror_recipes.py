@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -76,23 +75,6 @@ def test_by_itself_every_worker_knows_where_the_jar_is_and_copies_bytes(flows: F
         assert {flow["worker"][f"{kind}.converter"] for kind in ("key", "value", "header")} == {BYTES}
 
 
-def test_by_itself_groups_are_left_to_offset_sync(flows: Flows) -> None:
-    off = {f"{name}.enabled": "false" for name in ("sync.group.offsets", "emit.checkpoints", "emit.heartbeats")}
-    for flow in flows.values():
-        assert {name: flow["checkpoints"].get(name) for name in off} == off
-
-
-def test_the_transform_and_the_jar_would_not_arrive_if_they_were_written_for_all_flows_at_once(
-    mirror: MirrorCases,
-) -> None:
-    """Why the recipes repeat themselves; where MirrorMaker does better some day they may become shorter."""
-    settings = properties("two-clusters.properties").items()
-    short = {re.sub(r"^.*?\.(?=transforms|plugin)", "", key): value for key, value in settings}
-    for flow in mirror.ask({"properties": short}).values():
-        assert flow["connector"].get("transforms.origin.type") != TRANSFORM
-        assert "plugin.path" not in flow["worker"]
-
-
 def test_on_connect_one_connector_is_one_flow_with_the_transform(mirror: MirrorCases) -> None:
     settings = json.loads((RECIPES / "connect-dc1-to-dc2.json").read_text())
     assert settings["connector.class"] == "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -114,14 +96,3 @@ def test_with_strimzi_one_resource_is_all_flows_to_one_cluster_with_the_transfor
         assert mirror.ask({"connector": told})["consumer"]["isolation.level"] == "read_committed"
         assert flow["groupsPattern"] == "none"
         assert "checkpointConnector" not in flow
-
-
-def test_strimzis_resource_has_the_fields_that_it_needs_and_none_that_it_does_not_know() -> None:
-    spec = strimzi()["spec"]
-    assert set(spec) == {"version", "replicas", "image", "target", "mirrors"}
-    topics = {f"{kind}StorageTopic" for kind in ("config", "offset", "status")}
-    assert set(spec["target"]) == {"alias", "bootstrapServers", "groupId"} | topics
-    for flow in spec["mirrors"]:
-        assert set(flow) == {"source", "topicsPattern", "groupsPattern", "sourceConnector"}
-        assert set(flow["source"]) == {"alias", "bootstrapServers"}
-        assert set(flow["sourceConnector"]) == {"tasksMax", "config"}

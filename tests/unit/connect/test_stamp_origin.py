@@ -39,13 +39,6 @@ def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dr
 # Rule 2: what is no copy passes.
 
 
-@pytest.mark.parametrize("kind", ["checkpoint", "heartbeat"])
-def test_records_of_the_other_two_connectors_pass_as_they_are(mirror: MirrorCases, kind: str) -> None:
-    (answer,) = mirror.apply({"kind": kind})
-    assert answer.is_same
-    assert answer.given.headers == []
-
-
 PLACE: dict[str, Any] = {"cluster": "dc1", "topic": "orders", "partition": 3}
 
 
@@ -72,12 +65,6 @@ def test_a_record_without_a_place_in_a_log_is_no_copy(
     assert answer.given.headers == []
 
 
-def test_a_record_with_one_is_a_copy_by_any_mirror(mirror: MirrorCases) -> None:
-    (answer,) = mirror.apply({"kind": "raw", "partition": PLACE, "offset": {"offset": 7}})
-    assert answer.result is not None
-    assert answer.result.stamp() == STAMP
-
-
 # Rule 3: a valid stamp is never stamped over.
 
 
@@ -86,21 +73,6 @@ def test_what_was_mirrored_is_not_copied_on(mirror: MirrorCases, place: bytes) -
     record = Record([*ORDERS[:2], ("Place", place)])
     assert stamp_of(mirror, record) == "dropped"
     assert stamp_of(mirror, record, on_mirrored="pass") == "as it is"
-
-
-@pytest.mark.parametrize("renames", [False, True])
-@pytest.mark.parametrize("on_mirrored", ["drop", "pass"])
-def test_what_this_flow_has_stamped_stays_however_often_it_comes(
-    mirror: MirrorCases, on_mirrored: str, renames: bool
-) -> None:
-    """As if the transform were in the chain twice: with dropping, nothing would ever be copied."""
-    once, thrice = (mirror.apply(Record(renames=renames), more=more, on_mirrored=on_mirrored)[0] for more in (0, 2))
-    assert thrice.result == once.result
-    assert thrice.result is not None
-
-
-def test_an_echo_of_a_record_of_this_very_cluster_is_a_copy(mirror: MirrorCases) -> None:
-    assert stamp_of(mirror, Record([("IDC", b"dc1"), ("Offset", b"6"), ("Place", b"orders-3")])) == "dropped"
 
 
 def test_a_record_cannot_be_a_copy_of_a_later_one_of_its_own_log(mirror: MirrorCases) -> None:
@@ -132,25 +104,7 @@ def test_key_value_partition_time_and_other_headers_stay(
     assert copy.headers == [*own, ("IDC", b"dc1"), ("Offset", b"7"), ("Place", b"orders-5")]
 
 
-@pytest.mark.parametrize("topic", ["orders", "a-b", "a-b-3", "pay.eu", "x" * 249])
-def test_a_place_is_topic_and_partition_whatever_dashes_a_topic_has(mirror: MirrorCases, topic: str) -> None:
-    place = f"{topic}-3".encode()
-    assert stamp_of(mirror, Record(topic=topic)) == (b"dc1", b"7", place)
-    assert stamp_of(mirror, Record([*ORDERS[:2], ("Place", place)], topic=topic)) == "dropped"
-
-
-def test_offsets_are_digits_up_to_the_largest(mirror: MirrorCases) -> None:
-    for offset in (0, 2**31, 2**62 - 1):
-        assert stamp_of(mirror, Record(offset=offset)) == (b"dc1", str(offset).encode(), b"orders-3")
-
-
 # Topics that DefaultReplicationPolicy renames.
-
-
-def test_the_place_is_the_origins_name_also_where_the_copy_is_called_otherwise(mirror: MirrorCases) -> None:
-    (answer,) = mirror.apply(Record(renames=True))
-    assert answer.result is not None
-    assert (answer.result.topic, answer.result.stamp()) == ("dc1.orders", STAMP)
 
 
 def test_a_remote_topic_holds_copies_by_the_name_that_it_has_at_their_origin(mirror: MirrorCases) -> None:
@@ -174,12 +128,6 @@ def test_another_topic_that_ends_so_holds_what_an_application_has_handed_on(
 # What the options change.
 
 
-def test_the_origin_may_be_called_otherwise_than_the_alias(mirror: MirrorCases) -> None:
-    assert stamp_of(mirror, Record(), origin="IDC-X") == (b"IDC-X", b"7", b"orders-3")
-    own: Headers = [("IDC", b"IDC-X"), ("Offset", b"8"), ("Place", b"orders-3")]
-    assert stamp_of(mirror, Record(own), origin="IDC-X") == (b"IDC-X", b"7", b"orders-3")
-
-
 def test_headers_may_have_other_names(mirror: MirrorCases) -> None:
     names = {"origin_header": "from", "offset_header": "at", "place_header": "log"}
     (answer,) = mirror.apply(Record(ORDERS), **names)
@@ -187,10 +135,3 @@ def test_headers_may_have_other_names(mirror: MirrorCases) -> None:
     assert answer.result.headers == [*ORDERS, ("from", b"dc1"), ("at", b"7"), ("log", b"orders-3")]
     stamped: Headers = [("from", b"dc2"), ("at", b"5"), ("log", b"orders-3")]
     assert stamp_of(mirror, Record(stamped), **names) == "dropped"
-
-
-def test_without_a_place_header_two_headers_make_a_copy_and_none_is_written(mirror: MirrorCases) -> None:
-    for headers in (ORDERS, OF_ANOTHER, ORDERS[:2]):
-        assert stamp_of(mirror, Record(headers), place_header="") == "dropped"
-    assert stamp_of(mirror, Record(), place_header="") == (b"dc1", b"7", None)
-    assert stamp_of(mirror, Record([("IDC", b"dc2"), ("Offset", b"x")]), place_header="") == (b"dc1", b"7", None)

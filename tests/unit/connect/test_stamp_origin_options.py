@@ -39,12 +39,6 @@ def test_what_is_wrong_is_refused_by_name(mirror: MirrorCases, options: dict[str
     assert said in str(refused.value)
 
 
-def test_what_connect_gives_besides_is_no_error(mirror: MirrorCases) -> None:
-    """A worker hands over all that begins with the transform's name, its type and version too."""
-    question = {"options": {"type": "offsetsync.connect.StampOrigin", "plugin.version": "0.1.0"}}
-    assert mirror.ask(question | {"records": [], "times": 1, "more": 0})["results"] == []
-
-
 def test_the_page_has_every_option_with_its_default(mirror: MirrorCases) -> None:
     options = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})["options"]
     rows = re.findall(r"^\| `([a-z.]+)` \| (?:`(\w+)`|[^|`]+) \|", PAGE.read_text(), re.MULTILINE)

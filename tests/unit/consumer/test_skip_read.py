@@ -27,12 +27,6 @@ def test_next_offsets_are_kept_and_partitions_without_a_record_left_out(listed: 
     assert empty.next_offsets in (None, {PLACE: 107})
 
 
-def test_where_nothing_is_skipped_the_very_object_is_returned(listed: SkipReadCases) -> None:
-    assert listed.poll_all({PLACE: [[100, 3], [101, 3]]}).is_same
-    assert listed.poll_all({}).is_same
-    assert not listed.poll_all({PLACE: [[102, 3], [104, 3]]}).is_same
-
-
 def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
     records = [[102, 2], [103, None], [106, 3], [107, 4], [108, 4], [109, 5]]
     assert listed.poll_all({PLACE: records}).delivered == {PLACE: [103, 107, 108, 109]}
@@ -62,13 +56,6 @@ def test_what_is_no_list_to_the_letter_takes_nothing_out(cases: SkipReadCases, c
     assert cases.metrics["lists"] == 0
 
 
-def test_a_hint_changes_nothing(cases: SkipReadCases) -> None:
-    cases.open()
-    text = list_text(START, 3, RANGES)[:-1] + " late=dc1:7100-7480\0"
-    cases.set(lists={PLACE: [START, text]}, own={PLACE: START})
-    assert cases.poll(*ALL) == UNREAD
-
-
 def test_a_list_is_dropped_at_its_end_and_what_comes_back_is_judged_as_before(listed: SkipReadCases) -> None:
     assert listed.poll(100, 101, 102, 103) == [100, 101]
     assert listed.metrics["lists"] == 1
@@ -80,12 +67,6 @@ def test_a_list_is_dropped_at_its_end_and_what_comes_back_is_judged_as_before(li
     assert len(listed.waits) == 1
     assert listed.poll(105, 106, 107) == [105], "the application seeks back to retry"
     assert len(listed.waits) == 2
-
-
-def test_a_list_whose_end_is_behind_is_not_used(listed: SkipReadCases) -> None:
-    assert listed.poll(110, 111) == [110, 111]
-    assert listed.metrics["lists"] == 0
-    assert listed.logged() == []
 
 
 def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_records(listed: SkipReadCases) -> None:
@@ -106,41 +87,11 @@ def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_recor
     assert len(listed.waits) == 3
 
 
-def test_a_list_of_a_partition_that_is_read_no_more_is_forgotten(listed: SkipReadCases) -> None:
-    listed.poll(100)
-    listed.later(60_001)
-    listed.poll(5, place="orders-1")
-    assert listed.metrics["lists"] == 0
-
-
-def test_a_partition_of_a_poll_may_be_without_records(listed: SkipReadCases) -> None:
-    poll = listed.poll_all({PLACE: [], "orders-1": [[7, 3]]}, {"orders-1": 8})
-    assert poll.delivered.get("orders-1") == [7]
-    assert listed.poll_all({PLACE: [[102, 3], [104, 3]], "orders-1": []}).delivered == {PLACE: [104]}
-    assert listed.metrics["failed-total"] == 0
-
-
 def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
     listed.give(7, [(8, 9)], own=7, place="orders-1")
     records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
     assert listed.poll_all(records).delivered == {PLACE: [101], "orders-1": [7, 102]}
     assert len(listed.waits) == 1
-
-
-def test_without_a_group_it_does_nothing(cases: SkipReadCases) -> None:
-    cases.open(group_id="")
-    cases.give(START, RANGES, own=START)
-    assert cases.poll_all({PLACE: [[102, 3]]}).is_same
-    cases.close()
-    assert cases.waits == []
-    assert cases.metrics == {}
-
-
-def test_what_it_shows_by_jmx_ends_with_it(listed: SkipReadCases) -> None:
-    assert listed.metrics
-    listed.close()
-    assert listed.metrics == {}
-    assert not listed.is_open
 
 
 def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: SkipReadCases) -> None:

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from broker.installation import until
-from consumer.skip_read_cases import ALL, NO_BEANS, PLACE, RANGES, START, SkipReadCases
+from consumer.skip_read_cases import ALL, PLACE, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
 
@@ -53,32 +52,6 @@ def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_c
     assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
 
 
-def test_after_an_answer_the_first_pause_is_short_and_the_first_wait_long_again(listed: SkipReadCases) -> None:
-    for failure in ("timeout", "timeout", "", "timeout"):
-        listed.set(failure=failure)
-        listed.poll(100)
-        listed.later(10_000)
-    assert listed.waits == [10_000, 1_000, 1_000, 10_000]
-    listed.set(failure="")
-    listed.poll(100)
-    assert len(listed.logged()) == 2, "one line for each series of failures"
-
-
-def test_a_list_that_cannot_be_asked_for_again_is_not_used(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    listed.set(failure="timeout")
-    listed.later(10_001)
-    assert listed.poll(103) == [103]
-    assert listed.metrics["lists"] == 0
-
-
-def test_a_list_in_use_stays_in_use_while_another_partition_cannot_be_asked_for(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    listed.set(failure="error")
-    records = {PLACE: [[103, 3], [104, 3]], "orders-1": [[7, 3]]}
-    assert listed.poll_all(records).delivered == {PLACE: [104], "orders-1": [7]}
-
-
 def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
     assert listed.poll(*ALL, breaks=True) == ALL
     assert listed.poll(*ALL, breaks=True) == ALL
@@ -96,25 +69,6 @@ def test_marks_that_fail_undo_no_skipping(listed: SkipReadCases, failure: str) -
     assert listed.poll(103, 104) == [104]
     assert listed.metrics["skipped-total"] == 2
     assert listed.metrics["failed-total"] == 0
-
-
-def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
-    java_cases: SkipReadCases,
-) -> None:
-    java_cases.open(client_id=NO_BEANS)
-    (line,) = java_cases.logged()
-    assert "SkipRead cannot be set up as wanted" in line
-    java_cases.give(START, RANGES, own=START)
-    assert java_cases.poll(100, 102) == [100]
-    assert java_cases.waits == [10_000]
-    assert java_cases.metrics == {}
-
-
-def test_an_admin_client_that_gave_no_answer_is_closed_so_that_the_next_question_opens_another(
-    java_cases: SkipReadCases,
-) -> None:
-    assert "TimeoutException" in java_cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
-    until(lambda: java_cases.admin_threads == set(), 5)
 
 
 @pytest.mark.parametrize(

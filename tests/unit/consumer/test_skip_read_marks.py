@@ -29,32 +29,6 @@ def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_mark
     assert len(listed.marks) == 3, "nothing was read since"
 
 
-def test_at_the_end_what_was_read_since_is_marked(listed: SkipReadCases) -> None:
-    listed.poll(100)
-    listed.poll(101, 102, 103)
-    listed.close()
-    assert listed.marks == [{PLACE: (101, text(0, START))}, {PLACE: (104, text(2, START))}]
-
-
-def test_a_partition_without_new_records_is_marked_by_its_commits_which_librdkafka_does_not_make(
-    java_cases: SkipReadCases,
-) -> None:
-    java_cases.open()
-    java_cases.commit(orders_2=7)
-    java_cases.close()
-    assert java_cases.marks == [{"orders-2": (7, text())}]
-
-
-def test_a_partition_that_may_be_another_members_by_now_is_marked_at_the_end_only(listed: SkipReadCases) -> None:
-    listed.poll(100)
-    listed.poll(101)
-    listed.later(60_000)
-    listed.poll(5, place="orders-1")
-    assert listed.marks[1:] == [{"orders-1": (6, text())}]
-    listed.close()
-    assert listed.marks[2:] == [{PLACE: (102, text(0, START))}]
-
-
 @pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
 def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
     listed: SkipReadCases, stands: int, is_marked: bool
@@ -64,15 +38,6 @@ def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
     listed.set(seen={PLACE: [stands, text(client="app-2")]})
     listed.close()
     assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
-
-
-def test_without_an_answer_on_present_marks_there_is_no_last_one(listed: SkipReadCases) -> None:
-    listed.poll(100)
-    listed.poll(101)
-    listed.set(failure="marks are silent")
-    listed.close()
-    assert len(listed.marks) == 1
-    assert [each for each in listed.logged() if "Marks of group billing cannot be written" in each]
 
 
 def test_without_the_right_there_are_none_and_records_are_skipped(listed: SkipReadCases) -> None:
@@ -119,9 +84,3 @@ def test_marks_that_take_long_are_not_waited_for_and_not_doubled_and_given_up_af
     listed.later(1)
     assert listed.poll(105) == [105]
     assert len(listed.marks) == 2
-
-
-def test_a_long_client_id_is_cut(cases: SkipReadCases) -> None:
-    cases.open(client_id="c" * 300)
-    cases.poll(1)
-    assert cases.marks == [{PLACE: (2, text(client="c" * 200))}]

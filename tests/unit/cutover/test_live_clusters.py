@@ -18,17 +18,6 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 
-def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_them_at_the_target() -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias, group, topic in [("X", "g", "orders"), ("Y", "g", "pay-eu"), ("X", "g", "pay-us"), ("Y", "g", "pay-us")]:
-        site.commit(alias, group, 5, TopicPartition(topic, 0))
-    site.commit("Y", "others", 5)
-    site.read_all()
-    live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
-    assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
-
-
 def test_unread_records_missing_at_the_target_are_listed() -> None:
     site = Site(config_of(["X", "Y"]))
     site.put(log("X", "X0:2 Y0:2 X4:9"))
@@ -102,18 +91,3 @@ def test_records_below_the_ends_and_partitions_whose_end_is_unknown_are_waited_f
     backlog = backlog_of(Clusters(ClusterMetadata(topics, ends, refused)))
     found = backlog.unread("x", PARTITIONS)
     assert found == {"records of x to index": 5, "partitions of x whose end is unknown": 2}
-
-
-def test_ends_that_are_known_are_not_asked_for_again_while_the_source_grows() -> None:
-    clusters = Clusters(ClusterMetadata({"orders": MemoryTopic("id", 3)}, {LED: MemoryEnds(0, 14)}))
-    backlog = backlog_of(clusters)
-    assert backlog.unread("x", [LED])["records of x to index"] == 5
-    clusters.answer = ClusterMetadata({"orders": MemoryTopic("id", 3)}, {LED: MemoryEnds(0, 99)})
-    assert backlog.unread("x", [LED])["records of x to index"] == 5
-    backlog.forget_ends()
-    assert backlog.unread("x", [LED])["records of x to index"] == 90
-
-
-def test_a_silent_cluster_is_waited_for() -> None:
-    backlog = backlog_of(Clusters(ClusterError("x", "is down")))
-    assert backlog.unread("x", [READ, LED]) == {"partitions of x, which does not answer": 2}

@@ -28,10 +28,8 @@ from offset_sync.cutover.plan import (
     Step,
     print_plan,
 )
-from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, State, Status, TopicPartition
-from offset_sync.status.assessment import Verdict
+from offset_sync.model.values import Outcome, Status, TopicPartition
 from offset_sync.tables.definition import Table
 
 
@@ -152,18 +150,6 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert len(move.clusters.committed) == 4  # three times more
 
 
-BEHIND = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
-
-
-def test_a_move_is_verified_once_more_where_sync_offsets_worked_beside() -> None:
-    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [GOOD]]))
-    assert move.apply(timeout=60.0) == []
-    assert move.seconds == 1
-    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [BEHIND], [GOOD]]))
-    assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
-    assert move.homes() == []
-
-
 def test_verifying_says_what_to_do() -> None:
     remedies = {
         Status.MIRRORING: "wait until the mirror",
@@ -178,22 +164,6 @@ def test_verifying_says_what_to_do() -> None:
         assert remedy in line
     (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
     assert "send all producers to Y" in line
-
-
-def test_nothing_to_verify_is_not_good() -> None:
-    move = Move(FakeClusters([[]]))
-    assert move.cutover.verify(["g"]) == ["g: nothing to verify: its newest commits are not at X"]
-    assert move.written() == [("verify", "failed")]
-
-
-def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
-    class Gone(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-            return []
-
-    move = Move(Gone())
-    assert move.apply() == ["g orders-0: its position has changed during the move; repeat apply"]
-    assert move.homes() == []
 
 
 YOUNG = {"g": Reader(2_000, is_member=False)}
@@ -239,14 +209,6 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): left out"]
 
 
-def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:
-    words = "committed at both X (5, 3 s ago) and Y (7, 1 s ago)"
-    withheld = replace(GOOD, status=Status.WITHHELD, reason=words, contest=words, state=State.COMMITTED_AT_BOTH)
-    for row in (withheld, replace(GOOD, contest=words)):
-        (plan,) = Move(FakeClusters([[row]])).cutover.plan(["g"], Mode.PLANNED)
-        assert (plan.blocking, plan.notes, plan.verdict) == ([], [f"{words}; apply decides"], Verdict.UNKNOWN)
-
-
 # Names at the target
 
 THERE = Direction("dc1", "dc2")
@@ -278,15 +240,6 @@ def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_co
     assert ("subscribes" in out.getvalue()) == (said is not None)
     assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
     assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
-
-
-def test_what_fails_is_called_as_both_sides_call_it() -> None:
-    behind = of("dc1.orders", 3, status=Status.BEHIND, reason="late")
-    statuses = {"g": [behind, of("dc2.orders")]}
-    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses, internal_topics=lambda _: {})
-    journal: Any = SimpleNamespace(record=lambda _steps: None)
-    (failure,) = CutoverProcedure(THERE, clusters, journal, names=mm2()).verify(["g"])
-    assert failure.startswith("g orders-3 (dc1.orders-3 at dc2): Behind: late")
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:

@@ -9,8 +9,6 @@ from offset_sync_demo.kafka.broker_files import (
     broker_jars,
     find_jars,
     find_java,
-    free_ports,
-    write_broker_files,
 )
 
 
@@ -34,19 +32,3 @@ def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "1.0")
     with pytest.raises(BrokerPartsMissing, match=r"broker-1\.0: no Kafka broker jars; run 'scripts/jars\.py versions'"):
         broker_jars("dc1")
-
-
-def test_ports_are_given_once_and_are_outside_the_range_of_outgoing_connections() -> None:
-    ports = [port for _ in range(10) for port in free_ports(5)]
-    assert len(set(ports)) == 50, "not again before its process can have bound it"
-    assert all(1024 < port < 32768 for port in ports)
-
-
-def test_settings_given_by_the_caller_win(tmp_path: Path) -> None:
-    write_broker_files(tmp_path, 15001, 15002, {"offsets.topic.num.partitions": "8", "num.io.threads": "9"})
-
-    properties = (tmp_path / "server.properties").read_text().splitlines()
-
-    assert "listeners=PLAINTEXT://127.0.0.1:15001,CONTROLLER://127.0.0.1:15002" in properties
-    assert "offsets.topic.num.partitions=8" in properties
-    assert [line for line in properties if line.startswith("num.io.threads=")] == ["num.io.threads=9"]

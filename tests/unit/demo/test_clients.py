@@ -33,12 +33,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "open_partition_reader", lambda site, _name: site)
 
 
-def test_a_broker_that_does_not_lead_yet_is_asked_again() -> None:
-    site = Site([KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
-    assert stable_ends(site, [("orders", 0)]) == {("orders", 0): 7}
-    assert site.is_closed
-
-
 @pytest.mark.parametrize(
     ("error", "timeout"),
     [(KafkaError.NOT_LEADER_FOR_PARTITION, 0.3), (KafkaError.TOPIC_AUTHORIZATION_FAILED, 10.0)],

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tools.prometheus_expressions import names_in, needs_promtool, problems, run_promtool, series
+from tools.prometheus_expressions import names_in, needs_promtool, problems, run_promtool
 
 FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -19,12 +18,6 @@ PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 ALERTS = (FILE.parents[1] / "prometheus" / "alerts.yaml").read_text()
-
-
-def overlap(one: dict[str, int], other: dict[str, int]) -> bool:
-    is_beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-    is_below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-    return not (is_beside or is_below)
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
@@ -40,29 +33,6 @@ def test_a_panel_asks_for_what_exists_has_a_unit_and_says_what_it_means(panel: d
     assert [
         name for name in re.findall(r"OffsetSync\w+", panel["description"]) if f"alert: {name}\n" not in ALERTS
     ] == []
-
-
-def test_it_can_be_provisioned_without_being_asked_anything_and_ids_and_titles_are_unique() -> None:
-    assert "__inputs" not in BOARD
-    assert (BOARD["id"], BOARD["uid"]) == (None, "offset-sync")
-    assert (VARIABLES["datasource"]["type"], VARIABLES["datasource"]["query"]) == ("datasource", "prometheus")
-    for field in ("id", "title"):
-        assert len({panel[field] for panel in BOARD["panels"]}) == len(BOARD["panels"])
-
-
-def test_panels_do_not_overlap_and_fit_the_width() -> None:
-    places = [(panel["title"], panel["gridPos"]) for panel in BOARD["panels"]]
-    assert [(a, b) for (a, one), (b, other) in combinations(places, 2) if overlap(one, other)] == []
-    assert [title for title, at in places if at["x"] < 0 or at["x"] + at["w"] > 24 or min(at["w"], at["h"]) < 1] == []
-
-
-@pytest.mark.parametrize("name", sorted(VARIABLES.keys() - {"datasource"}))
-def test_a_variable_lists_the_values_of_a_label_that_exists(name: str) -> None:
-    variable = VARIABLES[name]
-    match = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"])
-    assert match is not None
-    assert match[2] in series()[match[1]]
-    assert variable["definition"] == variable["query"]["query"]
 
 
 def test_whatever_raises_an_alert_can_be_seen() -> None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
 
-import offset_sync
 from offset_sync.config import Config, load_config
-from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.jobs.run import JOBS, Patience
+from offset_sync.jobs.run import JOBS
 from spark_options import split_options
 from spark_properties import read_properties
-from submit import IN_IMAGE, JAVA_OPTIONS
 from tools.helm_chart import CHART, Manifest, helm, needs_helm, render
 from tools.job_arguments import arguments_of
 
@@ -203,14 +198,6 @@ def test_a_pod_may_do_nothing_else(values: Manifest) -> None:
     assert bool(of_kind(values, "Role")) == (values.get("mode") == "spark-operator")
 
 
-def test_every_container_gets_the_environment_and_the_mounts_of_the_values() -> None:
-    for mode in (MORE, {**MORE, **OPERATED}):
-        for container in containers(mode):
-            assert (container["env"], container["envFrom"]) == (MORE["env"], MORE["envFrom"])
-            assert container["volumeMounts"][-1:] == MORE["volumeMounts"]
-            assert container["image"] == f"registry.example/offset-sync:{offset_sync.__version__}"
-
-
 @each
 def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) -> None:
     if "existingConfig" in values:
@@ -219,16 +206,6 @@ def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) ->
     config = settings_of(values, tmp_path)
     assert config.admin_options("dc1")["ssl.ca.location"] == "/etc/offset-sync/secrets/ca.pem"
     assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
-
-
-def test_without_other_places_tables_and_checkpoints_are_on_the_volume(tmp_path: Path) -> None:
-    (container,) = containers({})
-    (folder,) = re.findall(r"^WORKDIR (/home/\S+)$", (REPO / "Dockerfile").read_text(), re.MULTILINE)
-    tables = settings_of({}, tmp_path).tables
-    for place in (tables.root, tables.checkpoints):
-        assert Path(folder, place).is_relative_to(mounts_of(container)["data"]), place
-    (on_s3,) = pods(VALUES["run, on S3"]).values()
-    assert [volume["name"] for volume in on_s3["spec"]["volumes"]] == ["configuration", "secrets"]
 
 
 @each
@@ -292,31 +269,12 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
 
 
-@each
-def test_a_driver_has_time_to_finish_its_micro_batch(values: Manifest) -> None:
-    patience = inspect.signature(QuerySupervisor.stop).parameters["patience_seconds"].default
-    for name, pod in pods(values).items():
-        if "executor" not in name:
-            assert pod["spec"]["terminationGracePeriodSeconds"] >= max(patience + 20, Patience().stopping + 10)
-
-
 @pytest.mark.parametrize("values", [MORE, {**MORE, **OPERATED}], ids=["run", "spark-operator"])
 def test_a_change_of_the_configuration_restarts_the_jobs_and_no_console(values: Manifest) -> None:
     changed = {**values, "config": {**values.get("config", {}), "groups": {"include": ["billing"]}}}
     before, after = pods(values), pods(changed)
     same = {name for name in before if before[name] == after[name]}
     assert same == {name for name in before if "executor" in name or "console" in name}
-
-
-def test_the_operator_starts_the_jobs_as_the_project_does() -> None:
-    pyspark = re.search(r"pyspark==(\S+)", (REPO / "setup.cfg").read_text())
-    assert pyspark is not None
-    for job, spec in applications(OPERATED).items():
-        assert spec["mainApplicationFile"] == f"local://{IN_IMAGE}/jobs/{job}.py"
-        assert (REPO / "jobs" / f"{job}.py").is_file()
-        assert spec["restartPolicy"]["type"] == ("Never" if "--once" in spec["arguments"] else "Always")
-        assert spec["sparkVersion"] == pyspark[1]
-        assert [spec[side].get("javaOptions") for side in ("driver", "executor")] == [JAVA_OPTIONS.get(job)] * 2
 
 
 def test_settings_are_those_of_spark_submit() -> None:
@@ -334,19 +292,3 @@ def test_settings_are_those_of_spark_submit() -> None:
     assert applications(OPERATED)["sync_offsets"]["driver"]["memoryOverhead"] == plain["spark.driver.memoryOverhead"]
     more = applications({**MORE, **OPERATED})["sync_offsets"]["sparkConf"]
     assert more["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example"
-
-
-def test_names_follow_the_release_and_fit_into_labels_and_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
-    for release in ("x", "a-release-with-a-name-of-fifty-three-characters-at-it"):
-        for document in render({**MORE, **OPERATED}, release).values():
-            # The operator appends the time of a scheduled run; Kubernetes appends a hash to a StatefulSet's.
-            longest = 63 - 20 if document["kind"] == "ScheduledSparkApplication" else 52
-            assert len(document["metadata"]["name"]) <= longest
-            assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
-    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
-    assert config.sync.max_offsets_per_trigger == 2000000
-
-
-def test_the_chart_has_the_version_of_the_project() -> None:
-    chart: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert {chart["version"], chart["appVersion"]} == {offset_sync.__version__}

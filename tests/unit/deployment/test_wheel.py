@@ -63,13 +63,6 @@ def test_there_is_no_spark_in_it_and_it_says_what_there_is(programs: Path) -> No
         assert (said.returncode, said.stdout.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
 
 
-@pytest.mark.parametrize("words", [[], ["sync_offsets"], ["cutover", "plan"], ["report_status", "--conf", "/none"]])
-def test_what_cannot_be_done_ends_with_2_and_says_why(programs: Path, words: list[str]) -> None:
-    said = run(programs, *words)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr
-
-
 def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(programs: Path, conf: Path) -> None:
     said = run(programs, "report_status", "--conf", conf, "--once", "--format", "json")
     assert (said.returncode, json.loads(said.stdout)["groups"]) == (1, []), said.stderr

@@ -21,7 +21,6 @@ from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from protections import of_invariants, of_later_invariants
 from spark_options import split_options
-from submit import IN_IMAGE
 from tools.job_arguments import arguments_of
 
 REPO = Path(__file__).resolve().parents[3]
@@ -130,13 +129,6 @@ def test_every_invariant_has_a_protection() -> None:
     assert [number for number, taken_out in protections.items() if taken_out] == [*range(1, len(invariants) + 1)]
 
 
-def test_every_word_of_the_glossary_says_where_it_lives() -> None:
-    entries = items((REPO / "docs" / "glossary.md").read_text().partition("\n## ")[2])
-    assert 25 <= len(entries) <= 50
-    assert [entry for entry in entries if not re.match(r"\*\*[\w -]+\*\*", entry)] == []
-    assert [entry for entry in entries if not re.search(r"`[a-z_]+/[\w/]+\.py`", entry)] == []
-
-
 @pages
 def test_every_target_of_make_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.MULTILINE))
@@ -151,13 +143,6 @@ def test_every_command_is_taken_by_its_job(page: str, line: str) -> None:
     arguments = arguments_of(job, of_job)
     if job == "cutover" and arguments.action == "apply":
         assert arguments.planned or arguments.disaster
-
-
-@pages
-def test_every_place_in_the_image_is_where_the_project_is(page: Path) -> None:
-    """Images of Kafka have a place of their own."""
-    places = re.findall(r"/opt/[\w./-]+", page.read_text())
-    assert [place for place in places if not place.startswith((f"{IN_IMAGE}/", "/opt/kafka"))] == []
 
 
 @pytest.mark.parametrize("job", JOBS)

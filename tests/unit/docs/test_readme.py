@@ -33,12 +33,6 @@ def test_the_table_beside_the_other_tools_is_what_the_benchmarks_have_saved() ->
     assert "(docs/benchmarks.md)" in FIRST_SCREEN
 
 
-def test_a_figure_that_was_measured_again_changes_the_table() -> None:
-    rows = [row | {"with_loss": 0.5} if row["strategy"] == "Replicator" else row for row in saved("accuracy")]
-    table = comparison_table(rows, saved("mirrormaker"))
-    assert re.search(r"both sides write \| none \| [\d.]+ to [\d.]+ % \| 50 % \|", table)
-
-
 def test_the_demos_table_has_the_columns_that_it_prints() -> None:
     printed = io.StringIO()
     show_results(Console(file=printed, width=100), "Act 1", [])

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tools.lock_order import KINDS, LIB, ORDER, LockOrder, lock_at, read_ranks
+from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
 
 POOLS = {"Thread", "ThreadPoolExecutor"}
 
@@ -33,25 +30,6 @@ def test_every_file_that_makes_threads_says_what_they_do() -> None:
     page = ORDER.read_text()
     listed = re.findall(r"^\| `([\w/]+\.py)` \| [^`|]*(?:`.*?)?\|", page.split("## Locks")[0], re.MULTILINE)
     assert sorted(listed) == sorted({file for file, _ in calls(POOLS)})
-
-
-@pytest.mark.parametrize(
-    ("outer", "inner", "is_wrong"),
-    [
-        ("sync/reconciliation.py `_target_locks`", "state/record_index.py `lock`", False),
-        ("state/record_index.py `lock`", "sync/reconciliation.py `_target_locks`", True),
-        ("kafka/topic_requests.py `_lock`", "state/groups_by_log.py `_lock`", True),
-    ],
-)
-def test_a_lock_that_is_taken_the_wrong_way_round_is_named(
-    outer: str, inner: str, is_wrong: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order = LockOrder()
-    for kind in KINDS:
-        monkeypatch.setattr(threading, kind, getattr(threading, kind))
-    order.watch()
-    with made(outer), made(inner):
-        assert order.take_wrong() == [f"{inner} is taken while {outer} is held"] * is_wrong
 
 
 def made(name: str) -> Any:

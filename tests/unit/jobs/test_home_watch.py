@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -12,7 +11,6 @@ import pytest
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
-from offset_sync.jobs import watches
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
@@ -116,15 +114,6 @@ def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watc
     assert watched.home() == "Y"
 
 
-def test_where_the_newest_commit_wins_no_cluster_is_asked_for_members() -> None:
-    watched = Watched("0s")
-    watched.members["X"] = frozenset({"g"})
-    watched.watch.ask_members()
-    watched.commit("X", 1)
-    watched.commit("Y", 2)
-    assert (watched.asked, watched.home()) == (0, "Y")
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(
     watched: Watched, is_known: bool
@@ -144,19 +133,3 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again
     fresh = CommitLogIncarnations(watched.tables)
     fresh.refresh()
     assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
-
-
-@pytest.mark.timeout(60)
-def test_a_look_that_fails_is_made_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop, looks = threading.Event(), list[int]()
-    monkeypatch.setattr(watches, "_MOVES_S", 0.001)
-
-    def follow() -> None:
-        looks.append(1)
-        if len(looks) == 3:
-            stop.set()
-        raise OSError("not yet")
-
-    monkeypatch.setattr(watched.watch, "follow_moves", follow)
-    watched.watch.run(stop, threading.Event())
-    assert len(looks) == 3

@@ -101,14 +101,6 @@ def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> N
     assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
 
 
-def test_a_warning_is_a_line_of_json_and_so_is_a_failure(tmp_path: Path) -> None:
-    ended = job(tmp_path, "warnings.warn('old')", OFFSET_SYNC_LOG_FORMAT="json")
-    _start, warning, failure = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert warning["level"] == "WARN"
-    assert "old" in warning["msg"]
-    assert failure["msg"] == "clusters.dc1: away"
-
-
 def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(tmp_path: Path) -> None:
     environ = {"OFFSET_SYNC_LOG_FORMAT": "json", "OFFSET_SYNC_KILL_AT": "sync_offsets.after_commit"}
     ended = job(tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", **environ)

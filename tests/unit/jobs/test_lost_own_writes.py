@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fakes.clusters import MemoryIndex
@@ -71,9 +70,3 @@ def test_what_only_a_coordinator_holds_is_ours_if_the_former_driver_wrote_it(hel
     start = Start(held)
     assert start.author == (held, is_own)
     assert start.tables.all_rows(OFFSET_COMMITS)["is_own"].to_pylist() == [is_own]
-
-
-def test_after_the_comparison_the_same_offset_is_the_groups_own() -> None:
-    start = Start(OURS - 1)
-    claimed = start.cluster.own_writes.claim(start.row, np.array([OURS]))
-    assert not claimed.any()

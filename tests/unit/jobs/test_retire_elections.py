@@ -122,20 +122,6 @@ def test_nothing_goes_while_a_commit_may_be_unread(
     assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
 
 
-def test_what_is_being_read_is_waited_for(site: Site) -> None:
-    site.read_to({0: 5, 1: 6})
-
-    def ends(alias: str) -> list[int]:
-        site.read_to({0: 5, 1: 8}, batch=1)
-        return [5, 7]
-
-    site.ends = ends
-    before = site.tables.version(LOG_INCARNATIONS)
-    assert (site.cut(), site.epochs()) == (2, [7])
-    added = site.tables.read_added(LOG_INCARNATIONS, before, site.tables.version(LOG_INCARNATIONS))
-    assert added.num_rows == 0, "a follower of the table is told nothing new"
-
-
 # Against plain Python
 
 

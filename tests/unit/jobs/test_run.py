@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -106,15 +105,6 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
     assert pauses[:3] == [0.05, 0.1, 0.2]
 
 
-def test_after_a_steady_run_the_first_pause_counts_again(caplog: pytest.LogCaptureFixture) -> None:
-    running = Running({"failing": "print('started', flush=True); raise SystemExit(1)"}, Patience(0.05, 1.0, 0.0, 5))
-    running.until("started", 3)
-    running.stop.set()
-    running.ended()
-    pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
-    assert set(pauses) == {0.05}
-
-
 @pytest.mark.parametrize("code", [2, 3])
 def test_bad_configuration_and_another_driver_end_all(code: int) -> None:
     running = Running({"ending": f"import time; time.sleep(0.5); raise SystemExit({code})", "other": UNTIL_TERM})
@@ -130,15 +120,6 @@ def test_what_does_not_end_is_killed() -> None:
     running.stop.set()
     assert running.ended() == {"deaf": 1}
     assert time.monotonic() - began < 5
-
-
-def test_a_job_that_waits_for_its_restart_has_failed_when_all_end(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    running = Running({"failing": "print('started', flush=True); raise SystemExit(1)"}, Patience(60, 60, 600, 5))
-    while "restarting it" not in caplog.text:
-        time.sleep(0.02)
-    running.stop.set()
-    assert running.ended() == {"failing": 1}
 
 
 def test_lines_of_json_get_the_job_and_others_become_json() -> None:
@@ -212,14 +193,3 @@ def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else(code: 
     running.stop.set()
     assert running.ended() == {"other": 0, "rehearse": 0}
     assert running.out.getvalue().count("ready") == 1
-
-
-def test_ctrl_c_that_a_job_hears_first_is_no_failure() -> None:
-    running = Running({"job": UNTIL_TERM.replace("SIGTERM", "SIGINT")})
-    running.until("ready")
-    (child,) = running.supervisor._children
-    assert child.process is not None
-    os.kill(child.process.pid, signal.SIGINT)
-    time.sleep(0.3)
-    running.stop.set()
-    assert running.ended() == {"job": 0}

@@ -19,7 +19,6 @@ CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
 topics: {include: [orders]}
 """
-NAMES = "mirror: {names: mm2}\n"
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -44,32 +43,6 @@ def raising(error: Exception) -> JobFunction:
         raise error
 
     return function
-
-
-def test_a_job_gets_its_configuration_and_arguments_and_ends_with_0(conf: str) -> None:
-    seen: list[object] = []
-
-    def function(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-        seen.extend([list(config.clusters), arguments.once, stop.is_set()])
-        return []
-
-    assert run(function, "--conf", conf, "--once") == 0
-    assert seen == [["x", "y"], True, False]
-
-
-def test_what_cannot_be_verified_is_logged_at_the_start_unless_the_job_says_it_itself(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "three.yaml"
-    path.write_text(CONF.replace("clusters: {", "clusters: {z: {kafka: {bootstrap.servers: 'z:1'}}, ") + NAMES)
-    assert run(doing(), "--conf", str(path)) == 0
-    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert warning.startswith("mirror.place_header: is empty")
-    caplog.clear()
-    parser = job_arguments("Checks.")
-    parser.set_defaults(tells_cautions=True)
-    assert run_job(doing(), parser, ["--conf", str(path)]) == 0
-    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from unittest.mock import Mock
-
-import numpy as np
 import pytest
 
 from builders.offset_records import commit_key, commit_value
@@ -47,15 +43,6 @@ class Dated:
 
 
 ALL, SOME = 11, 10
-
-
-@pytest.mark.parametrize("most", [ALL, SOME])
-def test_the_reader_of_left_writes_knows_whether_all_was_read(most: int) -> None:
-    dated, left = Dated(most), Mock(of=Mock(return_value=np.array([False])))
-    dated.job.batch._left_writes, dated.job.batch._is_ready = left, threading.Event()
-    dated.made(dated.now_ms)
-    assert left.note.call_args.kwargs == {"is_whole": most == ALL}
-    assert left.of.called
 
 
 @pytest.mark.parametrize("off_ms", [-HOUR_MS, HOUR_MS])

@@ -6,7 +6,6 @@ That takes a client in a circle of references apart before it is closed, which h
 from __future__ import annotations
 
 import gc
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,9 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.group_offsets import GroupOffsets
 from offset_sync.kafka.leader_epochs import LeaderEpochs
-from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.topic_requests import TopicRequests
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
@@ -68,22 +65,3 @@ def test_who_has_a_client_is_in_no_circle(kind: Callable[..., Any]) -> None:
     gone = weakref.ref(made)
     del made
     assert gone() is None
-
-
-OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"}
-
-
-def test_dropping_a_client_does_not_wait_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    may_end, has_ended, destroy = threading.Event(), threading.Event(), library().destroy_flags
-
-    def destroy_when_it_may(pointer: int, flags: int) -> None:
-        may_end.wait(30)
-        destroy(pointer, flags)
-        has_ended.set()
-
-    monkeypatch.setattr(library(), "destroy_flags", destroy_when_it_may)
-    client = GroupOffsets(OPTIONS)
-    del client
-    assert not has_ended.is_set()
-    may_end.set()
-    assert has_ended.wait(60)

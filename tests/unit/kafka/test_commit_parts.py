@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.target_cluster import Target, outcomes, write, write_batch
-from offset_sync.kafka.requests import SPLIT, CommitParts, Committed, Errors, partition_of, with_remedy
+from offset_sync.kafka.requests import CommitParts, Errors, partition_of, with_remedy
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition
 
@@ -95,20 +95,3 @@ def test_a_coordinator_that_refuses_everything_is_not_asked_for_each_partition()
     small = Coordinator(0)
     write_batch(small, *of_partitions(8))
     assert small.requests == [8]
-
-
-def test_what_another_client_commits_before_a_smaller_part_is_sent_is_left_alone() -> None:
-    coordinator = Coordinator(20_000)
-    coordinator.before_read = [lambda: None, lambda: coordinator.put("group", 7, 60)]
-    results = write_batch(coordinator, *of_partitions(300))
-    assert [each.partition for each in results if each.outcome is Outcome.NOT_FORWARD] == [7]
-    assert coordinator.offsets["group"][TopicPartition("orders", 7)] == Committed(60, "")
-
-
-def test_partitions_that_are_refused_for_another_reason_keep_it() -> None:
-    parts, writes = CommitParts(), of_partitions(300)
-    places = [partition_of(each) for each in writes]
-    errors: Errors = {place: "UNKNOWN_TOPIC_OR_PART" if place.partition == 3 else "UNKNOWN" for place in places}
-    noted = parts.noted(writes, errors)
-    assert noted == {place: "UNKNOWN_TOPIC_OR_PART" if place.partition == 3 else SPLIT for place in places}
-    assert parts.noted(writes, dict.fromkeys(places, "_TIMED_OUT")) == dict.fromkeys(places, "_TIMED_OUT")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets, Limits
-from offset_sync.kafka.requests import Committed, PartitionAnswer, TransientError
+from offset_sync.kafka.requests import Committed, PartitionAnswer
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
@@ -29,12 +29,6 @@ def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
     found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", "b"], 5.0)
     assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
     assert answers.asked == ["a", "b"]
-
-
-def test_who_is_left_out_is_asked_for_by_itself() -> None:
-    found = ClusterAdmin("dc2", UNREACHABLE, at_once=Answers("a")).committed_offsets(["a", "b"], 1.0)
-    assert found["a"] == {TopicPartition("orders", 3): Committed(7, "mine")}
-    assert isinstance(found["b"], TransientError)
 
 
 ORDERS = TopicPartition("orders", 0)

@@ -10,8 +10,8 @@ import pytest
 
 from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.kafka.group_offsets import GroupOffsets
-from offset_sync.kafka.kerberos import first_principal, log_in
-from offset_sync.kafka.librdkafka import WITH_KERBEROS, check_client, library
+from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.topic_requests import open_client
 from offset_sync.model.errors import ClusterError, PlatformError
@@ -53,12 +53,6 @@ def refusal(wanted: dict[str, str]) -> str:
     return str(refused.value)
 
 
-def test_the_published_client_is_told_by_its_features() -> None:
-    assert {"ssl", "sasl_scram", "sasl_oauthbearer"} <= library().features()
-    if "sasl_gssapi" not in library().features():  # else the tests run with a client of their own
-        assert "scripts/kerberos_client.py" in refusal(options("/none"))
-
-
 def test_every_client_says_that_it_has_no_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library(), "features", frozenset)
     wanted = options("/none") | {"bootstrap.servers": "127.0.0.1:1"}
@@ -80,14 +74,6 @@ def test_the_library_gets_the_keytab_and_a_cache_of_its_own(keytab: str, monkeyp
 
 
 @pytest.mark.usefixtures("able")
-def test_another_login_of_the_process_is_not_replaced_unnoticed(keytab: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KRB5_CLIENT_KTNAME", f"FILE:{keytab}")
-    log_in(options(keytab))
-    monkeypatch.setenv("KRB5_CLIENT_KTNAME", "/etc/hdfs.keytab")
-    assert refusal(options(keytab)).startswith("KRB5_CLIENT_KTNAME is /etc/hdfs.keytab, and the configuration has")
-
-
-@pytest.mark.usefixtures("able")
 def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
     assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
     found = refusal(options(keytab, "sync@T.REALM"))
@@ -96,11 +82,6 @@ def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_
     for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
         other.write_bytes(content)
         assert refusal(options(str(other))).startswith(f"{other} is no keytab")
-
-
-def test_deleted_entries_of_a_keytab_are_skipped() -> None:
-    hole = (-3).to_bytes(4, "big", signed=True) + b"abc"
-    assert first_principal(KEYTAB[:2] + hole + KEYTAB[2:]) == "kafka/127.0.0.1@T.REALM"
 
 
 @pytest.mark.usefixtures("able", "signals")
@@ -123,12 +104,3 @@ def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
     tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
     conf.write_text(json.dumps(tree))
     return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
-
-
-def test_the_client_with_kerberos_is_accepted_as_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("confluent_kafka.__version__", WITH_KERBEROS)
-    monkeypatch.setattr(library(), "version_str", lambda: WITH_KERBEROS.encode())
-    assert check_client() == []
-    monkeypatch.setattr(library(), "version_str", lambda: b"2.15.0")
-    with pytest.raises(PlatformError, match="found 2"):
-        check_client()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -124,22 +122,10 @@ def test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only
     assert client.asked == [(0, 3), (1, 3), (0, 3)] * 2, "who is silent is not asked for the other end as well"
 
 
-def test_where_every_leader_is_silent_nothing_is_known_by_the_deadline() -> None:
-    admin, _ = admin_of(always(None), always(None))
-    began = time.monotonic()
-    assert admin.ends(PLACES, deadline=0.4) == {}
-    assert 0.4 <= time.monotonic() - began < 10
-
-
 def test_a_leader_that_is_being_elected_is_asked_again() -> None:
     admin, client = admin_of(always(7), iter(["LEADER_NOT_AVAILABLE", 8, 9]))
     assert set(admin.ends(PLACES, deadline=30)) == set(PLACES)
     assert client.asked[:3] == [(0, 3), (1, 3), (1, 3)]
-
-
-def test_one_that_is_slow_is_waited_for_as_long_as_the_deadline_allows_where_it_is_the_only_one() -> None:
-    admin, _ = admin_of(always(7), iter(["_TIMED_OUT", "_TIMED_OUT", 8, 9]))
-    assert admin.ends(ODD, deadline=30) == {each: LogEnds(8, 9, 3) for each in ODD}
 
 
 def test_an_error_that_no_repetition_mends_is_the_clusters() -> None:
@@ -154,28 +140,6 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
         assert set(admin.ends(PLACES, deadline=30)) == set(EVEN)
 
 
-def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again() -> None:
-    admin, client = admin_of(always(7), always(7))
-    client.silent_brokers = 99
-    late = threading.Timer(1.5, client.answers_late)
-    late.start()
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    late.join()
-
-
-def test_a_client_without_answers_is_replaced_after_one_two_and_four_seconds_until_one_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
-    monkeypatch.setattr(topic_requests, "_CLIENT_S", 0.4)
-    admin, client = admin_of(always(7), always(7))
-    client.silent_clients = 4
-    assert set(admin.describe(["orders"], deadline=30)) == {"orders"}
-    assert client.opened == 5
-    used_s = [later - opened for opened, later in itertools.pairwise(client.opened_at)]
-    assert all(used >= least for used, least in zip(used_s, [0.1, 0.2, 0.4, 0.4], strict=True)), used_s
-
-
 def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_requests, "TRY_S", 60.0)
     admin, client = admin_of(always(7), always(7))
@@ -184,19 +148,6 @@ def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.Mon
     client.silent_brokers = 1
     assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
     assert client.opened == 1
-
-
-def test_leaders_are_asked_through_another_client_if_no_broker_answers() -> None:
-    admin, client = admin_of(itertools.chain([None], always(7)), always(None))
-    assert admin.ends(EVEN, deadline=30) == {each: LogEnds(7, 7, 3) for each in EVEN}
-    assert client.opened == 2
-
-
-def test_an_answer_about_logs_that_comes_late_counts_though_it_was_asked_again() -> None:
-    admin, client = admin_of(itertools.chain([None, None], always(9)), always(None))
-    client.says_late = 8
-    assert admin.ends(EVEN, deadline=60) == {each: LogEnds(8, 9, 3) for each in EVEN}
-    assert client.asked == [(0, 3)] * 3
 
 
 def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(

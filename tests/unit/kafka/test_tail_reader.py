@@ -12,7 +12,6 @@ import pytest
 from fakes.consumed import Message
 from offset_sync.kafka import tail_reader
 from offset_sync.kafka.tail_reader import TailReader
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, TopicPartition
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)
@@ -75,13 +74,6 @@ def test_the_end_of_a_log_is_an_end_and_another_error_is_not(monkeypatch: pytest
     assert reader.read({ONE: OffsetRange(4, 9)}, 0.1).unread == {ONE}
 
 
-def test_logs_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = [TopicPartition("many", number) for number in range(450)]
-    reader, client = reading(monkeypatch, *(Message(place, 0) for place in places))
-    assert reader.read(dict.fromkeys(places, OffsetRange(0, 1)), 30).unread == frozenset()
-    assert [len(each) for each in client.assigned] == [200, 200, 50]
-
-
 def test_long_values_are_compared_by_their_hash_and_times_say_whose_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     long = [b"a" * 5_000, b"a" * 5_000, b"b" * 5_000]
     messages = [Message(ONE, offset, value, kind=2) for offset, value in enumerate(long)]
@@ -93,28 +85,8 @@ def test_long_values_are_compared_by_their_hash_and_times_say_whose_they_are(mon
     assert all(each.is_appended for each in records)
 
 
-def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:
-    reader, began = TailReader("dc1", {"bootstrap.servers": "127.0.0.1:1"}), time.monotonic()
-    with pytest.raises(ClusterError, match=r"no record could be read within 0\.2 s"):
-        reader.read({ONE: OffsetRange(4, 6)}, 0.2)
-    with pytest.raises(ClusterError):
-        reader.offsets_at({ONE: 5}, 0.2)
-    assert time.monotonic() - began < 10
-
-
 def test_a_silent_log_does_not_keep_those_behind_it_from_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail_reader, "_LOGS_AT_ONCE", 1)
     reader, _ = reading(monkeypatch, Message(OTHER, 7))
     found = reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 8)}, 0.4)
     assert ([each.content.offset for each in found.records[OTHER]], found.unread) == ([7], {ONE})
-
-
-def test_a_log_that_gets_a_second_turn_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail_reader, "_LOGS_AT_ONCE", 1)
-    reader, client = reading(monkeypatch, Message(ONE, 4), Message(OTHER, 7))
-    reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 8)}, 0.4)
-    assert [(each.topic, each.offset) for some in client.assigned for each in some] == [
-        ("one", 4),
-        ("other", 7),
-        ("one", 5),
-    ]

@@ -16,10 +16,7 @@ from offset_sync.kafka.log_reader import RangeReader, RecordReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     EpochChange,
-    OffsetRange,
     OffsetWrite,
-    RecordContent,
-    ReportedEnd,
     Rule,
     TopicPartition,
 )
@@ -87,27 +84,6 @@ def test_a_cluster_is_asked_by_its_own_names_and_answers_with_streams(heard: lis
     assert [list(each) for each in heard] == [["orders", "dc2.orders"], ["orders"], [HERE, THERE, COMMITS]]
     assert set(admin.topics()) == {"dc1.orders", "dc2.orders", "heartbeats at dc1"}
     assert set(admin.reaches(lambda stream: stream == "dc1.orders")) == {INSIDE[0]}
-
-
-def test_groups_are_read_and_written_by_the_clusters_names(heard: list[Any]) -> None:
-    admin = ClusterAdmin("dc1", {}, NAMES)
-    found = admin.committed_offsets(["g", "h"])
-    assert found["g"] == dict(zip(INSIDE, (1, 2), strict=True))
-    assert isinstance(found["h"], ClusterError)
-    writes = [OffsetWrite("g", *place, 5, None, Rule.SET, None) for place in INSIDE]
-    assert admin.write_offsets({"g": writes}) == {"g": dict.fromkeys(INSIDE)}
-    assert [each.topic for each in heard[-1]["g"]] == ["orders", "dc2.orders"]
-
-
-def test_records_and_leaders_are_asked_for_by_the_clusters_names(heard: list[Any]) -> None:
-    epochs = {INSIDE[0]: EpochChange(1, 2)}
-    assert LeaderEpochs("dc1", {}, NAMES).ends(epochs) == {INSIDE[0]: ReportedEnd(5)}
-    record = RecordContent(4, 5, None, b"v", ())
-    assert RecordReader("dc1", {}, NAMES).first_at({INSIDE[0]: 4}) == {INSIDE[0]: record}
-    # The run builder finds the streams by itself, for records of any reader.
-    read: list[Any] = list(RangeReader("dc1", {}, names=NAMES).read({INSIDE[0]: OffsetRange(1, 2)}))
-    assert read == [[HERE]]
-    assert [list(each) for each in heard] == [[HERE]] * 4
 
 
 def test_what_the_cluster_has_no_name_for_is_not_asked_for_though_another_topic_has_its_name(heard: list[Any]) -> None:

@@ -19,7 +19,6 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (
@@ -94,22 +93,6 @@ def test_the_partitions_of_a_topic_that_may_not_be_described_are_an_error_and_no
     assert admin.partition_count("nowhere") is None
 
 
-def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
-    admin = admin_of("pay", refused=["orders"])
-    assert [each.topic for each in admin.ends([TopicPartition("pay", 0), TopicPartition("orders", 0)])] == ["pay"]
-    assert list(admin.topics()) == ["pay"]
-    assert [each.topic for each in admin.reaches(lambda name: True)] == ["pay"]
-
-
-def test_the_metadata_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
-    admin = admin_of("pay", refused=["orders"])
-    places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
-    look = MetadataFetcher({"dc1": admin}).fetch(["dc1"], places)["dc1"]
-    assert isinstance(look, ClusterMetadata)
-    assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
-    assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}
-
-
 def test_what_may_be_described_and_not_read_is_told_where_the_cluster_tells_of_rights() -> None:
     describe = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]
     admin = admin_of("a", "b", "c", "d", refused=["e"], b=describe, c=None, d=[])
@@ -142,14 +125,6 @@ def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(ali
     rows = {row.place.topic: (row.state, row.outcome, row.error) for row in site.rows()}
     assert rows == {"orders": ("TOPIC_UNAUTHORIZED", "FAILED", said), "pay-in": ("EXACT", "COMMITTED", None)}
     assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (None, 5)
-
-
-def test_a_source_that_is_silent_refuses_nothing() -> None:
-    site = two_topics()
-    site.read_all()
-    site.clusters["X"].forbidden.add("orders")
-    site.clusters["X"].is_down = True
-    assert (site.reconciler.reconcile_all(is_first=True), site.target_offset("Y", "readers")) == ([], 6)
 
 
 # What maintenance makes of it

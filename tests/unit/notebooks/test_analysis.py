@@ -13,7 +13,7 @@ from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
 from offset_analysis.failover import OTHERS, costs, worst_groups
 from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
-from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
+from offset_analysis.lagging import find_lagging, newest_report, progress
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.views.duckdb import open_tables
 
@@ -74,14 +74,6 @@ def test_a_group_is_at_each_cluster_where_its_last_commits_are(tables: duckdb.Du
     assert last["reports", "dc1"] == 2 * (60 * 13 + 23)
     assert points["at"].min() == pd.Timestamp(day.at(20))
     assert len(progress_figure(points).data) == 4
-
-
-def test_the_reasons_are_told_in_words_and_counted(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
-    told = reasons(tables, ["audit", "shipping", "billing"], day.begins_at).set_index("group_id")
-    assert set(told.index) == {"audit", "shipping"}
-    assert told.loc["audit", "why"].startswith("withheld: the topic was deleted and recreated")
-    assert list(told.loc["audit", ["answers", "partitions"]]) == [2 * 24, 2]
-    assert list(told.loc["shipping", ["answers", "partitions"]]) == [2 * 18, 2]
 
 
 def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnection, day: Day) -> None:

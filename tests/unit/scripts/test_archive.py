@@ -42,23 +42,6 @@ def test_it_runs_where_it_is_unpacked(unpacked: Path) -> None:
     assert said.stdout.split() == ["42", str(unpacked)]
 
 
-def test_what_spark_brings_is_left_out(unpacked: Path) -> None:
-    (own,) = unpacked.glob("lib/python3.*/site-packages")
-    assert not {"pyspark", "py4j", "pip"} & {path.name for path in own.iterdir()}
-    assert [path.name for path in unpacked.glob("bin/*") if "python" not in path.name] == ["activate"]
-
-
-def test_an_image_gets_the_jars_of_spark_and_no_brokers() -> None:
-    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
-    for_spark = jars.wanted_jars(pinned, ["spark"])
-    assert {path.partition("/")[0] for path in for_spark} == {"spark"}
-    assert set(for_spark) < set(jars.wanted_jars(pinned))
-    command = jars._ivy_command(["spark"])
-    assert command[command.index("-confs") + 1] == "spark"
-    everything = jars._ivy_command([])
-    assert everything[everything.index("-confs") + 1 :][:3] == ["spark", "broker", "mirror"]
-
-
 def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -> None:
     pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
     for_cluster = jars.wanted_jars(pinned, jars.CLUSTER)

@@ -18,17 +18,6 @@ def text_of(name: str) -> str:
     return (REPO / name).read_text(encoding="utf-8")
 
 
-def test_the_notice_names_what_is_vendored_as_that_names_itself() -> None:
-    notice = text_of("NOTICE")
-    says, year = re.findall(r"^\* (plotly\.js .*|Copyright .*)$", text_of(f"{PLOTLY}.min.js")[:400], re.MULTILINE)
-    release = re.fullmatch(r"plotly\.js \(basic - minified\) v([\d.]+)", says)
-    assert release is not None
-    assert f"Plotly.js {release[1]}, basic bundle: {PLOTLY}.min.js\n{year}\n" in notice
-    granted = re.search(r"^Copyright .*$", text_of(f"{PLOTLY}.LICENSE"), re.MULTILINE)
-    assert granted is not None
-    assert f"\n{granted[0]}\n" in notice
-
-
 def test_wheel_and_image_carry_license_and_notice() -> None:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read(REPO / "setup.cfg")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 import environment
@@ -57,19 +54,6 @@ def test_the_lock_holds_what_setup_cfg_pins(name: str) -> None:
     assert disagreements(SETUP_CFG, name, text_of(name)) == []
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_every_change_of_a_pin_that_was_not_locked_is_told(name: str) -> None:
-    for pin in pins(SETUP_CFG, name):
-        wish = Requirement(pin)
-        package, version = wish.name, str(wish.specifier).removeprefix("==")
-        (told,) = disagreements(SETUP_CFG.replace(pin, f"{package}==0.1"), name, text_of(name))
-        assert told == f"{name}.lock: has {package.lower()}=={version}, setup.cfg wants {package.lower()}==0.1"
-    added = SETUP_CFG.replace(f"    {pin}\n", f"    {pin}\n    new-library==1.0\n")
-    assert disagreements(added, name, text_of(name)) == [
-        f"{name}.lock: has no new-library, setup.cfg wants new-library==1.0"
-    ]
-
-
 def test_jobs_run_with_what_was_tested() -> None:
     runtime, development = text_of(RUNTIME), text_of(DEVELOPMENT)
     assert differences(runtime, development) == []
@@ -91,20 +75,6 @@ def test_every_machine_gets_one_version_of_each_package(
     assert {package: versions for package, versions in found.items() if len(versions) > 1} == {}
     wishes = [wish for wish in map(Requirement, pins(SETUP_CFG, name)) if applies(wish, python, *machine)]
     assert {re.sub(r"[-_.]+", "-", wish.name).lower() for wish in wishes} <= found.keys()
-
-
-def test_the_resolver_asks_for_wheels_wherever_the_project_is_set_up() -> None:
-    settings = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]
-    wanted = {
-        str(Marker(f"python_version == '{major}.{minor}' and sys_platform == '{system}' and platform_machine == '{m}'"))
-        for major, minor in PYTHONS
-        for system, m in MACHINES
-    }
-    assert {str(Marker(text)) for text in settings["required-environments"]} == wanted
-    # What the resolver is told of PySpark, so as not to fetch it, is what PySpark says of itself.
-    (told,) = [found["requires-dist"] for found in settings["dependency-metadata"] if found["name"] == "pyspark"]
-    says = [Requirement(line) for line in importlib.metadata.requires("pyspark") or ()]
-    assert [Requirement(line) for line in told] == [wish for wish in says if wish.marker is None]
 
 
 @pytest.mark.parametrize("name", LOCKS)

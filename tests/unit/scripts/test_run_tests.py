@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import run_tests
-from run_tests import Count, covered, main, run_group
+from run_tests import Count, main, run_group
 
 ONE_OF_EACH = """
 import pytest
@@ -61,8 +61,3 @@ def test_a_broken_group_does_not_keep_the_others_from_running_and_the_last_line_
     assert last == "tests: 1 passed, 0 failed, 0 skipped"
     assert all(line.startswith("quick       | ") for line in lines)
     assert any("test_two.py . " in line for line in lines)
-
-
-def test_too_low_a_coverage_is_a_failure_and_part_of_the_tests_is_not_judged_by_it(folder: Path) -> None:
-    assert covered(90) == Count(failed=1)  # nothing was measured here
-    assert covered(0) == Count()

@@ -79,13 +79,6 @@ def test_an_import_reaches_what_it_names_wherever_it_is_written_and_so_on() -> N
     assert rooms_reached("lib/offset_sync/jobs/sync_offsets.py", lib()) == {*everything, "jobs/sync_offsets.py"}
 
 
-def test_an_init_file_is_reached_by_a_name_from_it_and_not_on_the_way_to_a_module() -> None:
-    through = lib(**{JOB: "import offset_sync.tables.views\n"})
-    assert rooms_reached(JOB, through) == {"jobs/sync_batch.py", "tables/views/__init__.py"}
-    named = lib(**{JOB: "from offset_sync.jobs import Job\n"})
-    assert {"jobs/__init__.py", "alone.py"} <= rooms_reached(JOB, named)
-
-
 def test_a_file_that_is_too_long_fails_and_is_listed_the_longest_first(
     repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

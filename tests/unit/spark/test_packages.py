@@ -14,7 +14,7 @@ import pytest
 from offset_sync.model.errors import ConfigError
 from offset_sync.spark import packages
 from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
-from offset_sync.spark.versions import DELTA, SPARK
+from offset_sync.spark.versions import SPARK
 from spark_properties import read_properties
 
 REPO = Path(__file__).parents[3]
@@ -24,13 +24,6 @@ def test_the_packages_are_those_of_the_jars_that_are_tested() -> None:
     found = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
     pinned = {f"{each.attrib['org']}:{each.attrib['name']}:{each.attrib['rev']}" for each in found}
     assert {*packages_for(SPARK)} <= pinned
-
-
-def test_another_spark_gets_its_own() -> None:
-    assert packages_for("4.1.1") == (
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
-        f"io.delta:delta-spark_4.1_2.13:{DELTA}",
-    )
 
 
 def test_a_driver_gets_its_jars_and_the_options_of_the_user_come_last() -> None:

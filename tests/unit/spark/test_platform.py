@@ -67,30 +67,6 @@ def test_another_spark_is_taken_and_told_where_it_was_tried_and_all_of_it_is_of_
     assert refusal(**{parts[-1]: "4.1.1"}) == f"expected all of Spark in one version, {text}"
 
 
-def test_another_patch_is_taken_and_told() -> None:
-    told = "expected kafka-clients 3.9.2, found 3.9.7 in /jars/kafka-clients-3.9.7.jar"
-    assert said(**{"kafka-clients": "3.9.7"}) == [told]
-
-
-def test_all_problems_are_in_one_line() -> None:
-    text = refusal("delta-storage", **{"kafka-clients": "4.3.0"})
-    assert [each.split(",")[0] for each in text.split("; ")] == [
-        "expected kafka-clients 3.9.2",
-        "expected delta-storage 4.4.0",
-    ]
-
-
-def test_of_what_spark_may_bring_in_another_version_only_the_class_counts() -> None:
-    assert said(**{"commons-pool2": "2.9.0"}) == []
-
-
-@pytest.mark.parametrize("package", list(PACKAGES))
-def test_python_packages_are_held_against_their_versions_too(package: str) -> None:
-    text = f"expected the Python package {package} {PACKAGES[package]}, found "
-    assert refusal(**{f"python {package}": "4.0.1"}) == f"{text}4.0.1"
-    assert said(**{f"python {package}": ""}) == [f"{text}one of no known version"]
-
-
 def test_the_versions_are_the_pinned_ones_and_every_jar_given_to_spark_is_looked_for() -> None:
     dependencies = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
     given = [each.attrib for each in dependencies if each.attrib["conf"].startswith("spark->")]

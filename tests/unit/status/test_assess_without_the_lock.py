@@ -71,13 +71,3 @@ def test_a_record_that_comes_late_meanwhile_is_in_the_report(
     assert site.row()["wanted_offset"] == 0
     # After several retries it begins with the lock held.
     assert meanwhile.had_the_lock[:4] == [True] * min(times, 3) + [False] * (times > 3)
-
-
-@pytest.mark.parametrize(("module", "name"), WORK)
-def test_a_log_that_contradicts_itself_meanwhile_is_reported_as_cut(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str
-) -> None:
-    site = status_site("X0:5", "X0:5")
-    site.commit("X", "g", 3)
-    Meanwhile(site, 1, lambda: site.put(log("Y", "X1:7"))).during(monkeypatch, module, name)
-    assert site.row()["state"] == "LOG_TRUNCATED"

@@ -41,15 +41,6 @@ def of(found: list[Row], group_id: str | None) -> Row:
     return one
 
 
-def test_when_the_sync_stops_the_change_of_the_window_grows_and_falls_again_after_it() -> None:
-    drifting = Drifting(3000, 25)
-    source = [0, 10, 20, 30, 40, 40, 40, 40, 40]
-    found = [of(drifting.add(n * 1000, a=(offset, 0)), "a") for n, offset in enumerate(source)]
-    assert [row["change"] for row in found] == [0, 10, 10, 10, 10, 0, 0, 0, 0]
-    assert [row["windowed_change"] for row in found] == [0, 10, 20, 30, 30, 20, 10, 0, 0]
-    assert [row["is_converged"] for row in found] == [True, True, True, False, False, True, True, True, True]
-
-
 def test_a_pair_is_the_sum_of_its_groups_and_comes_first() -> None:
     drifting = Drifting(1000, 10)
     drifting.add(0, a=(5, 1), b=(7, 7))

@@ -12,7 +12,6 @@ from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
 from offset_sync.status.health import find_notes, find_problems
-from offset_sync.tables.catalog import SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -74,14 +73,3 @@ def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
     ]
     for other in (report(), report(status="Behind", staleness_ms=60_001), report(status="Stalled")):
         assert find_notes(other) == []
-
-
-def test_an_empty_report_is_not_healthy() -> None:
-    assert find_problems(SYNC_STATUS.arrow_schema.empty_table(), CALM)
-
-
-def test_the_worst_problem_comes_first() -> None:
-    rows = [{"lost": 1}, {"status": "Withheld"}, {"status": "Stalled"}, {"status": "Behind", "staleness_ms": 10**6}]
-    status = pa.concat_tables([report(**changes) for changes in reversed(rows)])
-    found = [problem.status for problem in find_problems(status, CALM)]
-    assert found == [None, Status.WITHHELD, Status.STALLED, Status.BEHIND]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from builders.logs import log
@@ -44,10 +43,6 @@ def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> 
     assert unread(progress, "Z", "a", "b") == [None, None]
     odd, even = "a", "b"  # 97 and 98: partition 0 has no leader now
     assert unread(progress, "Y", odd, even) == [0, None]
-
-
-def test_a_partition_that_came_while_being_asked_does_not_count() -> None:
-    assert unread(JobProgress({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
 
 
 def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
@@ -142,15 +137,6 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
     assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
 
 
-def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
-    site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
-    progress = site.progress.read(NOW_MS)
-    assert progress.commits == {"X": StreamLag({0: 0}, 0, 2)}
-    unread, is_known = progress.unread_commits("X", np.array([0, 1]))
-    assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
-
-
 def test_what_a_poll_has_not_found_is_unknown_and_it_is_silent_from_when_the_next_one_is_due(tmp_path: Path) -> None:
     site = Site(tmp_path)
     clusters = {alias: each.model_copy(update={"commits": "admin"}) for alias, each in site.config.clusters.items()}
@@ -165,13 +151,6 @@ def test_what_a_poll_has_not_found_is_unknown_and_it_is_silent_from_when_the_nex
     found = progress.read(NOW_MS)
     assert unread(found, "X", "a", "b") == [None, None]
     assert {alias: each.silent_ms for alias, each in found.commits.items()} == {"X": 60_000, "Y": 0}
-
-
-def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
-    batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
-    batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
-    batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
-    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
 
 
 def test_a_log_that_cannot_be_read_on_is_named_for_its_keys_and_no_others(site: Site) -> None:
@@ -190,14 +169,6 @@ def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None
     site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
     assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
     assert 0 < site.slept_s < PATIENCE_S
-
-
-def test_no_job_is_waited_for_that_does_not_run(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
-    site.ends["X"] = [7]
-    site.is_sync_running = False
-    progress = site.progress.read(NOW_MS)
-    assert (progress.commits["X"].unread, progress.has_sync_ended, site.slept_s) == ({0: 2}, True, 0)
 
 
 def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the_query(site: Site) -> None:
@@ -301,17 +272,3 @@ def test_the_wait_ends_and_is_not_repeated_for_a_stopped_index() -> None:
     waiting.refresh()
     assert waiting.waited() >= 5.0
     assert waiting.index.logs["X", "orders", 0].frontier == 7
-
-
-def test_a_stopped_partition_does_not_keep_the_others_from_being_waited_for() -> None:
-    waiting = Waiting()
-    both = ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
-    waiting.waited(X=both)
-    waiting.steps = [6, 10]
-    waiting.refresh()
-    assert waiting.waited(X=both) == 0.2
-
-
-def test_without_an_indexer_nothing_is_waited_for() -> None:
-    waiting = Waiting(is_indexing=False)
-    assert waiting.waited() == 0

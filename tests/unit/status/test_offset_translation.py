@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,7 @@ from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
-from offset_sync.status.kept_offsets import KeptOffsets, OffsetTranslation
+from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.translate.index.incarnations import Incarnation
 from oracles.translation import answers as brute_force
 
@@ -62,12 +61,6 @@ def test_answers_come_in_the_order_of_the_offsets_whatever_partition_they_are_of
         site.put(log(alias, text), OTHER, partitions=4)
     found = translated(site, kept((OTHER, 4), (ORDERS, 7), (OTHER, 0), (ORDERS, 2)))
     assert found.target_offset.tolist() == [5, 7, 1, 2]
-
-
-def test_nothing_is_remembered_owned_or_written() -> None:
-    site = site_of()
-    translated(site, kept((ORDERS, 7)))
-    assert (len(site.state.offsets.keys), site.asked) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -144,29 +137,3 @@ def test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwi
         site, kept(*offsets, taken_at_ms=noticed_ms + CLOCKS_APART_MS + 1), is_source_lost=is_source_lost
     )
     assert said(found) == [("EXACT", 4), ("EXACT", 5)]
-
-
-def test_the_time_that_a_reason_names_is_late_enough() -> None:
-    site = site_of()
-    begun_anew(site, is_recreated=True)
-    text = why(translated(site, kept((ORDERS, 5))))
-    named = text.split(" taken after ")[1].split(",")[0]
-    at_ms = int(np.datetime64(named.removesuffix("Z"), "ms").astype(np.int64))
-    assert said(translated(site, kept((ORDERS, 5), taken_at_ms=at_ms))) == [("EXACT", 5)]
-
-
-def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
-    site = site_of()
-    site.clusters["X"].without_leader.add(ORDERS)
-    found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
-    assert "X: the leader of orders-0 does not answer" in why(found)
-
-
-def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:
-    offsets = np.arange(3 << 20) % 11
-    zeros = np.zeros(len(offsets), np.int64)
-    many = KeptOffsets(["orders"], zeros, zeros, offsets, zeros - 1)
-    assert [len(rows) for _, rows in many.by_partition()] == [1 << 20] * 3
-    found = translated(site_of(), many)
-    assert (found.target_offset == offsets).all()

@@ -23,12 +23,6 @@ def answers(site: Site, *offsets: int, taken_at_ms: int = ABSENT) -> list[tuple[
     return said(translated(site, kept(*places, taken_at_ms=taken_at_ms), is_source_lost=True))
 
 
-def test_without_the_source_what_the_tables_know_of_it_counts() -> None:
-    """The index of X ends at 10; Y has copies up to 12, so the log has been at least that long."""
-    site = silent(site_of("Y0:5 X5:10", "Y0:5 X5:13"))
-    assert [offset for _, offset in answers(site, 3, 8, 13)] == [3, 8, 13]
-
-
 @pytest.mark.parametrize(
     ("here", "there", "complete_ms", "offset", "taken_at_ms", "answer"),
     [
@@ -58,25 +52,9 @@ def test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_
         assert ("--taken-at" in why(found)) is (complete_ms > 0)
 
 
-def test_what_a_group_was_withheld_for_goes_on_withholding_when_the_source_is_lost() -> None:
-    """A group had committed 8 where the log ended at 6; it is unknown whether it has grown since."""
-    site = site_of("X0:6", "X0:10")
-    site.commit("X", "readers", 8)
-    site.reconcile()
-    site.reconcile()
-    assert answers(silent(site), 7, 8, 9) == [("EXACT", 7), BEYOND, BEYOND]
-    found = translated(site, kept((ORDERS, 8)), is_source_lost=True)
-    assert "a group's commit, not above this offset, was beyond the end" in why(found)
-
-
 def cut(site: Site) -> None:
     """Let the log of X lose what its index has from 6 on."""
     site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
-
-
-def grow(site: Site) -> None:
-    """Let the log of X come to 14, as far as its cluster says."""
-    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 14)
 
 
 def left_by_a_driver(here: str, change: Callable[[Site], None] | None = None) -> Site:
@@ -117,19 +95,3 @@ def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_
     read_to(site, 10, noticed_ms + AFTER)
     site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_recreated=False)]
     assert answers(site, 6, 8) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
-
-
-def test_a_commit_that_is_beyond_the_end_again_is_withheld_whatever_was_indexed_between() -> None:
-    """It was, it was not when the log had grown, and it was again: the last word counts, and when it was said."""
-    site = site_of("X0:10", "X0:20")
-    site.commit("X", "readers", 12)
-    site.reconcile()
-    grow(site)
-    site.reconcile()
-    site.pass_time(3 * CLOCKS_APART_MS)
-    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 10)
-    site.reconcile()
-    assert site.rows()[0].state == "COMMIT_BEYOND_END"
-    begin_again_by_the_history(site)
-    read_to(silent(site), 14, site.clock_ms[0] - CLOCKS_APART_MS)
-    assert answers(site, 12) == [BEYOND]

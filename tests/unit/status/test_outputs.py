@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import logging
 import random
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,12 +15,12 @@ from rich.console import Console
 
 from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
-from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
+from generators.reports import REPORTED_AT, random_drift
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.status.outputs import open_outputs, status_arguments, to_json, unhealthy
+from offset_sync.status.outputs import open_outputs, status_arguments, to_json
 from offset_sync.status.page import page_content
-from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
@@ -63,21 +62,6 @@ def test_json_has_the_rows_that_were_asked_for_and_the_page_all_of_them(tmp_path
     assert "reports" in (tmp_path / "pages" / "status.html").read_text()
 
 
-def test_what_is_not_well_is_a_line_each_among_the_rows_asked_for(tmp_path: Path) -> None:
-    (line,) = unhealthy(config(tmp_path), REPORT, arguments())
-    assert "Behind" in line
-    assert unhealthy(config(tmp_path), REPORT, arguments("--group", "billing")) == []
-    assert unhealthy(config(tmp_path), REPORT, arguments("--status", "behind")) != []
-    assert unhealthy(config_of(["X", "Y"], status={"stalled_after": "2m"}), REPORT, arguments()) == []
-
-
-def test_a_page_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "pages").write_text("a file where a folder should be")
-    with caplog.at_level(logging.ERROR):
-        assert "billing" in shown(tmp_path, "--once")
-    assert "status.page:" in caplog.text
-
-
 # What one small report looks like: write the golden files anew to change that, and read what has changed
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -117,10 +101,3 @@ def test_the_document_and_the_page_have_what_they_had(small: Report) -> None:
         assert json.loads(json.dumps(page)) == golden[name]["page"]
         assert list(json.loads(text)) == list(golden["small"]["document"])
         assert (text.isascii(), "\n" in text) == (True, False)
-
-
-def test_names_are_exactly_kafkas_and_the_worst_groups_come_first() -> None:
-    status = random_status(random.Random(2), ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
-    found = json.loads(to_json(Report(status, NO_DRIFT, REPORTED_AT)))
-    assert {row["group_id"] for row in found["partitions"]} == {"a", "b", *HOSTILE_NAMES}
-    assert [row["group_id"] for row in found["groups"]] == roll_up(status, GROUP)["group_id"].to_pylist()

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 from builders.logs import log
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, listed_site, told
 from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import IN_SYNC, Row, StatusSite, at_target, moved, status_site
+from fakes.status_site import Row, StatusSite, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
-from offset_sync.decode.consumer_offsets import coordinator_hashes
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
-from offset_sync.status.job_progress import StreamLag
 from offset_sync.status.live_state import StatusReporter
 from oracles.translation import Case
 
@@ -154,41 +151,3 @@ def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     site.commit("X", "a", 2, PAY)
     site.commit("Y", "c", 4)
     assert [(row["group_id"], row["topic"]) for row in site.report()] == [("a", "orders")]
-
-
-def test_groups_that_come_later_are_looked_up_in_their_own_partition() -> None:
-    site = moved("X0:10", "X0:10", 4)
-    groups = ["g", *(f"later-{number}" for number in range(20))]
-    site.lags["X"] = StreamLag({0: 0, 1: 5}, 0, 2)
-    site.refusing = dict.fromkeys(groups, ClusterError("X", "not coordinated"))
-    for count in (1, 7, 21):
-        for group in groups[1:count]:
-            site.commit("X", group, 4)
-        site.reconciled()
-        rows = site.report()
-        assert len(rows) == count
-        for row in rows:
-            is_read = coordinator_hashes([row["group_id"]])[0] % 2 == 0
-            unread = "5 records of __consumer_offsets not read yet"
-            tables = "committed offsets known from the tables only: clusters.X: not coordinated"
-            assert row["reason"] == (tables if is_read else unread), row
-
-
-def test_partitions_that_are_empty_and_not_indexed_begin_where_their_logs_do() -> None:
-    site = StatusSite(config_of(["X", "Y"]))
-    for alias in "XY":
-        site.put(log(alias, "", first=5, log_start=5))
-    site.index.logs.clear()
-    site.commit("X", "g", 5)
-    site.reconciled()
-    assert site.said() == IN_SYNC
-    assert (site.row()["wanted_offset"], site.row()["lost"]) == (5, 0)
-
-
-def test_an_offset_better_than_a_strategys_answer_is_in_sync() -> None:
-    topics = {"include": ["orders"], "strategy": "header"}
-    site = moved("Y0 X1 X2", "Y0 X1 X2", 2, topics=topics)
-    assert site.said() == ("Mirroring", "1 record already read, above the first unread one")
-    assert (site.row()["state"], site.row()["wanted_offset"]) == ("APPROXIMATE", 1)
-    assert at_target(site, 2).said() == IN_SYNC
-    assert (site.row()["duplicates"], site.row()["duplicates_at_most"]) == (0, 0)

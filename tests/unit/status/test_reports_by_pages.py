@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import KeptPages, let_go_of_all_but
 from fakes.status_site import Row, site_of_case
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
-from offset_sync.status.measure import LogPair, compare_logs
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from oracles.translation import Case
 
 ALWAYS = {"report_time", "staleness_ms"}
@@ -44,20 +39,3 @@ def test_pages_change_nothing_in_a_report_but_what_may_be_repeated(seed: int, pa
                 at_most = before.pop("duplicates_at_most"), after.pop("duplicates_at_most")
                 assert before == after
                 assert at_most[0] is at_most[1] is None or at_most[0] <= at_most[1]
-
-
-def compared(logs: Mirrored, *, is_unstamped: bool) -> tuple[int, ...]:
-    source, target = logs.logs
-    target.extend(source.paged.tail.take(slice(0, 0)), RUNS)
-    names = {0: "X", 1: "Y", 2: "Z"}
-    pair = LogPair(0, 1, source, target, None, None, names, NO_LIMIT, NO_LIMIT, 0, is_unstamped=is_unstamped)
-    found = compare_logs(pair, np.array([0, 5, RUNS]))
-    return found.pending.total, found.not_mirrored.total, found.deleted.total, found.gaps
-
-
-@pytest.mark.parametrize("is_unstamped", [True, False])
-def test_logs_are_compared_with_few_pages_of_them_in_memory(is_unstamped: bool) -> None:
-    logs = Mirrored()
-    assert compared(logs, is_unstamped=is_unstamped) == ((RUNS, RUNS, 0, 0) if is_unstamped else (0, 0, 0, 0))
-    assert len(set(logs.pages[0].asked)) > 60
-    assert logs.most() <= FEW

@@ -34,24 +34,6 @@ def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
     assert [behind(staleness, *each) for each in reports] == told
 
 
-@pytest.mark.parametrize(("committed", "told"), [(1500, [500, 1500]), (10, [1, 1000])])
-def test_what_was_there_and_is_not_counts_from_the_commit_since_or_the_report_that_sees_it(
-    committed: int, told: list[int]
-) -> None:
-    staleness = ReportStaleness()
-    assert behind(staleness, 1000, 10, is_behind=False) == 0
-    # Never 0, which says that it has it.
-    assert [behind(staleness, now, committed) for now in (2000, 3000)] == told
-
-
-def test_keys_are_watched_each_for_itself_and_may_come_later() -> None:
-    staleness = ReportStaleness()
-    behind(staleness, 1000, 900)
-    both = np.array([9, 4])
-    told = staleness.behind_ms(both, np.array([True, True]), np.array([1900, 1900]), np.array([1, 7]), 2000)
-    assert told.tolist() == [100, 1100]
-
-
 def test_the_index_is_waited_for_since_all_was_read_or_since_it_moved() -> None:
     staleness = ReportStaleness()
 

@@ -51,12 +51,6 @@ def test_a_terminal_gets_a_bar_above_which_the_log_goes_on() -> None:
     assert "waiting for" not in line
 
 
-def test_a_process_that_ends_in_a_wait_leaves_the_cursor_visible() -> None:
-    shown = on_a_terminal(SCRIPT.replace("time.sleep(0.4)", "print('the answer', flush=True); waiting.os._exit(0)"))
-    assert "waiting for" in shown
-    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
-
-
 def on_a_terminal(script: str = SCRIPT) -> str:
     """Return what the script shows on a terminal; its standard output goes elsewhere."""
     ours, theirs = pty.openpty()

@@ -67,16 +67,6 @@ def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None
     assert direction.done == order
 
 
-def test_what_a_turn_leaves_over_comes_before_a_later_request_of_its_kind_and_both_callers_get_the_result() -> None:
-    direction = Direction()
-    first = direction.submit(CHANGED, 5, 6, 7)
-    later = direction.submit(CHANGED, 1, 5)
-    direction.let_go()
-    lines = ["2 rows", "2 rows", "1 rows"]
-    assert (first.result(30), later.result(30)) == (lines, lines)
-    assert direction.done == [(CHANGED, [5, 6]), (CHANGED, [7, 1]), (CHANGED, [5])]
-
-
 def test_above_the_limit_every_row_has_its_turn_and_nothing_is_collected(caplog: pytest.LogCaptureFixture) -> None:
     direction = Direction(lambda: 0.001)
     direction.let_go(1000)
@@ -92,14 +82,6 @@ def test_above_the_limit_every_row_has_its_turn_and_nothing_is_collected(caplog:
     assert caplog.messages.count("2 rows") > 5, "they are logged"
 
 
-def test_no_turn_begins_before_the_target_may_take_more() -> None:
-    pauses = iter([0.0, 0.05, 0.0])
-    direction = Direction(lambda: next(pauses, 0.0))
-    direction.let_go()
-    assert direction.submit(UNSETTLED, 1, 2, 3).result(30) == ["2 rows", "1 rows"]
-    assert next(pauses, None) is None
-
-
 def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_waits() -> None:
     direction = Direction(lambda: 60.0 if direction.done else 0.0)
     full = direction.submit(UNSETTLED, 1, 2, 3)
@@ -110,19 +92,6 @@ def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_wait
     direction.queue.close()
     assert (full.result(30), changed.result(30)) == (["2 rows"], [])
     assert direction.submit(CHANGED, 5).result(30) == []
-    assert direction.done == [(UNSETTLED, [1, 2])]
-
-
-def test_the_turn_in_progress_is_the_last_one_of_a_closed_queue() -> None:
-    direction = Direction()
-    full = direction.submit(UNSETTLED, 1, 2, 3)
-    closing = threading.Thread(target=direction.queue.close)
-    closing.start()
-    while not direction.queue._is_closed:
-        time.sleep(0.01)
-    direction.let_go()
-    closing.join(30)
-    assert full.result(30) == ["2 rows"]
     assert direction.done == [(UNSETTLED, [1, 2])]
 
 
@@ -149,20 +118,6 @@ def test_a_turn_is_paid_for_before_the_next_begins() -> None:
     assert pace.pause_s() == 0.0
 
 
-def test_time_without_commits_is_not_saved_up() -> None:
-    clock = Clock()
-    pace = Pace(10, clock)
-    clock.now += 3600
-    pace.note(10)
-    assert pace.pause_s() == 1.0
-
-
-def test_without_a_limit_a_turn_has_everything_and_there_is_no_pause() -> None:
-    pace = Pace(None)
-    pace.note(1_000_000)
-    assert (pace.turn, pace.pause_s()) == (None, 0.0)
-
-
 RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
 
 
@@ -182,13 +137,6 @@ def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns
     assert site.reconcile(is_first=is_first) == []
     assert [len(each.plan.writes) for each in site.reconciliations] == turns
     assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
-
-
-def test_what_needs_no_commit_is_not_charged() -> None:
-    site = site_of(30).reconciled()
-    time.sleep(site.reconciler._pass.pause_s("Y"))
-    assert site.reconcile(is_first=True) == []
-    assert (len(site.reconciliations), site.reconciler._pass.pause_s("Y")) == (2, 0.0)
 
 
 def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:

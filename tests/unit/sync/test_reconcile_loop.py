@@ -75,23 +75,6 @@ def test_everything_is_looked_at_first_and_each_interval(driver: Driver, calls: 
 
 
 @pytest.mark.timeout(120)
-def test_a_pass_over_everything_that_hangs_does_not_hold_up_what_waits_for_the_index() -> None:
-    driver, goes_on, note, went_on = Driver(), threading.Event(), Driver._note, list[bool]()
-
-    def hang(self: Driver, call: str) -> list[str]:
-        if call == "waiting":
-            goes_on.set()
-        found = note(self, call)
-        if call == "first":
-            went_on.append(goes_on.wait(10))
-        return found
-
-    driver._note = hang.__get__(driver)  # type: ignore[method-assign]
-    assert driver.run() == ["first", "waiting", "waiting", "waiting"]
-    assert went_on == [True]
-
-
-@pytest.mark.timeout(120)
 def test_the_index_is_read_in_parallel_with_the_commit_logs_and_a_stop_does_not_wait_for_it() -> None:
     site = mirrored_site("Y")
     began, ends, read = threading.Event(), threading.Event(), site.state.index.refresh

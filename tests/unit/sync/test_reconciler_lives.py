@@ -28,20 +28,6 @@ def answer(site: Site) -> tuple[str, int | None]:
     return row.state, site.target_offset("Y", "readers")
 
 
-@pytest.mark.parametrize(
-    ("begins_at", "is_recreated", "state"),
-    [(2, False, "LOG_TRUNCATED"), (0, False, "LOG_TRUNCATED"), (0, True, "TOPIC_RECREATED")],
-)
-def test_a_commit_from_before_says_nothing_of_the_records_that_stand_there_now(
-    begins_at: int, is_recreated: bool, state: str
-) -> None:
-    site = site_with(begins_at, is_recreated=is_recreated)
-    site.commit("X", "readers", 4)
-    assert answer(site) == (state, None)
-    site.clusters["X"].is_down = True
-    assert answer(site) == (state, None), "also without a cluster to ask"
-
-
 def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
     site = site_with(2, is_recreated=False)
     site.commit("X", "readers", 3)

@@ -6,21 +6,7 @@ from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import Rule, TopicPartition
 
-PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000
-
-
-def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
-    site = mirrored_site("Y", "Z")
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    for alias in ("Y", "Z"):
-        held = site.clusters[alias].group_offsets["readers", ORDERS]
-        assert (held.offset, held.metadata) == (6, "")
-    assert {(row.target, row.state, row.outcome, row.previous) for n in (0, 1) for row in site.rows(n)} == {
-        ("Y", "EXACT", "COMMITTED", -1),
-        ("Z", "EXACT", "COMMITTED", -1),
-    }
 
 
 def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know() -> None:
@@ -57,17 +43,6 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
 
 
 # Batches
-
-
-def test_a_batch_reconciles_what_it_is_told_and_nothing_else() -> None:
-    site = mirrored_site()
-    site.commit("X", "others", 2)
-    site.read_all()
-    site.commit("X", "readers", 4)
-    keys = site.read("X")
-    assert site.reconciler.reconcile_batch("X", keys, 17) == []
-    assert [(row.group_id, site.reconciliations[0].batch_id) for row in site.rows()] == [("readers", 17)]
-    assert site.target_offset("Y", "others") is None
 
 
 def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
@@ -121,18 +96,6 @@ def test_our_own_value_follows_a_reset_and_the_row_says_so_once() -> None:
     assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 6)
 
 
-def test_an_active_target_is_recorded_and_asked_again_but_is_no_failure() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
-    site.commit("X", "readers", 4)
-    for _ in range(5):
-        assert site.reconcile() == []
-    assert (site.rows()[0].outcome, site.rows()[0].error) == ("TARGET_ACTIVE", "UNKNOWN_MEMBER_ID")
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 6
-
-
 def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:
     site = mirrored_site()
     for group in ("a", "b", "c"):
@@ -162,25 +125,6 @@ def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() 
 
 
 # What is not synced
-
-
-def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
-    site = mirrored_site()
-    site.put(log("X", ""), PAY)
-    site.put(log("Y", ""), PAY)
-    site.commit("X", "readers", 0)
-    site.commit("X", "readers", 0, PAY)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (2, 0)
-
-
-def test_what_is_committed_with_an_empty_group_id_is_left_out_and_is_no_failure() -> None:
-    site = mirrored_site()
-    for group in ("", "readers"):
-        site.commit("X", group, 4)
-    assert site.reconcile() == []
-    assert [row.group_id for row in site.rows()] == ["readers"]
-    assert site.clusters["Y"].group_offsets.keys() == {("readers", ORDERS)}
 
 
 def another_driver(site: Site) -> Site:

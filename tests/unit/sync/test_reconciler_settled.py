@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
-from offset_sync.decode.consumer_offsets import coordinator_partition
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.translator import Translator
-from offset_sync.translate import exact
-from offset_sync.translate.read_window import ReadWindow
 
 
 def settled_site() -> Site:
@@ -40,19 +37,6 @@ def test_a_record_that_comes_later_than_the_grace_is_not_skipped_for_long() -> N
     site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
     site.reconcile()
     assert site.target_offset("Y", "readers") == 2
-
-
-def test_a_target_is_asked_as_long_as_its_log_has_the_answer_in_the_partition_of_a_former_coordinator() -> None:
-    site = settled_site()
-    site.offsets.clusters["Y"].partitions = 3
-    assert coordinator_partition("readers", 3) != 0
-    site.clusters["Y"].written.clear()
-    site.reconcile()
-    assert [(target, each.offset) for target, each in site.asked] == [("Y", 5)]
-    assert site.clusters["Y"].written == [], "the coordinator before still answers, as long as no broker has restarted"
-    del site.clusters["Y"].group_offsets["readers", ORDERS]
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 5
 
 
 def test_a_settled_key_is_queried_again_if_the_basis_of_its_answer_is_unknown(
@@ -112,39 +96,3 @@ def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWh
 
 
 # Answers that cannot have changed
-
-
-def started(site: Site) -> Site:
-    site.commit("X", "readers", 4)
-    site.reconcile(is_first=True)
-    return site
-
-
-class Windows(list[Sequence[int]]):
-    """The commits of each look at the logs."""
-
-    def look(self, committed: Sequence[int], *given: object) -> ReadWindow:
-        """Note the commits, and look."""
-        self.append(list(committed))
-        return ReadWindow(committed, *given)  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Windows:
-    found = Windows()
-    monkeypatch.setattr(exact, "ReadWindow", found.look)
-    return found
-
-
-def test_what_the_first_pass_has_answered_is_not_computed_again(looks: Windows) -> None:
-    site = started(mirrored_site())
-    assert looks == [[4]]
-    for _ in range(4):
-        site.reconcile()
-    assert looks == [[4]]
-    rows = [site.rows(number)[0] for number in range(len(site.reconciliations))]
-    assert [(row.wanted, row.state, row.outcome) for row in rows] == [
-        (6, "EXACT", "COMMITTED"),
-        (6, "EXACT", "UNCHANGED"),
-        (6, "EXACT", "UNCHANGED"),
-    ]

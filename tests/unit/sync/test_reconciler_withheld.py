@@ -25,31 +25,6 @@ def answer(site: Site) -> tuple[str, str, int | None]:
 # Silence
 
 
-def test_a_silent_target_is_a_failure_while_the_others_are_served() -> None:
-    site = mirrored_site("Y", "Z")
-    site.clusters["Y"].is_down = True
-    site.commit("X", "readers", 4)
-    site.commit("X", "others", 5)
-    assert site.reconcile() == [
-        "X to Y: 2 offsets not committed, first readers/orders/0: clusters.Y: does not answer",
-    ]
-    assert site.target_offset("Z", "readers") == 6
-    rows = {(row.target, row.state, row.outcome) for number in (0, 1) for row in site.rows(number)}
-    assert rows == {("Y", "CLUSTER_UNREACHABLE", "FAILED"), ("Z", "EXACT", "COMMITTED")}
-    site.clusters["Y"].is_down = False
-    assert site.reconcile() == []
-    assert site.target_offset("Y", "readers") == 6
-
-
-def test_a_silent_source_is_trusted_as_the_index_knows_it() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.read_all()
-    site.clusters["X"].is_down = True
-    assert site.reconciler.reconcile_all(is_first=True) == []
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
 def test_a_target_partition_without_a_leader_is_withheld_and_a_source_partition_trusted() -> None:
     site = mirrored_site()
     site.commit("X", "readers", 4)
@@ -157,20 +132,6 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     site.commit("X", "readers", 4)
     site.reconcile()
     assert {row.group_id: row.state for row in site.rows()} == {"beyond": "COMMIT_BEYOND_END", "readers": "EXACT"}
-
-
-def test_the_offset_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    site.clusters["Y"].topics["orders"] = MemoryTopic("another life")
-    site.commit("X", "readers", 7)
-    for _ in range(4):
-        site.reconcile()
-    assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", 6)
-    site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 9)
 
 
 def test_an_id_that_is_a_share_group_at_a_target_is_withheld_there_alone() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.clusters import MemoryEnds
-from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
+from fakes.reconciler_site import STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import TranslationHistory, to_rows
@@ -109,20 +108,6 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
         "translated_at": 1,
         "committed_at": 1,
     }
-
-
-def test_a_row_says_what_was_there_why_nothing_was_written_and_what_the_target_refused(site: Site) -> None:
-    reconciled(site, 4)
-    assert row_of(reconciled(site, 7), site)["previous_target_offset"] == 6
-    unchanged = row_of(reconciled(site, 7), site)
-    assert (unchanged["outcome"], unchanged["committed_at"]) == ("UNCHANGED", None)
-    site.clusters["Y"].refused["readers"] = "TOPIC_AUTHORIZATION_FAILED"
-    row = row_of(reconciled(site, 8), site)
-    assert (row["outcome"], row["error"], row["target_offset"]) == ("FAILED", "TOPIC_AUTHORIZATION_FAILED", 10)
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 3)
-    row = row_of(reconciled(site, 8), site)
-    names = ("state", "outcome", "target_offset", "duplicates", "duplicates_at_most", "lost", "committed_at")
-    assert [row[name] for name in names] == ["LOG_TRUNCATED", "WITHHELD", None, None, None, None, None]
 
 
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(

@@ -6,9 +6,7 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +14,9 @@ from rich.console import Console
 
 from offset_sync.config import load_config
 from offset_sync.jobs import check
-from offset_sync.jobs.check import print_json, show_findings
-from offset_sync.jobs.checks.asking import Cluster
+from offset_sync.jobs.check import show_findings
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.finding import Finding, Level
 
 REPO = Path(__file__).resolve().parents[4]
 FINDINGS = [
@@ -46,48 +43,12 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_lines_are_grouped_by_place_and_then_by_check() -> None:
-    names = ["dc1 topics", "dc1 commits", "dc2 topics", "dc1 topics", "dc2 copies", "dc1 copies"]
-    findings = [Finding(Level.OK, *name.split(), "") for name in names]
-    told = [f"{each.place} {each.check}" for each in in_order(findings)]
-    assert told == ["dc1 topics", "dc1 topics", "dc1 commits", "dc1 copies", "dc2 topics", "dc2 copies"]
-
-
-def test_json_says_whether_anything_fails_and_names_all_topics() -> None:
-    out = io.StringIO()
-    print_json([*FINDINGS, Lines("dc1", "copies").of(Level.OK, "so", {f"t{n}" for n in range(5)})], out)
-    told = json.loads(out.getvalue())
-    assert told["ok"] is False
-    assert told["findings"][0] == {"level": "OK", "place": "clusters.dc1", "check": "connection", "text": "1 broker"}
-    assert told["findings"][-1]["topics"] == ["t0", "t1", "t2", "t3", "t4"]
-
-
 def test_what_is_wrong_with_the_client_fails(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "check_client", lambda: ["expected librdkafka 2.16.0, found 2.16.9"])
     monkeypatch.setattr(check, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
     found = check.find_all(load_config(config_file))
     of_client = [each for each in found if each.place == "confluent-kafka"]
     assert of_client == [Finding(Level.FAIL, "confluent-kafka", "version", "expected librdkafka 2.16.0, found 2.16.9")]
-
-
-def test_where_no_group_is_listed_the_rights_on_any_are_asked(
-    config_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Refused:
-        def __init__(self, alias: str, _options: object) -> None:
-            self.alias = alias
-
-        def of_groups(self, groups: Sequence[str]) -> dict[str, str]:
-            return dict.fromkeys(groups, "GROUP_AUTHORIZATION_FAILED")
-
-    nothing: Any = None
-    monkeypatch.setattr(check, "OwnRights", Refused)
-    monkeypatch.setattr(check, "ask_cluster", lambda _, rights: Cluster(rights.alias, nothing, nothing))
-    monkeypatch.setattr(check, "judge_mirrors", lambda *_: ())
-    failed = [each for each in check.find_all(load_config(config_file)) if each.level is Level.FAIL]
-    of_groups = [each.text for each in failed if (each.place, each.check) == ("clusters.dc1", "groups")]
-    assert [each.split(": ")[:2] for each in of_groups] == [["any-group", "GROUP_AUTHORIZATION_FAILED"]]
-    assert "is not allowed; grant " in of_groups[0]
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
@@ -29,14 +27,6 @@ def test_of_many_topics_less_is_read_of_each_and_of_each_something(
     assert {*ranges.values()} == {OffsetRange(1_000 - records, 1_000)}
 
 
-def test_partitions_that_more_clusters_have_records_of_are_read_first_and_everywhere() -> None:
-    one = {TopicPartition("t", number): LogEnds(0, 10) for number in range(8)}
-    other = {TopicPartition("t", number): LogEnds(0, 10 if number > 5 else 0) for number in range(8)}
-    ranges = chosen_ranges(known_config(), {"dc1": one, "dc2": other})
-    assert [sorted(place.partition for place in each) for each in ranges.values()] == [[0, 6, 7], [0, 6, 7]]
-    assert ranges["dc2"][TopicPartition("t", 0)] == OffsetRange(0, 0)
-
-
 def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
     config = known_config()
     logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
@@ -52,13 +42,3 @@ def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
     silent = told(config, asked(config, logs, is_silent={"dc1": True}))
     assert silent["clusters.dc1"] == ["FAIL mirror headers: no answer"]
     assert is_judged in silent["clusters.dc2"]
-
-
-def test_what_may_not_be_read_is_not_asked_for() -> None:
-    config = known_config()
-    clusters = asked(config, {"dc1": {}, "dc2": {"orders": stamped(LONG)}})
-    closed = {**clusters, "dc2": replace(clusters["dc2"], topics={"orders": frozenset({"DESCRIBE"})})}
-    assert told(config, closed)["clusters.dc2"] == [
-        "SKIP mirror headers: no topic here whose copies are identified by headers"
-    ]
-    assert closed["dc2"].reader.ranges == []  # type: ignore[attr-defined]

@@ -31,18 +31,6 @@ def test_a_place_on_this_disk_is_left_as_it_was_or_fails(tmp_path: Path) -> None
     assert "Not a directory" in root.text
 
 
-@pytest.mark.parametrize(
-    ("root", "reason"),
-    [("hdfs://127.0.0.1:1/tables", "Connection refused"), ("gopher://name/tables", "Unknown scheme: gopher")],
-)
-def test_a_place_elsewhere_that_cannot_be_written_to_fails_with_the_reason(root: str, reason: str) -> None:
-    told = [
-        (each.level, each.check, " cannot be written (" in each.text, reason in each.text)
-        for each in found_at(root, f"{root}-checkpoints")
-    ]
-    assert told == [(Level.FAIL, check, True, True) for check in ("root", "checkpoints")]
-
-
 def test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

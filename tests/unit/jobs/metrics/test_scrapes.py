@@ -286,21 +286,6 @@ def test_a_micro_batch_is_timed_and_seen_while_it_runs_and_one_that_fails_has_no
     assert scraped.value("batch_seconds_bucket", cluster="X", le="5.0") == 1
 
 
-def test_a_pass_that_raises_has_not_ended_and_before_the_first_its_age_is_that_of_the_job() -> None:
-    now = [50.0]
-    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
-    now[0] += 10
-    assert read([metrics]).value("reconcile_age_seconds") == 10
-    with metrics.reconciling():
-        now[0] += 2
-    now[0] += 5
-    with pytest.raises(PowerFailure), metrics.reconciling():
-        raise PowerFailure
-    scraped = read([metrics])
-    assert scraped.value("reconcile_age_seconds") == 5
-    assert (scraped.value("reconcile_seconds_count"), scraped.value("reconcile_seconds_sum")) == (1, 2)
-
-
 def test_records_are_counted_by_kind_once_their_history_is_written() -> None:
     job, metrics = IngestingJob(), SyncMetrics(config_of(["X", "Y"]))
     job.batch._metrics = metrics

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import io
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from rich.console import Console
 
-from offset_sync.jobs.translation.answers import MOST, print_csv, print_json, show_answers, summary, to_answer_table
-from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, parse_csv
+from offset_sync.jobs.translation.answers import print_csv, print_json, show_answers, summary, to_answer_table
+from offset_sync.jobs.translation.offsets import parse_csv
 from offset_sync.model.values import State
 from offset_sync.status.kept_offsets import KeptAnswers
 from tools.golden_output import expect
@@ -46,27 +44,6 @@ def test_csv_json_and_the_table_say_the_same() -> None:
         "translate.txt", "\n".join([out.getvalue(), shown(answers(), 80), shown(answers(), 120), *summary(answers())])
     )
     assert summary(answers().slice(2)) == []
-
-
-def test_csv_is_read_back_as_it_was_given_and_goes_out_in_parts_of_which_none_is_lost() -> None:
-    out = io.StringIO()
-    print_csv(pa.concat_tables([answers()] * 50_000).combine_chunks(), out)
-    heading, first, second, *others = csv.reader(io.StringIO(out.getvalue()))
-    assert heading == ["topic", "sink", "partition", "offset", *ANSWER_COLUMNS]
-    assert first == ["orders", 'a, "b"', "0", "7", "5", "EXACT", "0", "0", "0", ""]
-    assert second == ["orders", "=x", "1", "9", "", "COMMIT_BEYOND_END", "", "", "", REASON]
-    assert len(others) == 149_998
-
-
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_the_table_fits_and_of_very_many_answers_the_withheld_ones_come_first(width: int) -> None:
-    many = pa.concat_tables([answers().slice(0, 1)] * 200 + [answers().slice(1, 1)])
-    lines = shown(many, width).splitlines()
-    assert max(map(len, lines)) <= width
-    rows = [line for line in lines if "EXACT" in line or "COMMIT_BEYOND_END" in line]
-    assert len(rows) == MOST
-    assert "COMMIT_BEYOND_END" in rows[0]
-    assert "… and 151 more" in " ".join(lines)
 
 
 def test_a_name_cannot_bring_control_characters_into_the_terminal() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +14,7 @@ import pytest
 from fakes.reconciler_site import config_of
 from offset_sync.jobs import translate
 from offset_sync.jobs.translation.offsets import to_offsets
-from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.kept_offsets import KeptAnswers
-from offset_sync.status.waiting import Wait
 
 
 class Translation:
@@ -51,19 +48,6 @@ def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
     assert Translation.asked == ["dc1.orders", "dc2.orders"]
     assert found.column("topic").to_pylist() == ["orders", "dc2.orders", "orders"]
     assert found.column("target_topic").to_pylist() == ["dc1.orders", "orders", "dc1.orders"]
-
-
-def test_with_the_same_names_an_answer_has_no_other_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "target_topic" not in answered(monkeypatch, tmp_path, ["orders"], "same").column_names
-
-
-def test_a_stop_ends_the_work_between_two_partitions() -> None:
-    stop = threading.Event()
-    tell = translate._telling(Wait("translations", total=4), stop)
-    tell(1)
-    stop.set()
-    with pytest.raises(OffsetSyncError, match="stopped; nothing was printed"):
-        tell(1)
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
