@@ -9,8 +9,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from scale_deep import compare, deep_batch, deep_offsets, deep_waits
-from scale_index import PARTITIONS, Blocks
+from scale_index import Blocks
 
 
 def records(blocks: Blocks, cluster: int) -> list[tuple[int, int]]:
@@ -35,21 +34,3 @@ def test_the_right_answer_is_the_first_record_that_the_group_has_not_read() -> N
     assert blocks.target_of(np.arange(blocks.end + 1)).tolist() == wanted
     assert blocks.target_of(blocks.end + np.arange(5)).tolist() == [blocks.end + n for n in (0, 0, 2, 2, 4)]
     assert [records(blocks, cluster)[-1] for cluster in (0, 1)] == [(1 - n, blocks.last_copied(n)) for n in (0, 1)]
-
-
-def test_an_answer_that_is_ahead_or_behind_is_found_and_a_late_one_measured() -> None:
-    logs = [Blocks.of(partition, 64_000) for partition in range(PARTITIONS)]
-    offsets = deep_offsets(logs, 1)
-    (written,) = deep_batch([0], offsets).values()
-    assert [each.offset for each in written] == offsets[0].tolist()
-    right = [int(blocks.target_of(offsets[:1, n])[0]) for n, blocks in enumerate(logs)]
-    source = {("deep-0", n): (offsets[:1, n], np.array([1_000])) for n in range(PARTITIONS)}
-    target = {("deep-0", n): (np.array([right[n]]), np.array([1_250 + n])) for n in range(PARTITIONS)}
-    assert compare(logs, source, target) == (0, 0)
-    waits, unanswered = deep_waits(logs, source, target, 0)
-    assert (sorted(waits.tolist()), unanswered) == ([250 + n for n in range(PARTITIONS)], 0)
-    target["deep-0", 1] = (np.array([right[1] + 1, right[1]]), np.array([1_300, 1_400]))
-    target["deep-0", 2] = (np.array([right[2] - 1]), np.array([1_300]))
-    del target["deep-0", 3]
-    assert compare(logs, source, target) == (1, 2)
-    assert deep_waits(logs, source, target, 0)[1] == 2

@@ -136,15 +136,6 @@ def test_the_content_of_a_file_is_put_in_without_the_blanks_around_it(tmp_path: 
     assert config.clusters["dc1"].kafka["client.id"] == CANARY
 
 
-def test_a_variable_that_is_not_set_is_named_with_its_path_and_nothing_else_is_said_about_it() -> None:
-    content = {**tree(**{"sasl.password": "${A}"}), "sync": {"hole_grace": "${B}"}}
-    assert problems(**tree(), directions=[["dc1", "${A}"]])[0].startswith("directions[0][1]: ")
-    assert problems(**content) == [
-        "clusters.dc1.kafka.sasl.password: environment variable A is not set; set it before the start",
-        "sync.hole_grace: environment variable B is not set; set it before the start",
-    ]
-
-
 @pytest.mark.parametrize(
     "name",
     ["ssl.key.password", "sasl.jaas.config", "sasl.username", "sasl.oauthbearer.config", "TOKEN", "ssl.key.pem"],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.configurations import clusters, parsed, problems
+from builders.configurations import clusters, parsed
 from offset_sync.config import Config
 from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
 
@@ -137,25 +137,6 @@ def test_what_is_included_can_be_read_by_the_pattern_of_its_cluster(data: st.Dat
 
 
 # What the configuration says of them
-
-
-@pytest.mark.parametrize(
-    ("aliases", "separator", "path"),
-    [
-        (["a", "a"], ".", "clusters.dc2.mirror_alias"),
-        (["a", "a.b"], ".", "clusters.dc2.mirror_alias"),
-        (["us", "us-east"], "-", "clusters.dc2.mirror_alias"),
-        (["a", "dc 2"], ".", "clusters.dc2.mirror_alias"),
-        (["__a", "b"], ".", "clusters.dc1.mirror_alias"),
-        (["a", "_"], "_", "clusters.dc2.mirror_alias"),
-        (["a", "b"], "/", "mirror.separator"),
-        (["a", "b"], "", "mirror.separator"),
-    ],
-)
-def test_aliases_that_a_name_does_not_show_are_errors(aliases: list[str], separator: str, path: str) -> None:
-    known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(CLUSTERS, aliases, strict=False)}
-    found = problems(clusters=known, mirror={"names": "mm2", "separator": separator})
-    assert [line.split(": ")[0] for line in found] == [path]
 
 
 def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> None:

@@ -91,15 +91,3 @@ def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCa
         (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", b"orders-3"), text=name))
         assert answer.given.headers[-1] == (name, b"string")
         assert_reads_as_stamped(answer.result)
-
-
-def test_what_is_odd_is_told_once_per_power_of_ten_and_cause_without_what_the_headers_say(mirror: MirrorCases) -> None:
-    before = len(mirror.logged())
-    handed_on = [Record(headers_of(b"dc2", b"5\nFAKE", b"orders-3"), offset=number) for number in range(30)]
-    elsewhere = [Record(headers_of(b"dc2", b"5", b"FAKE-3"), offset=number) for number in range(30)]
-    mirror.apply(*handed_on, *elsewhere, *(Record() for _ in range(5)))
-    lines = [line.partition("StampOrigin ")[2] for line in mirror.logged()[before:]]
-    places = ["orders-3 offset 0 of dc1", "orders-3 offset 9 of dc1"]
-    assert [line.partition(" has ")[0] for line in lines] == places * 2
-    assert [line.rpartition("(")[2] for line in lines] == ["1 so far)", "10 so far)"] * 2
-    assert all("stamped again" in line and "FAKE" not in line for line in lines)

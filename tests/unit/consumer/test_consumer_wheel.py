@@ -62,21 +62,3 @@ def test_pip_installs_it_and_what_is_installed_can_be_imported(wheel: Path, tmp_
     words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {told}"]
     said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     assert said == f"{tmp_path}/offset_sync_consumer/aio.py AIOConsumer\n"
-
-
-def test_setuptools_finds_the_same_metadata(wheel: Path, tmp_path: Path) -> None:
-    """``pip install consumer/python`` takes the way of setuptools, which needs no network either."""
-    told = "from setuptools import build_meta; print(build_meta.prepare_metadata_for_build_wheel(sys.argv[1]))"
-    copy = tmp_path / "python"
-    subprocess.run(["cp", "-r", str(SOURCES), str(copy)], check=True)
-    words = [sys.executable, "-c", f"import sys; {told}", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=copy)
-    assert done.returncode == 0, done.stderr
-    theirs: Distribution = PathDistribution(tmp_path / done.stdout.splitlines()[-1])
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        (tmp_path / "ours.dist-info").mkdir()
-        (tmp_path / "ours.dist-info" / "METADATA").write_bytes(archive.read(name))
-    ours: Distribution = PathDistribution(tmp_path / "ours.dist-info")
-    for field in ("Name", "Version", "Summary", "License-Expression", "Requires-Python", "Requires-Dist"):
-        assert ours.metadata[field] == theirs.metadata[field], field

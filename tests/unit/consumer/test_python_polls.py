@@ -6,13 +6,11 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_STORED,
-    DeserializingConsumer,
     KafkaError,
     KafkaException,
     Message,
@@ -82,17 +80,6 @@ def skip(log: Log, commits: FakeCommits) -> SkipRead:
 
 def offsets(messages: Sequence[Message]) -> list[int | None]:
     return [each.offset() for each in messages]
-
-
-def test_poll_goes_on_while_all_it_gets_is_skipped_and_returns_none_at_the_end(commits: FakeCommits) -> None:
-    log = Log([message(each) for each in ALL])
-    subject = skip(log, commits)
-    got = []
-    while (found := subject.poll(0.2)) is not None:
-        got.append(found)
-    assert offsets(got) == UNREAD
-    assert len(log.waits) == len(ALL) + 1
-    assert all(0 < wait <= 0.2 for wait in log.waits)
 
 
 def test_a_poll_that_skips_takes_no_longer_than_its_timeout(commits: FakeCommits) -> None:
@@ -185,16 +172,3 @@ def test_seek_and_assign_are_noted(consumer: Consumer) -> None:
     with contextlib.suppress(KafkaException):  # there is no broker
         consumer.seek(TopicPartition("orders", 0, 3))
     assert consumer._skip_read._lists._sought == {("orders", 0), ("orders", 1), ("orders", 2)}
-
-
-def test_a_deserializing_consumer_skips_if_it_is_one_too() -> None:
-    class Skipping(DeserializingConsumer, Consumer):  # type: ignore[type-arg]
-        pass
-
-    settings: dict[str, Any] = {**NOWHERE, "value.deserializer": lambda value, context: value}
-    subject = Skipping(settings)
-    polled: list[float] = []
-    subject._skip_read.poll = polled.append  # type: ignore[method-assign,assignment]
-    assert subject.poll(0.5) is None
-    assert polled == [0.5]
-    subject.close()

@@ -62,15 +62,6 @@ def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) 
     assert len([each for each in listed.logged() if " WARN " in each]) == 2
 
 
-@pytest.mark.parametrize("failure", ["marks throw", "marks fail"])
-def test_marks_that_fail_undo_no_skipping(listed: SkipReadCases, failure: str) -> None:
-    listed.set(failure=failure)
-    assert listed.poll(100, 102) == [100]
-    assert listed.poll(103, 104) == [104]
-    assert listed.metrics["skipped-total"] == 2
-    assert listed.metrics["failed-total"] == 0
-
-
 @pytest.mark.parametrize(
     ("settings", "wait"),
     [

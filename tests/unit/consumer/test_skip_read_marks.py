@@ -69,18 +69,3 @@ def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: S
     listed.later(1)
     listed.poll(110)
     assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]
-
-
-def test_marks_that_take_long_are_not_waited_for_and_not_doubled_and_given_up_after_a_minute(
-    listed: SkipReadCases,
-) -> None:
-    listed.set(failure="marks pend")
-    assert listed.poll(100, 102) == [100]
-    listed.later(59_999)
-    assert listed.poll(103, 104) == [104]
-    assert listed.poll_all({"orders-1": [[5, 3]]}).is_same
-    assert len(listed.marks) == 1
-    listed.set(failure="")
-    listed.later(1)
-    assert listed.poll(105) == [105]
-    assert len(listed.marks) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,23 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.stream_names import Names
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.plan import (
     Activity,
     Committed,
     Direction,
-    GroupPlan,
     Mode,
     Options,
     PartitionStatus,
     Reader,
     Step,
-    print_plan,
 )
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Outcome, Status, TopicPartition
@@ -150,22 +146,6 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert len(move.clusters.committed) == 4  # three times more
 
 
-def test_verifying_says_what_to_do() -> None:
-    remedies = {
-        Status.MIRRORING: "wait until the mirror",
-        Status.BEHIND: "repeat apply",
-        Status.STALLED: "start the job or mirror that has stopped",
-        Status.TARGET_ACTIVE: "stop the group's members at Y",
-        Status.WITHHELD: "Withheld, by reason",
-    }
-    for status, remedy in remedies.items():
-        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
-        assert line.startswith(f"g orders-0: {status.word}: so; ")
-        assert remedy in line
-    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
-    assert "send all producers to Y" in line
-
-
 YOUNG = {"g": Reader(2_000, is_member=False)}
 REFUSED = "committed 2 s ago at X without members: stop the reader, or pass --confirm-readers"
 
@@ -211,8 +191,6 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
 
 # Names at the target
 
-THERE = Direction("dc1", "dc2")
-
 
 def mm2() -> Names:
     return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
@@ -220,26 +198,6 @@ def mm2() -> Names:
 
 def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
     return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
-
-
-@pytest.mark.parametrize(
-    ("names", "streams", "moved", "said"),
-    [
-        (mm2(), {"dc2.orders": True, "dc1.orders": False}, ["dc1.orders", "dc2.orders"], "dc1.orders, orders"),
-        (mm2(), {"dc1.orders": True, "dc2.orders": True}, ["dc1.orders"], "dc1.orders, orders"),
-        (mm2(), {"dc1.orders": True}, [], None),
-        (SAME_NAMES, {"orders": True}, ["orders"], None),
-    ],
-)
-def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
-    names: Names, streams: dict[str, bool], moved: list[str], said: str | None
-) -> None:
-    out = io.StringIO()
-    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, [of(each) for each in moved], streams=streams)
-    print_plan([plan], THERE, Console(file=out, width=100), names)
-    assert ("subscribes" in out.getvalue()) == (said is not None)
-    assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
-    assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:

@@ -96,12 +96,6 @@ def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_eithe
     assert Move(FakeClusters(lists=[[still]])).apply(mode=Mode.DISASTER) == []
 
 
-def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
-    move = moving(*[[BEFORE]] * 3, [LISTED])
-    assert move.apply() == []
-    assert [step.step for step in move.steps][-3:] == [Step.READ_BACK, Step.VERIFY, Step.HOME]
-
-
 def test_a_group_that_gets_no_lists_does_not_move_by_them() -> None:
     (failure,) = moving([]).apply()
     assert "sync.read_lists.groups does not name it" in failure

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from offset_sync_demo.load.records import Records
-from offset_sync_demo.story.oracle import compare, compare_group, expected_duplicates
+from offset_sync_demo.story.oracle import compare, compare_group
 
 
 def records(ids: list[int], first_offset: int = 0, offsets: list[int] | None = None) -> Records:
@@ -54,11 +54,3 @@ def test_a_group_is_the_sum_of_the_target_partitions_even_of_those_it_never_read
 
     assert (measured.lost, measured.duplicates) == (2, 1)
     assert measured.lost_ids == (8, 9)
-
-
-def test_the_duplicates_of_a_start_offset_are_records_from_there_on_that_were_read_below_the_commit() -> None:
-    source, target = records([1, 2, 3, 4]), records([1, 5, 3, 2, 6])
-
-    assert expected_duplicates(source, target, 3, start=1) == 2
-    assert expected_duplicates(source, target, 2, start=1) == 1
-    assert expected_duplicates(source, target, 3, start=4) == 0

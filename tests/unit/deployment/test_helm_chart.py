@@ -13,13 +13,11 @@ import yaml
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.run import JOBS
 from spark_options import split_options
-from spark_properties import read_properties
 from tools.helm_chart import CHART, Manifest, helm, needs_helm, render
 from tools.job_arguments import arguments_of
 
 pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
-KUBERNETES = REPO / "conf" / "kubernetes"
 LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
 # Everything that either mode may be given, beside what the example has.
 MORE: Manifest = {
@@ -275,20 +273,3 @@ def test_a_change_of_the_configuration_restarts_the_jobs_and_no_console(values: 
     before, after = pods(values), pods(changed)
     same = {name for name in before if before[name] == after[name]}
     assert same == {name for name in before if "executor" in name or "console" in name}
-
-
-def test_settings_are_those_of_spark_submit() -> None:
-    defaults = read_properties(REPO / "conf" / "spark-defaults.conf")
-    own = read_properties(KUBERNETES / "spark-submit.conf")
-    plain = defaults | own
-    guarded = {key for key in own if re.match(r"spark\.(authenticate|network|io|ui)\b", key)}
-    memory = {"spark.driver.memory", "spark.driver.memoryOverhead"}
-    for job, spec in applications(OPERATED).items():
-        assert spec["sparkConf"] == {key: plain[key] for key in (defaults.keys() - memory) | guarded}
-        executor = {name: str(spec["executor"][name]) for name in ("instances", "cores", "memory", "memoryOverhead")}
-        if job != "report_status":
-            assert executor == {name: plain[f"spark.executor.{name}"] for name in executor}
-        assert spec["driver"]["memory"] == plain["spark.driver.memory"]
-    assert applications(OPERATED)["sync_offsets"]["driver"]["memoryOverhead"] == plain["spark.driver.memoryOverhead"]
-    more = applications({**MORE, **OPERATED})["sync_offsets"]["sparkConf"]
-    assert more["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example"

@@ -101,19 +101,6 @@ def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -
     assert watched.state.share_groups == {"X": frozenset(), "Y": {"s"}}
 
 
-def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watched: Watched) -> None:
-    """As in a disaster: once it was silent for long enough the group is at home where it goes on."""
-    watched.members["X"] = frozenset({"g"})
-    watched.watch.ask_members()
-    watched.members = {"X": None, "Y": frozenset({"g"})}
-    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 299_999
-    watched.watch.ask_members()
-    assert watched.home() is None
-    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 300_000
-    watched.watch.ask_members()
-    assert watched.home() == "Y"
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(
     watched: Watched, is_known: bool

@@ -101,16 +101,6 @@ def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> N
     assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
 
 
-def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(tmp_path: Path) -> None:
-    environ = {"OFFSET_SYNC_LOG_FORMAT": "json", "OFFSET_SYNC_KILL_AT": "sync_offsets.after_commit"}
-    ended = job(tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", **environ)
-    assert ended.stdout == "text\n"
-    start, failure = [line for line in ended.stderr.splitlines() if " WARNING " not in line]
-    assert "OFFSET_SYNC_KILL_AT=sync_offsets.after_commit is set" in ended.stderr, "said loudly"
-    assert f" INFO offset_sync.jobs.runner do {__version__}: clusters dc1, dc2; " in start
-    assert failure == "clusters.dc1: away"
-
-
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
     assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text

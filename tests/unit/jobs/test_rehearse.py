@@ -14,7 +14,6 @@ import pytest
 from fakes.reconciler_site import config_of
 from offset_sync.cutover.plan import Direction
 from offset_sync.jobs import rehearse as command
-from offset_sync.model.errors import ConfigError
 
 KNOWN = ["billing", "reports", "twice"]
 
@@ -79,10 +78,3 @@ def test_what_is_typed_wins_and_groups_without_partitions_and_share_groups_are_s
     assert run({"groups": ["bill.*"], "records": 7}, **typed) == ["twice: share group at Y", "X"]
     assert rehearsed == [(Direction("X", "Y"), ["billing", "reports"], 3, 4)]
     assert run({}, **{**typed, "groups": ["shar.*"]}) == ["shared: share group at X", "X"]
-
-
-def test_a_pattern_that_matches_no_group_is_named_where_it_is_written(rehearsed: list[Any]) -> None:
-    with pytest.raises(ConfigError, match=r"^report\.rehearse\.groups 'none' matches none of the 3 groups"):
-        run({"groups": ["none"]})
-    with pytest.raises(ConfigError, match=r"^--groups 'none' matches none"):
-        run({}, groups=["none"])

@@ -6,7 +6,6 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.retire_elections import RetireElections, _is_marked
@@ -123,30 +121,6 @@ def test_nothing_goes_while_a_commit_may_be_unread(
 
 
 # Against plain Python
-
-
-def any_commit(rng: random.Random) -> dict[str, Any]:
-    offset = rng.choice([None, -1, *range(5)])
-    return commit(rng.choice([None, *range(4)]), offset) | {"partition": rng.randrange(2), "cluster": rng.choice("XY")}
-
-
-@law(100)
-@given(st.randoms(use_true_random=False))
-def test_the_highest_offset_of_the_epochs_below_is_the_highest_of_all_commits_that_name_them(
-    rng: random.Random,
-) -> None:
-    store: Any = MemoryTables(batch_rows=rng.randrange(1, 5))
-    rows = [any_commit(rng) for _ in range(rng.randrange(12))]
-    add(store, OFFSET_COMMITS, *rows)
-    named = RetireElections(store, {}, lambda alias: [])._named()
-    for cluster, partition, epoch in product("XY", range(2), range(6)):
-        below = [
-            row["committed_offset"] or 0
-            for row in rows
-            if (row["cluster"], row["partition"]) == (cluster, partition)
-            if row["leader_epoch"] is not None and row["leader_epoch"] < epoch
-        ]
-        assert named.highest_below((cluster, "orders", partition), epoch) == max([0, *below])
 
 
 @law(100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import threading
@@ -38,7 +37,6 @@ signal.signal(signal.SIGTERM, lambda *_: (print("stopping", flush=True), sys.exi
 print("ready", flush=True)
 time.sleep(60)
 """
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
 
 
 class Running:
@@ -111,25 +109,6 @@ def test_bad_configuration_and_another_driver_end_all(code: int) -> None:
     running.until("ready")
     assert running.ended() == {"ending": code, "other": 0}
     assert "stopping" in running.out.getvalue()
-
-
-def test_what_does_not_end_is_killed() -> None:
-    running = Running({"deaf": DEAF}, Patience(0.05, 0.2, 600, stopping=0.5))
-    running.until("ready")
-    began = time.monotonic()
-    running.stop.set()
-    assert running.ended() == {"deaf": 1}
-    assert time.monotonic() - began < 5
-
-
-def test_lines_of_json_get_the_job_and_others_become_json() -> None:
-    running = Running({"job": """print('{"ts": "1", "msg": "a"}'); print('bare "line"'); print("{}")"""}, QUICK, "json")
-    running.until("bare")
-    running.stop.set()
-    running.ended()
-    lines = [json.loads(line) for line in running.out.getvalue().splitlines()[:3]]
-    assert lines[0] == {"job": "job", "ts": "1", "msg": "a"}
-    assert [(line["job"], line["msg"]) for line in lines[1:]] == [("job", 'bare "line"'), ("job", "{}")]
 
 
 # The job itself

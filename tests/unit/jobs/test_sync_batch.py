@@ -64,15 +64,6 @@ def test_of_a_backlog_the_cluster_is_believed_but_for_what_is_to_come() -> None:
     assert dated.made(dated.now_ms + HOUR_MS) == dated.now_ms
 
 
-def test_after_the_query_was_restarted_the_first_micro_batch_may_be_as_old_as_the_log() -> None:
-    dated = Dated(ALL)
-    for _ in range(3):
-        dated.made(dated.now_ms)
-    dated.job.batch.note_start()
-    written_ms = dated.now_ms - HOUR_MS
-    assert abs(dated.made(written_ms) - written_ms) <= 20_000
-
-
 def test_one_that_failed_and_comes_again_is_dated_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """It reads all that there was, the one before it did not: what it reads may be old, at the second time too."""
     dated, since = Dated(SOME), list[int]()

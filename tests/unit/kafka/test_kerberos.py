@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from offset_sync.jobs.runner import job_arguments, run_job
-from offset_sync.kafka.group_offsets import GroupOffsets
 from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import library
-from offset_sync.kafka.log_reader import log_consumer
-from offset_sync.kafka.topic_requests import open_client
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.errors import PlatformError
 
 # By ktadd of MIT's kadmin, for kafka/127.0.0.1@T.REALM.
 KEYTAB = bytes.fromhex(
@@ -51,17 +48,6 @@ def refusal(wanted: dict[str, str]) -> str:
         log_in(wanted)
     assert "\n" not in str(refused.value)
     return str(refused.value)
-
-
-def test_every_client_says_that_it_has_no_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library(), "features", frozenset)
-    wanted = options("/none") | {"bootstrap.servers": "127.0.0.1:1"}
-    with pytest.raises(ClusterError, match=r"^clusters\.dc1: the installed Python client has no Kerberos"):
-        open_client("dc1", wanted)
-    with pytest.raises(ClusterError, match=r"^clusters\.dc1: the installed"), log_consumer("dc1", wanted, {}):
-        pass
-    with pytest.raises(PlatformError, match=r"^the installed"):
-        GroupOffsets(wanted)
 
 
 @pytest.mark.usefixtures("able")

@@ -12,9 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from builders.logs import log
-from fakes.clusters import MemoryTopic
-from fakes.reconciler_site import Site, config_of, mirrored_site
-from offset_sync.jobs.maintain_tables import errors_of, fetch_metadata
+from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -128,23 +126,3 @@ def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(ali
 
 
 # What maintenance makes of it
-
-
-def test_maintenance_asks_for_named_topics_that_no_list_has_and_says_what_it_may_not_ask_for() -> None:
-    refused, silent = ClusterError("X", "refused"), ClusterError("Z", "does not answer")
-
-    def admin(alias: str, answer: Mapping[str, Any] | ClusterError) -> Any:
-        def describe(topics: Collection[str], deadline: float = 0) -> Mapping[str, Any]:
-            assert list(topics) == ["orders"]
-            if isinstance(answer, ClusterError):
-                raise answer
-            return answer
-
-        ends = SimpleNamespace(log_start=0, log_end=1)
-        return SimpleNamespace(
-            alias=alias, topics=lambda _: {}, describe=describe, ends=lambda places, _: dict.fromkeys(places, ends)
-        )
-
-    admins = {"X": admin("X", {"orders": refused}), "Y": admin("Y", {"orders": MemoryTopic("id")})}
-    looks = fetch_metadata(config_of(["X", "Y"]), admins | {"Z": admin("Z", silent)})
-    assert {alias: errors_of(look) for alias, look in looks.items()} == {"X": [refused], "Y": [], "Z": [silent]}

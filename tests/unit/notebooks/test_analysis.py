@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -12,9 +11,8 @@ import pytest
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
 from offset_analysis.failover import OTHERS, costs, worst_groups
-from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
+from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure
 from offset_analysis.lagging import find_lagging, newest_report, progress
-from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.views.duckdb import open_tables
 
 TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
@@ -49,20 +47,6 @@ def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnec
     assert list(lagging["partitions"]) == [2, 2, 2, 2]
     assert list(lagging["detail"]) == ["orders", "TOPIC_RECREATED", "orders", "payments"]
     assert newest_report(tables) == day.ends_at
-
-
-def test_a_sync_that_is_late_is_a_cause_of_its_own_and_a_withheld_one_is_not(day: Day, tmp_path: Path) -> None:
-    rows = [row | {"staleness_ms": 90_000} for row in day.rows[SYNC_STATUS]]
-    late = Day(steps=60)
-    late.rows[SYNC_STATUS] = rows
-    write_tables(tmp_path, {SYNC_STATUS: late.arrow(SYNC_STATUS)})
-    lagging = find_lagging(open_tables(str(tmp_path)), TEN, ONE)
-    late = {group for group, cause in found(lagging) if cause == "sync behind"}
-    assert late == {"billing", "reports", "fraud", "search"}
-    since = lagging[lagging["cause"] == "sync behind"]["since"]
-    assert set(since) == {pd.Timestamp(day.ends_at - timedelta(seconds=90))}
-    assert lagging[lagging["cause"] == "withheld"]["since"].isna().all()  # no history says when
-    assert len(since_figure(lagging).data) == len(set(lagging["cause"]))
 
 
 def test_a_group_is_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:

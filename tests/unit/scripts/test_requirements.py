@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 import environment
 import prerequisites
-from requirements import DEVELOPMENT, LOCKS, RUNTIME, differences, disagreements, lock_path, pins
+from requirements import LOCKS, disagreements, lock_path, pins
 
 REPO = Path(__file__).resolve().parents[3]
 SETUP_CFG = (REPO / "setup.cfg").read_text(encoding="utf-8")
@@ -52,17 +52,6 @@ def chosen(text: str, python: tuple[int, int], system: str, machine: str) -> dic
 @pytest.mark.parametrize("name", LOCKS)
 def test_the_lock_holds_what_setup_cfg_pins(name: str) -> None:
     assert disagreements(SETUP_CFG, name, text_of(name)) == []
-
-
-def test_jobs_run_with_what_was_tested() -> None:
-    runtime, development = text_of(RUNTIME), text_of(DEVELOPMENT)
-    assert differences(runtime, development) == []
-    other = re.sub(r"^mdurl==.*?(?=^\S)", "", development, flags=re.MULTILINE | re.DOTALL)
-    (told,) = differences(runtime, other)
-    assert re.fullmatch(r"runtime\.lock: mdurl==[\d.]+ differs from that of development\.lock", told)
-    tools = {"pytest", "hypothesis", "ruff", "mypy", "matplotlib", "uv", "plotly"}
-    assert tools.isdisjoint(package.name for package in packages(runtime))
-    assert tools <= {package.name for package in packages(development)}
 
 
 @pytest.mark.parametrize("name", LOCKS)

@@ -15,7 +15,6 @@ from offset_sync.model.errors import ConfigError
 from offset_sync.spark import packages
 from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.versions import SPARK
-from spark_properties import read_properties
 
 REPO = Path(__file__).parents[3]
 
@@ -37,13 +36,6 @@ def test_a_driver_gets_its_jars_and_the_options_of_the_user_come_last() -> None:
     assert "spark.driver.extraJavaOptions=-XX:+UseParallelGC" in words
     assert found["PYSPARK_PYTHON"] == sys.executable
     assert spark_environment("sync_offsets", {"PYSPARK_PYTHON": "/my/python"}, SPARK)["PYSPARK_PYTHON"] == "/my/python"
-
-
-def test_the_wheel_has_the_defaults_of_spark_submit_sh() -> None:
-    ours = read_properties(REPO / "conf" / "spark-defaults.conf")
-    shared = ("spark.driver.memory", "spark.ui.showConsoleProgress")
-    words = shlex.split(spark_environment("sync_offsets", {}, SPARK)["PYSPARK_SUBMIT_ARGS"])
-    assert all(f"{name}={ours[name]}" in words for name in shared)
 
 
 @pytest.mark.parametrize("name", ["PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"])

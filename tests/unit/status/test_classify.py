@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
-
 import pytest
 
 from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS
-from fakes.status_site import IN_SYNC, at_target, moved, status_site
+from fakes.status_site import IN_SYNC, moved, status_site
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import ClusterPartition, EpochEnd, GroupPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster
+from offset_sync.model.values import ClusterPartition, GroupPartition
 from offset_sync.status.job_progress import StreamLag
 
 MINUTE_MS = 60_000
@@ -45,38 +41,6 @@ def test_what_the_mirror_has_left_to_do_is_said(here: str, there: str, committed
     assert moved(here, there, committed).said() == (("Mirroring", reason) if reason else IN_SYNC)
 
 
-def test_what_both_clusters_have_deleted_unread_is_not_lost_by_the_move() -> None:
-    site = status_site("X0:20", "")
-    site.put(log("X", "X0:20", log_start=10))
-    site.put(log("Y", "X0:20", log_start=10))
-    site.commit("X", "g", 1)
-    site.reconciled()
-    assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 10)
-    site.clusters["X"].is_down = True  # where its log begins is not known any more
-    assert site.row()["lost"] == 9
-
-
-@pytest.mark.parametrize("is_down", [False, True])
-def test_a_target_that_was_cut_is_answered_below_the_cut_and_missing_records_are_reported(is_down: bool) -> None:
-    site = moved("X0:10", "X0:10", 8)
-    look = site.fetch
-
-    def noticing(aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        said = look(aliases, partitions)
-        there = said["Y"]
-        assert isinstance(there, ClusterMetadata)
-        return {**said, "Y": replace(there, cut=frozenset({ORDERS}), ended={ORDERS: EpochEnd(2, 4)})}
-
-    site.fetch = noticing  # type: ignore[method-assign]
-    site.clusters["X"].is_down = is_down
-    row = site.row()
-    assert (row["state"], row["wanted_offset"], row["target_offset"]) == ("AT_FRONTIER", 4, 8)
-    reason = "the target is ahead: 4 records unread below its offset, committed by another client"
-    assert site.said() == ("Behind", reason)
-    site.reconcile(is_first=True)
-    assert (site.target_offset("Y", "g"), site.row()["lost"]) == (4, 2)
-
-
 def test_another_record_or_another_content_on_each_side() -> None:
     assert moved("X0 Y0 X2", "Y0 X0 X2", 0).said() == ("Mirroring", "another one")
     site = moved("X0:4", "X0:4", 2)
@@ -101,19 +65,6 @@ def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
     site.reconciled()
     site.clusters["Y"].forget("g", ORDERS)
     assert site.said()[1] == "nothing committed at the target"
-
-
-@pytest.mark.parametrize(("log_start", "offset"), [(0, 11), (4, 3)])
-def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, offset: int) -> None:
-    site = status_site("X0:10", "X0:10")
-    site.put(log("Y", "X0:10", log_start=log_start))
-    site.commit("X", "g", 10)
-    site.read_all()
-    site = at_target(site, offset)
-    reason = f"offset {offset} is outside the target's log: committed by another client, or its records have expired"
-    assert site.said() == ("Behind", reason)
-    # The consumer's own options decide where it would go on.
-    assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
 
 
 # Stalled
@@ -212,12 +163,6 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     row = site.row()
     assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
-
-
-def test_withheld_for_the_strategy() -> None:
-    strategy = {"include": ["orders"], "strategy": "header"}
-    assert moved("X0:10", "X0:10", 4, topics=strategy).said() == ("Withheld", "NO_REFERENCE")
-    assert moved("X0:4 Z0", "X0:4 Z0", 4, topics=strategy).said() == ("Withheld", "STRATEGY_REFUSED")
 
 
 def test_a_target_with_members_is_left_alone() -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import StatusSite
-from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.status.group_homes import from_ranges, take_in_untold, to_ranges
+from offset_sync.status.group_homes import take_in_untold
 
 
 def twins(at_x: int, at_y: int, **sections: object) -> StatusSite:
@@ -53,12 +50,6 @@ def test_what_has_no_offset_at_either_cluster_is_named() -> None:
     site.clusters["Y"].group_offsets["g", OTHER] = GroupOffset(0, "")
     assert site.row()["uncommitted"] == "1, 3"
     assert site_with(1).row()["uncommitted"] is None
-
-
-@law(200)
-@given(st.sets(st.integers(0, 40), min_size=1))
-def test_ranges_are_read_as_they_are_written(numbers: set[int]) -> None:
-    assert from_ranges(to_ranges(sorted(numbers))) == sorted(numbers)
 
 
 @pytest.mark.parametrize(("held", "home"), [({"X": 5}, "X"), ({"Y": 3}, "Y"), ({"X": 5, "Y": 3}, None)])

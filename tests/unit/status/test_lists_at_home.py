@@ -43,13 +43,6 @@ def test_what_is_on_the_list_at_its_home_is_not_unread(site: StatusSite, committ
     assert (row["lost"], row["duplicates"]) == (0, repeated)
 
 
-def test_past_the_list_and_where_it_is_void_the_report_is_as_ever(site: StatusSite) -> None:
-    site.commit("Y", "readers", 8)
-    assert site.said("Y", "X", "readers") == ("Mirroring", "2 records already read, above the first unread one")
-    site.commit("Y", "readers", 3)  # reset below its start: reads X3 and X5 again, and Y3
-    assert site.said("Y", "X", "readers")[1] == AHEAD.format("3 records")
-
-
 def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_in_sync(site: StatusSite) -> None:
     site.refusing[HOLDS] = ClusterError("Y", "does not answer")
     assert site.said("Y", "X", "readers") == ("Behind", AHEAD.format("2 records"))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.logs import log
 from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
@@ -18,8 +17,6 @@ from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, 
 from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.translate.index.incarnations import Incarnation
 from oracles.translation import answers as brute_force
-
-OTHER = TopicPartition("pay-in", 3)
 
 
 @law(60)
@@ -55,14 +52,6 @@ def test_every_answer_is_that_of_brute_force(seed: int) -> None:
             assert found.state[row] == answer.state
 
 
-def test_answers_come_in_the_order_of_the_offsets_whatever_partition_they_are_of() -> None:
-    site = site_of("Y0:5 X5:10", "Y0:5 X5:10")
-    for alias, text in (("X", "X0:9"), ("Y", ". X0:9")):
-        site.put(log(alias, text), OTHER, partitions=4)
-    found = translated(site, kept((OTHER, 4), (ORDERS, 7), (OTHER, 0), (ORDERS, 2)))
-    assert found.target_offset.tolist() == [5, 7, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("offset", "answer"),
     [(10, ("AT_FRONTIER", 10)), (11, ("COMMIT_BEYOND_END", ABSENT)), ((1 << 63) - 1, ("COMMIT_BEYOND_END", ABSENT))],
@@ -83,24 +72,6 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
         "topics.include does not match this topic; add it, and let index_records read the topic",
         "orders has 1 partition at X",
     ]
-
-
-def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
-    site = site_of()
-    site.clusters["Y"].topics.pop("orders")
-    assert "topic orders does not exist at Y" in why(translated(site, kept((ORDERS, 3))))
-    site = site_of()
-    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
-    assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
-    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
-    site = site_of()
-    site.put(log("Y", "X0:10"), topic_id="another")
-    found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
-    assert "orders was recreated at Y" in why(found)
-    site = site_of()
-    site.clusters["X"].forbidden.add("orders")
-    assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))
 
 
 @pytest.mark.parametrize("alias", ["X", "Y"])

@@ -94,25 +94,6 @@ def test_the_same_identity_with_other_content_is_not_the_same(there: RecordConte
     assert compared(HERE, there) == f"source and target differ in the {what} of the next record"
 
 
-def test_the_configured_headers_and_encoding_are_used() -> None:
-    headers: Headers = (("from", b"X"), ("at", (4).to_bytes(8, "big")))
-    mirror = {"origin_header": "from", "offset_header": "at", "offset_encoding": "int64"}
-    assert compared(HERE, replace(THERE, headers=headers), **mirror) is None
-    assert compared(HERE, THERE, **mirror) is not None
-
-
-def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that_from_when_it_is_known() -> None:
-    """``index_records`` keeps ids, and may be started after the process that compares."""
-    unknown = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
-    known = unknown.with_ids({"X": "id-X", "Y": "id-Y"})
-    for origin, offset, said in ((b"id-X", 4, None), (b"id-X", 5, DIFFERENT), (b"id-Y", 4, UNREADABLE)):
-        stamp = (("redpanda-migrator-provenance", origin), ("redpanda-migrator-offset", offset.to_bytes(8, "big")))
-        there = replace(THERE, headers=stamp)
-        configs = [unknown, known]
-        comparing = RecordComparer(lambda: configs.pop(0), Reader({("X", ORDERS): HERE, ("Y", ORDERS): there}))  # noqa: B023
-        assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == [UNREADABLE, said]
-
-
 @pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y")])
 def test_a_record_that_did_not_come_is_not_the_same(
     here: RecordContent | None, there: RecordContent | None, where: str

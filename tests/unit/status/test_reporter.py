@@ -53,18 +53,6 @@ def crossing_site() -> StatusSite:
     return site
 
 
-def test_the_records_on_read_lists_are_counted_beside_the_duplicates() -> None:
-    site = crossing_site()
-    for group in ("readers", "others"):
-        site.commit("X", group, 4)
-    site.reconciled()
-    rows = {row["group_id"]: row for row in site.reported(0).to_pylist()}
-    assert {group: (row["duplicates"], row["listed"]) for group, row in rows.items()} == {
-        "readers": (2, 2),
-        "others": (2, None),
-    }
-
-
 def is_moved_here(site: StatusSite) -> None:
     """A command has set the position at X."""
     site.state.homes.note_moves([Move("readers", "orders", "X", site.clock_ms[0])])

@@ -34,18 +34,6 @@ def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
     assert [behind(staleness, *each) for each in reports] == told
 
 
-def test_the_index_is_waited_for_since_all_was_read_or_since_it_moved() -> None:
-    staleness = ReportStaleness()
-
-    def waiting(now: int, *, is_waiting: bool = True, still: int = 1_000_000) -> int:
-        return int(staleness.waiting_ms(KEY, np.array([is_waiting]), still, now)[0])
-
-    assert [waiting(10_000, is_waiting=False), waiting(12_000), waiting(15_000)] == [0, 2000, 5000]
-    assert [waiting(16_000, still=300), waiting(17_000, is_waiting=False), waiting(17_500)] == [300, 0, 500]
-    staleness = ReportStaleness()
-    assert waiting(1_795_000_000_000, still=90_000) == 90_000, "the first report believes it"
-
-
 def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
     tracker, keys = StalenessTracker(), np.array([3, 0, 5])
     stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)

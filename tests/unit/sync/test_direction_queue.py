@@ -5,17 +5,14 @@ A target's limit of commits per second cuts a pass into turns; what is written i
 
 from __future__ import annotations
 
-import collections
 import threading
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of
-from offset_sync.model.values import TopicPartition
+from fakes.reconciler_site import Site, config_of
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
 from offset_sync.sync.write_pace import Pace
@@ -65,21 +62,6 @@ def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None
     assert changed.result(30) == ["1 rows"]
     order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (DUE, [3, 4]), (DUE, [5])]
     assert direction.done == order
-
-
-def test_above_the_limit_every_row_has_its_turn_and_nothing_is_collected(caplog: pytest.LogCaptureFixture) -> None:
-    direction = Direction(lambda: 0.001)
-    direction.let_go(1000)
-    for _ in range(200):
-        direction.queue.leave(direction.submit(CHANGED, *range(10)))
-        time.sleep(0.002)
-    turns = collections.Counter(row for _, rows in direction.done for row in rows)
-    assert min(turns[row] for row in range(10)) > max(turns.values()) / 2
-    with direction.queue._changed:
-        assert len(direction.queue._left) <= 2
-        waiting = [*direction.queue._waiting.values()]
-    assert all(len(request.failures) <= 1 and len(answers) <= 1 for request, answers in waiting)
-    assert caplog.messages.count("2 rows") > 5, "they are logged"
 
 
 def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_waits() -> None:
@@ -137,21 +119,3 @@ def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns
     assert site.reconcile(is_first=is_first) == []
     assert [len(each.plan.writes) for each in site.reconciliations] == turns
     assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
-
-
-def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": 4}))
-    for number in range(6):
-        place = ORDERS._replace(partition=number)
-        site.put(log("X", f"X0:{RECORDS}"), place, partitions=6)
-        site.put(log("Y", f"X0:{RECORDS}", first=7), place, partitions=6)
-        site.commit("X", "readers", number, place)
-    asked, fetch = list[int](), Site.fetch
-
-    def count(self: Site, aliases: Collection[str], partitions: Collection[TopicPartition]) -> object:
-        asked.append(len(partitions))
-        return fetch(self, aliases, partitions)
-
-    monkeypatch.setattr(Site, "fetch", count)
-    assert site.reconcile(is_first=True) == []
-    assert asked == [4, 2]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,6 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state.checked_metadata import Fetcher
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.translate.index.indexing_times import IndexingTimes
 
 MINUTE_MS = 60_000
 ALL = range(13)
@@ -95,40 +92,6 @@ def test_a_reset_that_the_driver_before_had_not_read_makes_its_answers_no_commit
 ) -> None:
     """Else Y would be the home, and X would be set to 9 again."""
     assert Start().reads(9, 1).ours(later_ms) == ours
-
-
-class Waited(Start):
-    """The same of a commit of 8, whose answer waited for the index of a cluster, which ended at *end*."""
-
-    def __init__(
-        self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0, alias: str = "Y"
-    ) -> None:
-        super().__init__(answered, silence_ms)
-        self.indexed(alias, [0, end, end + 1], [-60, ended_s, ended_s + 5])
-        self.reads(8)
-
-    def indexed(self, alias: str, offset: Sequence[int], at_s: Sequence[int]) -> None:
-        """Have parts of a log be indexed so many seconds from now."""
-        log = self.site.index.log(alias, *ORDERS)
-        assert log is not None
-        log.indexing_times = IndexingTimes()
-        log.indexing_times.extend(np.array(offset), self.site.clock_ms[0] + 1_000 * np.array(at_s))
-
-
-@pytest.mark.parametrize("answered", [None, 3])
-def test_an_answer_that_waited_for_the_index_was_its_end(answered: int | None) -> None:
-    assert Waited(answered).ours(later_ms=0) == [7, 8, 10]
-
-
-def test_not_where_another_cluster_is_active_or_is_the_home() -> None:
-    start = Waited(3, silence_ms=MINUTE_MS)
-    homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
-    assert 7 in start.ours(later_ms=0)
-    homes.note_commits("Y", start.rows, np.array([now_ms - 10_000]))
-    assert start.ours(later_ms=0) == [10]
-    homes.silence_ms = 0
-    homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
-    assert start.ours(later_ms=0) == [10]
 
 
 def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours() -> None:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
 from offset_sync.kafka.requests import RETRIABLE, Committed, SilentError, TransientError
-from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE, decide
 
 NO_ANSWER = TransientError("dc2", "Connection refused")
-LATE = TransientError("dc2", "group 'slow': _TIMED_OUT")
 
 # What may be overwritten
 
@@ -123,16 +122,6 @@ def test_a_passing_error_is_tried_again_until_it_passes(error: str) -> None:
     assert (result.outcome, result.error, len(target.writes)) == (Outcome.COMMITTED, None, 2)
 
 
-def test_only_the_partitions_that_failed_are_tried_again() -> None:
-    failing = [1]
-    target = Target(refuse=lambda each: "NOT_COORDINATOR" if each.partition in failing and failing.pop() else None)
-    results = write_batch(target, write(partition=0), write(partition=1), write("other"))
-    assert outcomes(results) == [Outcome.COMMITTED] * 3
-    sent = [("group", 0), ("group", 1), ("other", 0), ("group", 1)]
-    assert [(each.group_id, each.partition) for each in target.writes] == sent
-    assert target.reads == [["group", "other"], ["group"]]
-
-
 def test_an_error_that_does_not_pass_fails_by_its_name_when_the_deadline_is_over() -> None:
     target = Target(refuse=lambda each: "COORDINATOR_LOAD_IN_PROGRESS")
     (result,) = write_batch(target, write(), deadline=5.0)
@@ -157,16 +146,6 @@ def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
 
 
 # Silence
-
-
-@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (1000, Outcome.FAILED)])
-def test_a_group_that_is_silent_is_read_again_after_the_others_are_written(times: int, outcome: Outcome) -> None:
-    target = Target(read_errors={"slow": [LATE] * times})
-    results = write_batch(target, write("slow"), write("group"), deadline=5.0)
-    assert outcomes(results) == [outcome, Outcome.COMMITTED]
-    assert results[0].error in (None, str(LATE))
-    assert target.writes[0].group_id == "group"
-    assert target.seconds <= 5.0
 
 
 def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
@@ -229,11 +208,3 @@ def test_a_pause_after_the_look_lets_no_request_out_before_the_next_look() -> No
     assert outcomes(write_batch(target, write("a"), write("b"), fence=fence)) == [Outcome.COMMITTED] * 2
     assert looks == [0, 1]  # a was not sent at first, b was
     assert [each.group_id for each in target.writes] == ["b", "a"]
-
-
-@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (99, Outcome.FAILED)])
-def test_while_the_lease_cannot_be_read_nothing_is_sent(times: int, outcome: Outcome) -> None:
-    target, problem = Target(), TableError("tables.drivers cannot be read")
-    (found,) = write_batch(target, write(), deadline=0.5 if times > 1 else 15.0, fence=Fence([problem] * times))
-    assert (found.outcome, len(target.writes)) == (outcome, outcome is Outcome.COMMITTED)
-    assert found.error in (None, str(problem))

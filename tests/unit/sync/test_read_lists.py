@@ -11,7 +11,6 @@ from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
-from offset_sync.sync import crossings
 
 
 @pytest.fixture
@@ -58,18 +57,6 @@ def test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_wait
     assert site.target_offset("Y", "readers") == start < 2
     assert [group for _, group, _ in writes(site)] == [HOLDS, "readers"]
     assert ranges == {2: [(1, 2), (3, 4)], 1: [(1, 2)], 0: []}[again]
-
-
-def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
-    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    monkeypatch.setattr(crossings, "read_list", lambda *_, **__: 1 // 0)
-    site.commit("X", "readers", 5)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-    assert "X to Y: orders-0 is translated without a read list" in caplog.text
 
 
 def note_members(site: Site, **groups: bool) -> None:
@@ -139,24 +126,6 @@ def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
-
-
-@pytest.mark.parametrize(
-    ("error", "then"),
-    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
-)
-def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
-    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
-) -> None:
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    site.clusters["Y"].refused[HOLDS] = error
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert told(site) == then
 
 
 def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None:

@@ -7,7 +7,6 @@ import pytest
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import HOLDS, listed_site, told, writes
 from fakes.reconciler_site import Site, config_of
-from offset_sync.model.errors import ClusterError
 
 
 @pytest.fixture
@@ -51,29 +50,3 @@ def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(si
     site.commit("X", "readers", 1)
     site.reconcile(is_first=True)
     assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]
-
-
-def refuse_groups(_deadline: float) -> list[str]:
-    raise ClusterError("Y", "broker 2 does not answer")
-
-
-@pytest.mark.parametrize("silent", ["groups", "offsets", "write"])
-def test_it_is_tried_again_until_it_is_done(site: Site, silent: str) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    begin_again_with(site, [])
-    with pytest.MonkeyPatch.context() as patch:
-        if silent == "groups":
-            patch.setattr(site.clusters["Y"], "groups", refuse_groups)
-        elif silent == "offsets":
-            refused = ClusterError("Y", "NOT_COORDINATOR")
-            patch.setattr(
-                site.clusters["Y"], "committed_offsets", lambda groups, *_, **__: dict.fromkeys(groups, refused)
-            )
-        else:
-            patch.setitem(site.clusters["Y"].refused, HOLDS, "NOT_COORDINATOR")
-        site.reconcile(is_first=True)
-    assert told(site) == (2, [(3, 5)])
-    site.commit("X", "others", 1)
-    site.reconcile()
-    assert told(site) == (0, [])

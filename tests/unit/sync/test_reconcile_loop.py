@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes.reconciler_site import Site, config_of, mirrored_site
+from fakes.reconciler_site import Site, config_of
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 
 ENOUGH = 4
@@ -72,27 +72,3 @@ class Driver:
 )
 def test_everything_is_looked_at_first_and_each_interval(driver: Driver, calls: list[str]) -> None:
     assert driver.run() == calls
-
-
-@pytest.mark.timeout(120)
-def test_the_index_is_read_in_parallel_with_the_commit_logs_and_a_stop_does_not_wait_for_it() -> None:
-    site = mirrored_site("Y")
-    began, ends, read = threading.Event(), threading.Event(), site.state.index.refresh
-
-    def refresh() -> None:
-        began.set()
-        ends.wait(60)
-        read()
-
-    site.state.index.refresh = refresh  # type: ignore[method-assign]
-    loop = ReconcileLoop(site.config.sync, site.state, site.reconciler, NoTimer(), threading.Event())
-    stop, is_ready = threading.Event(), threading.Event()
-    running = threading.Thread(target=loop.run, args=(stop, is_ready))
-    running.start()
-    try:
-        assert began.wait(60)
-        stop.set()
-        running.join(60)
-        assert not running.is_alive()
-    finally:
-        ends.set()

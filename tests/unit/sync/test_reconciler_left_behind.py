@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -108,26 +107,6 @@ def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -
     site.batch(4)
     assert site.hangs.wait(10)
     assert not site.reconciler.writing_to("Y").acquire(blocking=False)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("problem", [None, ConnectionError("lost")])
-def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up_for(
-    site: Hanging, problem: Exception | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.hanging_target, site.fails = "Y", problem
-    if problem is None:
-        site.clusters["Y"].refused["readers"] = "INVALID_COMMIT_OFFSET_SIZE"
-    with caplog.at_level(logging.WARNING):
-        site.batch(4)
-        site.goes_on.set()
-        until(lambda: caplog.records)
-    (line,) = [record.getMessage() for record in caplog.records]
-    expected = "X to Y: reconcile failed; the next pass retries" if problem else "X to Y: 1 offsets not committed"
-    assert line.startswith(expected)
-    site.hanging_target = ""
-    site.clusters["Y"].refused.clear()
-    site.reconciler.reconcile_all()
-    assert site.target_offset("Y", "readers") == 6
 
 
 def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition
 from offset_sync.translate.index.incarnations import Incarnation
@@ -48,23 +45,3 @@ def test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_
     site = site_with(2, is_recreated=False)
     site.commit("X", "readers", 4, topic_id=site.clusters["X"].topics["orders"].topic_id)
     assert answer(site) == ("LOG_TRUNCATED", None)
-
-
-@pytest.mark.parametrize("is_of_the_next_driver", [False, True])
-def test_one_group_of_a_former_life_does_not_withhold_the_others_when_the_source_is_lost(
-    is_of_the_next_driver: bool,
-) -> None:
-    """The group has not committed for long; the log was read to its end since, and others are answered."""
-    site = site_with(2, is_recreated=False)
-    site.commit("X", "idle", 4)
-    site.reconcile()
-    site.pass_time(3 * CLOCKS_APART_MS)
-    site.commit("X", "readers", 6)
-    site.reconcile()
-    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = site.clock_ms[0]
-    if is_of_the_next_driver:
-        begin_again_by_the_history(site)
-    site.clusters["X"].is_down = True
-    site.reconciliations.clear()
-    site.reconcile(is_first=True)
-    assert {(row.group_id, row.state) for row in site.rows()} == {("idle", "LOG_TRUNCATED"), ("readers", "EXACT")}

@@ -55,21 +55,6 @@ def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
     assert len(site.asked) == 1
 
 
-def test_a_silent_target_is_named_by_full_passes_and_not_by_each_micro_batch() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].is_down = True
-    for number in range(3):
-        site.commit("X", "readers", 4 + number)
-        assert site.reconciler.reconcile_batch("X", site.read("X"), number) == []
-        assert [(row.outcome, row.error) for row in site.rows()] == [("FAILED", "clusters.Y: does not answer")]
-    line = "X to Y: 1 offsets not committed, first readers/orders/0: clusters.Y: does not answer"
-    assert site.reconcile() == [line]
-    site.clusters["Y"].is_down, site.clusters["Y"].refused["readers"] = False, "OFFSET_X"
-    assert site.reconciler.reconcile_batch("X", site.state.all_rows(), 3) == [
-        line.replace("clusters.Y: does not answer", "OFFSET_X")
-    ]
-
-
 # What is at a target already
 
 
@@ -83,17 +68,6 @@ def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
     assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
     assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
-
-
-def test_our_own_value_follows_a_reset_and_the_row_says_so_once() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 8)
-    site.reconciled().commit("X", "readers", 3)
-    site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 6)
 
 
 def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:

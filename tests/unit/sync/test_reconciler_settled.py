@@ -7,11 +7,10 @@ from collections.abc import Collection
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.reconciler_site import Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.translator import Translator
 
 
 def settled_site() -> Site:
@@ -37,29 +36,6 @@ def test_a_record_that_comes_later_than_the_grace_is_not_skipped_for_long() -> N
     site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
     site.reconcile()
     assert site.target_offset("Y", "readers") == 2
-
-
-def test_a_settled_key_is_queried_again_if_the_basis_of_its_answer_is_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    site = settled_site()
-    site.commit("X", "readers", 4, TopicPartition("orders", 1))
-    site.reconciled()
-
-    def fails(_self: Translator, _source: str, _target: str, partition: TopicPartition, *_more: object) -> None:
-        raise ValueError(f"the log of {partition} makes no sense")
-
-    monkeypatch.setattr(Translator, "outlook", fails)
-    settled = len(site.reconciliations)
-    site.reconcile()
-    assert {row.place for number in range(settled, len(site.reconciliations)) for row in site.rows(number)} >= {ORDERS}
-
-
-def test_a_recreated_target_is_withheld_though_the_key_was_settled() -> None:
-    site = settled_site()
-    site.put(log("Y", "Y0:6"), topic_id="another")
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("TOPIC_RECREATED", "WITHHELD")]
 
 
 class CommitsWhileAsked(Site):

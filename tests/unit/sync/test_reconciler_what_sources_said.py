@@ -62,16 +62,6 @@ def test_it_holds_for_what_it_was_said_of(change: Change, offset: int, state: st
     assert site.target_offset("Y", "readers") is None
 
 
-def test_it_holds_no_more_when_the_source_says_that_all_is_well_and_is_lost_then() -> None:
-    site = site_of("X", "Y")
-    site.commit("X", "readers", 5)
-    cut(site)
-    site.reconcile()
-    site.put(log("X", "X0:10"))
-    site.reconcile()
-    assert lose_x(site) == {("Y", "readers"): "EXACT"}
-
-
 # A commit beyond the end of its log, while a target is not ready or the translation fails
 
 
@@ -97,18 +87,6 @@ def test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the
         site.clusters["X"].is_down = True
         site.reconcile()
     check_beyond_the_end(site)
-
-
-def test_a_commit_is_translated_as_soon_as_the_source_says_that_its_log_reaches_so_far() -> None:
-    site = site_of("X", "Y")
-    be_silent(site)
-    site.commit("X", "readers", 12)
-    site.reconcile()
-    site.clusters["Y"].is_down = False
-    site.put(log("X", "X0:14"))
-    site.put(log("Y", "X0:14"))
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 12
 
 
 # Random histories

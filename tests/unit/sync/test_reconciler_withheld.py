@@ -25,18 +25,6 @@ def answer(site: Site) -> tuple[str, str, int | None]:
 # Silence
 
 
-def test_a_target_partition_without_a_leader_is_withheld_and_a_source_partition_trusted() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.clusters["Y"].without_leader.add(ORDERS)
-    assert site.reconcile() == []
-    assert answer(site) == ("CLUSTER_UNREACHABLE", "WITHHELD", None)
-    site.clusters["Y"].without_leader.clear()
-    site.clusters["X"].without_leader.add(ORDERS)
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
 # Logs that are not what they were
 
 
@@ -72,22 +60,6 @@ def test_it_is_withheld_on_either_side(change: Callable[[Site, str], None], stat
     site.commit("X", "readers", 4)
     assert site.reconcile() == []
     assert answer(site) == (state, "WITHHELD", None)
-
-
-@pytest.mark.parametrize("is_down", [False, True])
-def test_a_commit_that_names_another_incarnation_is_withheld_alone(is_down: bool) -> None:
-    site = mirrored_site()
-    site.commit("X", "stale", 4, topic_id="an earlier life")
-    site.commit("X", "fresh", 4, topic_id="orders at X")
-    site.commit("X", "silent", 4)
-    site.read_all()
-    site.clusters["X"].is_down = is_down
-    site.reconcile()
-    assert {row.group_id: row.state for row in site.rows()} == {
-        "stale": "TOPIC_RECREATED",
-        "fresh": "EXACT",
-        "silent": "EXACT",
-    }
 
 
 @pytest.mark.parametrize("is_down", [False, True])

@@ -282,14 +282,6 @@ def test_what_check_finds_is_in_the_golden_file() -> None:
     expect("check.txt", "\n".join([*lines, "\n# Rights, settings, clock and id", *of_facts()]))
 
 
-def test_only_clusters_between_which_offsets_are_synced_have_to_agree() -> None:
-    for sections, levels in (({}, ["FAIL"]), ({"directions": [["dc1", "dc2"]]}, ["OK"])):
-        config = known_config(("dc1", "dc2", "dc3"), **sections)
-        logs = {"dc1": names("orders"), "dc2": names("orders"), "dc3": names("orders/1")}
-        found = told(config, asked(config, logs))["topics"]
-        assert [line.split()[0] for line in found if " partitions: " in line] == levels
-
-
 def test_a_correct_or_unknown_origin_is_not_taken_for_wrapped_and_a_long_value_is_not_parsed() -> None:
     known = {"dc1", "abcd"}  # the second one could be base64 itself
     for value in (b"dc1", b"abcd", b"", b"dc9", b"\xff\xfe", b'{"payload": null}', b'{"payload": true}', b"[" * 900):

@@ -12,7 +12,6 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.jobs.metrics.logs import IndexSizes, LogProgress, LogWatch
 from offset_sync.kafka.requests import Reach as At
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from tools.prometheus_scrape import Scrape, read
 
@@ -101,19 +100,6 @@ def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() ->
     scraped = looking.look(orders=At(14, 20), other=At(3, 3), pay=At(50, 50))
     assert scraped.value("index_behind_records", cluster="X") == 4 + 3
     assert looking.look(orders=At(20, 20)).value("index_behind_seconds", cluster="X") == 30
-
-
-def test_of_a_cluster_that_does_not_answer_nothing_is_said_but_that() -> None:
-    looking = Looking()
-    looking.look(orders=At(5, 6))
-    assert looking.look(orders=At(5, 7)).value("cluster_up", cluster="X") == 1
-    looking.x.error = ClusterError("X", "does not answer")
-    scraped = looking.look()
-    assert scraped.values("cluster_up", "cluster") == {"X": 0}
-    assert scraped.values("log_stalled_partitions", "cluster") == {}
-    assert scraped.values("index_behind_records", "cluster") == {}
-    looking.x.error = None
-    assert looking.look().value("log_stalled_partitions", cluster="X") == 0
 
 
 def test_the_sizes_of_the_index_are_told_for_every_configured_cluster_once_it_has_been_read() -> None:

@@ -20,7 +20,6 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.ingest import IngestingJob
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, config_of, mirrored_site
-from fakes.tables import PowerFailure
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.report import ReportMetrics
 from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
@@ -268,22 +267,6 @@ def test_a_scrape_is_what_the_golden_file_has() -> None:
     assert {*scraped.values("report_positions", "status", source="c", target="a")} == statuses, "also those that are 0"
     reasons = {each.name for each in State if each.is_withheld}
     assert {*scraped.values("report_withheld", "reason", source="a", target="b")} == reasons
-
-
-def test_a_micro_batch_is_timed_and_seen_while_it_runs_and_one_that_fails_has_no_duration() -> None:
-    now = [50.0]
-    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
-    with metrics.batch("X"):
-        now[0] += 3
-        assert read([metrics]).values("batch_running_seconds", "cluster") == {"X": 3, "Y": 0}
-    with pytest.raises(PowerFailure), metrics.batch("X"):
-        raise PowerFailure
-    scraped = read([metrics])
-    assert scraped.values("batch_running_seconds", "cluster") == {"X": 0, "Y": 0}
-    assert scraped.values("batch_seconds_count", "cluster") == {"X": 1, "Y": 0}
-    assert scraped.value("batch_seconds_sum", cluster="X") == 3
-    assert scraped.value("batch_seconds_bucket", cluster="X", le="2.0") == 0
-    assert scraped.value("batch_seconds_bucket", cluster="X", le="5.0") == 1
 
 
 def test_records_are_counted_by_kind_once_their_history_is_written() -> None:

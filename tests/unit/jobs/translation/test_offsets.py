@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
-from offset_sync.jobs.translation.offsets import OffsetTable, parse_csv, parse_time, read_csv
+from offset_sync.jobs.translation.offsets import OffsetTable, parse_csv, parse_time
 from offset_sync.model.errors import ConfigError
 
 NOW_MS = 1_795_000_000_000
@@ -102,15 +97,3 @@ def test_a_time_without_its_zone_or_to_come_proves_nothing_and_is_bad() -> None:
     assert problems(b"topic,partition,offset,taken_at\no,0,1,2099-01-01T00:00:00Z\n")[0].endswith("in the future")
     with pytest.raises(ValueError, match="zone"):
         parse_time("2026-01-31T12:00:00", NOW_MS)
-
-
-def test_a_file_that_is_not_there_is_told_and_a_dash_is_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(ConfigError, match=r"--file .*none\.csv: No such file"):
-        read_csv(str(tmp_path / "none.csv"), NOW_MS)
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(HEADER + b"orders,3,4\n")))
-    assert rows(read_csv("-", NOW_MS)) == [("orders", 3, 4)]
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(HEADER + b"orders,3,x\n")))
-    with pytest.raises(ConfigError, match="standard input: line 2: "):
-        read_csv("-", NOW_MS)
