@@ -59,10 +59,6 @@ def test_an_offset_above_the_exact_one_is_ahead() -> None:
     assert judged(SAME, commits(5), (5, 1), (6, 1)) == [False, True]
 
 
-def test_the_offset_before_a_rewind_is_ahead_once_the_rewind_was_followed() -> None:
-    assert judged(SAME, commits(8, 2), (8, 0), (2, 2), (8, 3)) == [False, False, True]
-
-
 def test_the_schedule_is_the_same_for_the_same_seed_and_has_every_kind() -> None:
     possible = kinds(("dc1", "dc2"))
     faults = schedule(7, 600, possible, (4, 12))

@@ -50,11 +50,6 @@ def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: 
     assert said in line
 
 
-@pytest.mark.parametrize("unquoted", ["*hunter2", "!hunter2!x y", "&hunter2 &hunter2 x", "%hunter2", "@hunter2"])
-def test_a_password_without_quotes_is_not_quoted_in_the_syntax_error(path: Path, unquoted: str) -> None:
-    assert "hunter2" not in file_problems(path, f"sasl.password: {unquoted}\n")[0]
-
-
 def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
     text = (
         LEAST

@@ -55,14 +55,6 @@ def test_the_pattern_for_spark_matches_exactly_the_included_topics(topics: dict[
     assert (re.search(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
 
 
-@pytest.mark.parametrize("exclude", [[], ["tmp-.*"]])
-def test_topics_can_be_left_out_of_the_pattern_by_name(exclude: list[str]) -> None:
-    pattern = config({"include": ["pay-.*", "v.*", "tmp-.*"], "exclude": exclude}).topic_pattern(["pay-in", "v.1"])
-    names = ["pay-in", "pay-in2", "pay-out", "v.1", "vx1", "v.12", "tmp-1"]
-    found = [topic for topic in names if re.fullmatch(pattern, topic)]
-    assert found == ["pay-in2", "pay-out", "vx1", "v.12", *([] if exclude else ["tmp-1"])]
-
-
 def test_groups_are_all_but_the_console_ones_by_default() -> None:
     default = config()
     names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode"]

@@ -81,15 +81,6 @@ def test_aliases_that_are_known_and_no_others_are_read_off_a_name(cluster: str, 
     assert names.outside(cluster, names.inside(cluster, topic)) == topic
 
 
-def test_a_second_name_of_a_stream_is_none_and_the_problem_names_both() -> None:
-    names = mm2("dc1", "dc2", "dc3")
-    assert names.stream("dc3", "dc1.orders") == "dc1.orders"
-    assert names.stream("dc3", "dc2.dc1.orders") is None
-    assert names.outside("dc3", names.inside("dc3", "dc2.dc1.orders")) == "dc2.dc1.orders"
-    (problem,) = names.problems({"dc3": ["dc2.dc1.orders", "dc1.orders"]})
-    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names" in problem
-
-
 @given(st.data())
 def test_streams_and_names_are_each_others_inverse(data: st.DataObject) -> None:
     names = data.draw(namings())

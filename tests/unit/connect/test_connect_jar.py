@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pytest
 import connect_jar
 import offset_sync
 from connect.mirror_cases import Record, mirror_cases
-from offset_sync_demo.kafka.broker_files import find_jars, find_java
 
 pytestmark = pytest.mark.xdist_group("connect")
 REPO = Path(__file__).resolve().parents[3]
@@ -65,14 +62,3 @@ def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
         assert answer.result.stamp() == (b"dc1", b"7", b"orders-3")
         said = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})
         assert said["version"] == offset_sync.__version__
-
-
-def test_connects_own_tool_finds_it_by_what_tells_of_it(jar: Path, tmp_path: Path) -> None:
-    shutil.copy(jar, tmp_path)
-    command = [find_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{find_jars()}/*"]
-    command += ["org.apache.kafka.tools.ConnectPluginPath", "list", "--plugin-path", str(tmp_path)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
-    found = [dict(zip(said[0].split("\t"), line.split("\t"), strict=True)) for line in said if "StampOrigin" in line]
-    assert [(each["pluginVersion"], each["pluginType"], each["isLoadable"], each["hasManifest"]) for each in found] == [
-        (offset_sync.__version__, "transformation", "true", "true")
-    ]

@@ -69,12 +69,6 @@ def test_by_itself_every_pair_of_clusters_has_both_flows_with_the_transform(flow
         assert flow["consumer"]["isolation.level"] == "read_committed"
 
 
-def test_by_itself_every_worker_knows_where_the_jar_is_and_copies_bytes(flows: Flows) -> None:
-    for flow in flows.values():
-        assert flow["worker"]["plugin.path"] == "/opt/kafka-plugins"
-        assert {flow["worker"][f"{kind}.converter"] for kind in ("key", "value", "header")} == {BYTES}
-
-
 def test_on_connect_one_connector_is_one_flow_with_the_transform(mirror: MirrorCases) -> None:
     settings = json.loads((RECIPES / "connect-dc1-to-dc2.json").read_text())
     assert settings["connector.class"] == "org.apache.kafka.connect.mirror.MirrorSourceConnector"

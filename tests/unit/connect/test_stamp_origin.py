@@ -92,18 +92,6 @@ def test_the_next_flow_knows_what_this_one_has_stamped(mirror: MirrorCases) -> N
 # Rule 4 and what else a copy is: values as ByteArrayConverter takes them, all else as it was.
 
 
-@pytest.mark.parametrize(("key", "value"), [(b"k", b"v"), (None, b"v"), (b"k", None), (None, None), (b"", b"")])
-def test_key_value_partition_time_and_other_headers_stay(
-    mirror: MirrorCases, key: bytes | None, value: bytes | None
-) -> None:
-    own: Headers = [("a", b"1"), ("b", None), ("a", b"2"), ("", b"")]
-    (answer,) = mirror.apply(Record(own, key=key, value=value, partition=5, timestamp=-1))
-    copy = answer.result
-    assert copy is not None
-    assert (copy.topic, copy.partition, copy.timestamp, copy.key, copy.value) == ("orders", 5, -1, key, value)
-    assert copy.headers == [*own, ("IDC", b"dc1"), ("Offset", b"7"), ("Place", b"orders-5")]
-
-
 # Topics that DefaultReplicationPolicy renames.
 
 
@@ -126,12 +114,3 @@ def test_another_topic_that_ends_so_holds_what_an_application_has_handed_on(
 
 
 # What the options change.
-
-
-def test_headers_may_have_other_names(mirror: MirrorCases) -> None:
-    names = {"origin_header": "from", "offset_header": "at", "place_header": "log"}
-    (answer,) = mirror.apply(Record(ORDERS), **names)
-    assert answer.result is not None
-    assert answer.result.headers == [*ORDERS, ("from", b"dc1"), ("at", b"7"), ("log", b"orders-3")]
-    stamped: Headers = [("from", b"dc2"), ("at", b"5"), ("log", b"orders-3")]
-    assert stamp_of(mirror, Record(stamped), **names) == "dropped"

@@ -82,13 +82,6 @@ def offsets(messages: Sequence[Message]) -> list[int | None]:
     return [each.offset() for each in messages]
 
 
-def test_a_poll_that_skips_takes_no_longer_than_its_timeout(commits: FakeCommits) -> None:
-    subject = skip(Log([message(each) for each in (102, 103)]), commits)
-    begun = time.monotonic()
-    assert subject.poll(0.3) is None
-    assert 0.25 < time.monotonic() - begun < 2
-
-
 def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeCommits) -> None:
     log = Log([message(101), message(102), message(103, PARTITION_EOF), message(103), message(104)])
     subject = skip(log, commits)

@@ -17,16 +17,6 @@ def test_records_on_the_list_are_taken_out_and_counted(listed: SkipReadCases) ->
     assert line.endswith("orders-0 of group billing has passed its read list from 100: 6 records skipped")
 
 
-def test_next_offsets_are_kept_and_partitions_without_a_record_left_out(listed: SkipReadCases) -> None:
-    records = {PLACE: [[102, 3], [103, 3]], "orders-1": [[7, 3]]}
-    poll = listed.poll_all(records, {PLACE: 104, "orders-1": 8})
-    assert poll.delivered == {"orders-1": [7]}
-    assert poll.next_offsets in (None, {PLACE: 104, "orders-1": 8})
-    empty = listed.poll_all({PLACE: [[106, 3]]}, {PLACE: 107})
-    assert empty.delivered == {}
-    assert empty.next_offsets in (None, {PLACE: 107})
-
-
 def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
     records = [[102, 2], [103, None], [106, 3], [107, 4], [108, 4], [109, 5]]
     assert listed.poll_all({PLACE: records}).delivered == {PLACE: [103, 107, 108, 109]}

@@ -193,18 +193,3 @@ def test_who_seeks_back_to_retry_gets_the_same_records_again_whatever_it_has_com
     assert listed.poll(*ALL) == UNREAD
     listed.set(own={PLACE: 112})
     assert listed.poll(*ALL) == UNREAD
-
-
-def test_a_leader_epoch_that_falls_makes_the_list_void_and_asks_again(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    poll = listed.poll_all({PLACE: [[103, 3], [106, 2], [107, 3]]})
-    assert poll.delivered == {PLACE: [106, 107]}
-    assert listed.metrics["lists"] == 0
-    assert len(listed.waits) == 1
-    assert listed.poll(108) == [108], "the group's offsets may be dropped a little later than the topic"
-    assert len(listed.waits) == 2
-    listed.give(109, [(110, 112)], own=109)
-    assert listed.poll(109) == [109]
-    assert len(listed.waits) == 2
-    listed.later(60_001)
-    assert listed.poll(110, 111, 112) == [112], "the new topic's own list"

@@ -18,24 +18,6 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 
-def test_unread_records_missing_at_the_target_are_listed() -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "X0:2 Y0:2 X4:9"))
-    site.put(log("Y", "Y0:2 X0:2 X4:6"))
-    site.commit("X", "readers", 5)
-    site.commit("X", "others", 8)
-    site.read_all()
-    live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
-    found = clusters.never_mirrored(["readers", "others"])
-    assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {
-        "readers": [["orders-0", "X"]],
-        "others": [["orders-0", "X"]],
-    }
-    assert "6" in found["readers"][0]
-    assert "8" in found["others"][0]
-
-
 def test_a_group_that_is_not_listed_is_unknown_where_it_has_offsets() -> None:
     site, live = Site(config_of(["X", "Y"])), SimpleNamespace()
     for group in ("listed", "hidden", "deleted"):

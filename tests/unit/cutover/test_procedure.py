@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
-from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import Names
-from offset_sync.cutover.journal import TableJournal, verify_step
+from fakes.moves import GOOD, MIRRORING, FakeClusters, Move
 from offset_sync.cutover.plan import (
-    Activity,
     Committed,
-    Direction,
     Mode,
     Options,
     PartitionStatus,
@@ -25,8 +18,7 @@ from offset_sync.cutover.plan import (
     Step,
 )
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, Status, TopicPartition
-from offset_sync.tables.definition import Table
+from offset_sync.model.values import Status, TopicPartition
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
@@ -48,14 +40,6 @@ def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifie
     ]
     assert move.clusters.committed == [["g"]]
     assert move.said[0] == "waiting, for at most 10 s: 9 records"
-
-
-def test_a_plan_asks_and_does_nothing_else() -> None:
-    move = Move(FakeClusters([[CROSSING, replace(MIRRORING, topic_partition=OTHER)]]))
-    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
-    assert (plan.duplicates, plan.lost, plan.blocking, len(plan.partitions)) == (2, 3, [], 2)
-    assert (plan.at_source, plan.at_target) == (Activity.INACTIVE, Activity.INACTIVE)
-    assert (move.steps, move.clusters.committed) == ([], [])
 
 
 SILENT = ClusterError("X", "no answer")
@@ -118,20 +102,6 @@ def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
     assert (move.clusters.committed, move.seconds) == ([], 5.0)
 
 
-@pytest.mark.parametrize(
-    ("site", "words"),
-    [
-        (FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3), "TARGET_ACTIVE; Y holds 3, wanted 7"),
-        (FakeClusters(held=ClusterError("Y", "gone")), "gone"),
-        (FakeClusters([[replace(GOOD, uncommitted="1")]]), "Y holds None, wanted 100"),
-    ],
-)
-def test_what_the_target_itself_does_not_confirm_has_failed(site: FakeClusters, words: str) -> None:
-    move = Move(site)
-    assert words in move.apply()[0]
-    assert ("read_back", "failed") in move.written()
-
-
 def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_again() -> None:
     class Overtaken(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
@@ -192,26 +162,5 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
 # Names at the target
 
 
-def mm2() -> Names:
-    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
-
-
 def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
     return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
-
-
-def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
-    written: list[dict[str, Any]] = []
-
-    def append(_table: Table, rows: pa.Table) -> None:
-        written.extend(rows.to_pylist())
-
-    tables: Any = SimpleNamespace(append=append)
-    journal = TableJournal(tables, Direction("dc2", "dc1"), Mode.PLANNED, print, mm2())
-    journal.record(
-        [verify_step(of("dc1.orders"), None), replace(verify_step(of("dc1.orders"), None), topic_partition=None)]
-    )
-    assert [(row["topic"], row["stream"], row["target_topic"]) for row in written] == [
-        ("dc1.orders", "dc1.orders", "orders"),
-        (None, None, None),
-    ]

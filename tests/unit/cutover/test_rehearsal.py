@@ -136,16 +136,6 @@ def status(committed: int, start: int, place: TopicPartition = ORDERS, **more: o
     return replace(GOOD, topic_partition=place, **offsets | more)  # type: ignore[arg-type]
 
 
-def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_predicted() -> None:
-    here, there = Logs({}), Logs({})
-    Rehearsal(here, there, {ORDERS: 105}, records=10, seconds=5).rehearse([status(50, 100)])
-    assert here.asked == {ORDERS: OffsetRange(20, 80)}
-    assert there.asked == {ORDERS: OffsetRange(90, 105)}
-    Rehearsal(here, there, {ORDERS: 500}, records=10, seconds=5).rehearse([status(5, 3)])
-    assert here.asked == {ORDERS: OffsetRange(0, 35)}
-    assert there.asked == {ORDERS: OffsetRange(0, 13)}
-
-
 class Journal:
     def __init__(self) -> None:
         self.steps: list[CutoverStep] = []

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, GOOD, ORDERS, OTHER, FakeClusters, Move
+from fakes.moves import CROSSING, ORDERS, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
-    NOT_KNOWN,
     OF_MOVES,
     UNKNOWN,
     ArrivedPartition,
@@ -21,7 +20,7 @@ from offset_sync.cutover.crossed import (
     moved_by_lists,
     used_lists,
 )
-from offset_sync.cutover.plan import Mode, Options, PartitionStatus, Step
+from offset_sync.cutover.plan import Mode, Options, Step
 from offset_sync.model.values import GroupPartition
 from offset_sync.status.assessment import Verdict
 
@@ -142,28 +141,6 @@ def test_after_the_start_the_marks_of_consumers_are_verified(arrived: ArrivedPar
     lines = move.cutover.verify(["g"])
     assert [line.startswith(f"g: orders-0: {words}") for line in lines] == ([True] if words else [])
     assert move.written() == [("verify", "failed" if words else "done")]
-
-
-@pytest.mark.parametrize(
-    ("partition", "crossed", "verdict", "counts"),
-    [
-        (CROSSING, BEFORE, Verdict.NOW, (0, 2)),
-        (CROSSING, replace(BEFORE, repeated=1), Verdict.AT_COST, (1, 2)),
-        (CROSSING, replace(BEFORE, missing=1, unindexed=1), Verdict.AT_COST, (0, 2)),
-        (GOOD, replace(BEFORE, missing=1), Verdict.AT_COST, (0, 2)),
-        (CROSSING, replace(BEFORE, missing=1, pending=NOT_KNOWN), Verdict.AT_COST, (0, 2)),
-        (replace(CROSSING, lost=1), BEFORE, Verdict.UNKNOWN, (0, 2)),
-        (replace(CROSSING, not_mirrored=1, lost=1), BEFORE, Verdict.AT_COST, (0, 2)),
-        (replace(CROSSING, contest="X and Y"), BEFORE, Verdict.UNKNOWN, (2, 0)),
-        (replace(CROSSING, topic_partition=OTHER), BEFORE, Verdict.AT_COST, (2, 0)),
-    ],
-    ids=["free", "not on the list", "not indexed", "late", "not known", "lost", "not mirrored", "contested", "other"],
-)
-def test_in_a_disaster_verdict_and_counts_agree(
-    partition: PartitionStatus, crossed: CrossedPartition, verdict: Verdict, counts: tuple[int, int]
-) -> None:
-    (plan,) = Move(FakeClusters([[partition]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
-    assert (plan.verdict, (plan.duplicates, plan.skipped)) == (verdict, counts)
 
 
 # What the tables tell

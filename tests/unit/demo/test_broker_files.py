@@ -7,19 +7,7 @@ import pytest
 from offset_sync_demo.kafka.broker_files import (
     BrokerPartsMissing,
     broker_jars,
-    find_jars,
-    find_java,
 )
-
-
-def test_missing_java_and_jars_are_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BrokerPartsMissing, match="JAVA_HOME"):
-        find_java()
-    monkeypatch.setenv("OFFSET_SYNC_BROKER_JARS", str(tmp_path))
-    with pytest.raises(BrokerPartsMissing, match="make install"):
-        find_jars()
 
 
 def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

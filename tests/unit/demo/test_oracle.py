@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from offset_sync_demo.load.records import Records
-from offset_sync_demo.story.oracle import compare, compare_group
+from offset_sync_demo.story.oracle import compare
 
 
 def records(ids: list[int], first_offset: int = 0, offsets: list[int] | None = None) -> Records:
@@ -40,17 +40,3 @@ def test_what_was_read_before_and_after_says_what_was_lost_and_repeated(
     measured = compare(before, after, target, commit)
     assert (measured.lost, measured.duplicates, measured.past_commit) == found
     assert measured.duplicates_of_commit == found[1] - found[2]
-
-
-def test_a_group_is_the_sum_of_the_target_partitions_even_of_those_it_never_read() -> None:
-    orders, idle = ("orders", 0), ("idle", 0)
-
-    measured = compare_group(
-        {orders: records([1, 2])},
-        {orders: records([2], 1)},
-        {orders: records([1, 2]), idle: records([8, 9])},
-        {orders: 2},
-    )
-
-    assert (measured.lost, measured.duplicates) == (2, 1)
-    assert measured.lost_ids == (8, 9)

@@ -197,16 +197,6 @@ def test_a_pod_may_do_nothing_else(values: Manifest) -> None:
 
 
 @each
-def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) -> None:
-    if "existingConfig" in values:
-        assert of_kind(values, "ConfigMap") == []
-        return
-    config = settings_of(values, tmp_path)
-    assert config.admin_options("dc1")["ssl.ca.location"] == "/etc/offset-sync/secrets/ca.pem"
-    assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
-
-
-@each
 def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
     for name, pod in pods(values).items():
         (container,) = pod["spec"]["containers"]
@@ -265,11 +255,3 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
         assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
     # Killing a driver that waits for one cluster would stop it for the others too.
     assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
-
-
-@pytest.mark.parametrize("values", [MORE, {**MORE, **OPERATED}], ids=["run", "spark-operator"])
-def test_a_change_of_the_configuration_restarts_the_jobs_and_no_console(values: Manifest) -> None:
-    changed = {**values, "config": {**values.get("config", {}), "groups": {"include": ["billing"]}}}
-    before, after = pods(values), pods(changed)
-    same = {name for name in before if before[name] == after[name]}
-    assert same == {name for name in before if "executor" in name or "console" in name}

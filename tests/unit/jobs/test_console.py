@@ -15,29 +15,30 @@ from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 _STARTED = """
 import argparse
 import sys
-from offset_sync.jobs.console import main
+from offset_sync.jobs.console import COMMANDS, main
 
 def ends(parser, status=0, message=None):
     import pyarrow
 
     assert pyarrow.array([1, None]).to_pylist() == [1, None]
-    print(sorted({{"pandas", "pyspark", "py4j"}} & sys.modules.keys()), file=sys.stderr)
     raise SystemExit(status)
 
 argparse.ArgumentParser.exit = ends
-try:
-    main([{name!r}, "--help"])
-except SystemExit:
-    import pandas  # for users who have called a command from a process of their own
+for name, command in COMMANDS.items():
+    if not command.is_on_spark:
+        try:
+            main([name, "--help"])
+        except SystemExit:
+            print(name, sorted({"pandas", "pyspark", "py4j"} & sys.modules.keys()), file=sys.stderr)
+import pandas  # for users who have called a command from a process of their own
 """
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.is_on_spark])
-def test_no_command_loads_pandas_or_spark_though_both_are_installed(name: str) -> None:
-    command = [sys.executable, "-c", _STARTED.format(name=name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert "usage:" in done.stdout
-    assert done.stderr == "[]\n"
+def test_no_command_loads_pandas_or_spark_though_both_are_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", _STARTED], capture_output=True, text=True, check=True, timeout=300)
+    names = [name for name, command in COMMANDS.items() if not command.is_on_spark]
+    assert done.stdout.count("usage:") == len(names) > 0
+    assert done.stderr.splitlines() == [f"{name} []" for name in names]
 
 
 REPO = Path(__file__).resolve().parents[3]
@@ -48,7 +49,7 @@ confluent_kafka.__version__ = "2.3.0"
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 MOVE = ("plan", "--from", "dc1", "--to", "dc2", "--groups", "g")
-JOBS = {"index_records": (), "sync_offsets": (), "report_status": (), "maintain_tables": (), "cutover": MOVE}
+JOBS = {"sync_offsets": (), "cutover": MOVE}
 
 
 @pytest.mark.parametrize("job", JOBS)

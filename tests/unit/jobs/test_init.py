@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
 from offset_sync.jobs.checks.asking import Cluster
-from offset_sync.jobs.init import Findings, init, mirror_makers, prefixed, to_yaml, write
+from offset_sync.jobs.init import Findings, init, mirror_makers, to_yaml, write
 from offset_sync.model.errors import ConfigError
 
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -92,23 +92,6 @@ def test_every_value_arrives_as_it_is(value: str, alias: str, key: str) -> None:
     read = yaml.safe_load(to_yaml(tree, found))
     assert read["clusters"] == {alias: {"kafka": {key: value}, "origin": value}}
     assert (read["topics"]["include"], read["mirror"]) == ([value, "true"], {"names": "mm2"})
-
-
-@pytest.mark.parametrize(
-    ("at_dc1", "at_dc2", "found"),
-    [
-        ("orders dc2.pay", "dc1.orders pay", {("dc1", "dc2"): 1, ("dc2", "dc1"): 1}),
-        ("orders", "orders dc1.other dc2.orders dc3.orders dc1", {}),
-        # Heartbeats are renamed by every policy, and say nothing.
-        ("orders heartbeats dc2.heartbeats", "orders heartbeats", {}),
-    ],
-)
-def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
-    at_dc1: str, at_dc2: str, found: dict[tuple[str, str], int]
-) -> None:
-    clusters = {"dc1": cluster("dc1", *at_dc1.split()), "dc2": cluster("dc2", *at_dc2.split())}
-    assert prefixed(clusters) == found
-    assert prefixed(clusters, "none".__eq__) == {}
 
 
 def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:

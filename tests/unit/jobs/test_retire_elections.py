@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,15 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.jobs.retire_elections import RetireElections, _is_marked
+from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.incarnations import LOG
-from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, TRUNCATED
+from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
@@ -121,23 +116,3 @@ def test_nothing_goes_while_a_commit_may_be_unread(
 
 
 # Against plain Python
-
-
-@law(100)
-@given(st.randoms(use_true_random=False))
-def test_marked_are_the_elections_that_are_retired_and_no_other_row_whatever_is_null(rng: random.Random) -> None:
-    def any_row() -> dict[str, Any]:
-        reason = rng.choice([ELECTED, ELECTED, TRUNCATED, None])
-        row = election(rng.randrange(2), rng.randrange(2), 0, rng.choice("XY"), reason)
-        nothing = rng.choice(["leader_epoch", "noticed_at", "topic_id", "topic_id"])
-        return row | {"partition": rng.randrange(2), nothing: None}
-
-    found, retired = ([any_row() for _ in range(rng.randrange(10))] for _ in range(2))
-    names = (*LOG, "leader_epoch", "noticed_at")
-    places = [tuple(row[name] for name in names) for row in retired]
-    wanted = [
-        row["reason"] == ELECTED and None not in (place := tuple(row[name] for name in names)) and place in places
-        for row in found
-    ]
-    rows, marks = (pa.Table.from_pylist(each, LOG_INCARNATIONS.arrow_schema) for each in (found, retired))
-    assert _is_marked(rows, marks).tolist() == wanted

@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.topic_requests import TopicRequests
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
@@ -57,11 +55,3 @@ def ends(is_over: Callable[[], bool]) -> bool:
     while not is_over() and time.monotonic() < ends_at:
         time.sleep(0.01)
     return is_over()
-
-
-@pytest.mark.parametrize("kind", [ClusterAdmin, LeaderEpochs, GroupStates], ids=lambda kind: kind.__name__)
-def test_who_has_a_client_is_in_no_circle(kind: Callable[..., Any]) -> None:
-    made = kind("dc1", UNREACHABLE)
-    gone = weakref.ref(made)
-    del made
-    assert gone() is None

@@ -84,14 +84,3 @@ def test_one_record_that_is_too_large_is_withheld_alone() -> None:
     failed = [each for each in results if each.outcome is not Outcome.COMMITTED]
     assert [(each.partition, each.outcome) for each in failed] == [(1, Outcome.FAILED)]
     assert str(failed[0].error).startswith("UNKNOWN")
-
-
-def test_a_coordinator_that_refuses_everything_is_not_asked_for_each_partition() -> None:
-    coordinator = Coordinator(0)
-    results = write_batch(coordinator, *of_partitions(7000))
-    assert {(each.outcome, each.is_in_doubt) for each in results} == {(Outcome.FAILED, True)}
-    assert coordinator.rounds <= 11
-    assert len(coordinator.requests) < 7000 / 3
-    small = Coordinator(0)
-    write_batch(small, *of_partitions(8))
-    assert small.requests == [8]

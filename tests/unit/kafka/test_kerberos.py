@@ -51,15 +51,6 @@ def refusal(wanted: dict[str, str]) -> str:
 
 
 @pytest.mark.usefixtures("able")
-def test_the_library_gets_the_keytab_and_a_cache_of_its_own(keytab: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KRB5CCNAME", "FILE:/tmp/krb5cc_0")  # of a person, or of another job
-    for _ in range(2):
-        log_in(options(keytab))
-    log_in(options(keytab, "kafka/127.0.0.1"))
-    assert (os.environ["KRB5_CLIENT_KTNAME"], os.environ["KRB5CCNAME"]) == (keytab, "MEMORY:offset-sync")
-
-
-@pytest.mark.usefixtures("able")
 def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
     assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
     found = refusal(options(keytab, "sync@T.REALM"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.ingest.query_errors import with_root
 from offset_sync.kafka.requests import explained, with_remedy
 
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
@@ -33,15 +32,3 @@ def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_
     assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
     # Compared with the names of errors elsewhere, so these must not grow.
     assert [with_remedy("dc2", error) for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]
-
-
-def test_a_commit_for_a_share_group_is_refused_with_the_reason() -> None:
-    said = "GROUP_ID_NOT_FOUND: is a share group at dc2: offsets of share groups cannot be committed"
-    assert with_remedy("dc2", "GROUP_ID_NOT_FOUND") == said
-
-
-def test_a_client_that_cannot_be_created_is_reported_with_the_cause() -> None:
-    cause = "org.KafkaException: Failed to x\n  at a.b\nCaused by: c.D: e\nCaused by: java.NoSuchFileException: /me.pem"
-    line = "Failed to construct kafka consumer"
-    assert with_root(line, cause) == f"{line}: java.NoSuchFileException: /me.pem"
-    assert with_root(line, "") == line

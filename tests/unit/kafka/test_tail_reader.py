@@ -83,10 +83,3 @@ def test_long_values_are_compared_by_their_hash_and_times_say_whose_they_are(mon
     assert first == same != other
     assert len(first or b"") < 100
     assert all(each.is_appended for each in records)
-
-
-def test_a_silent_log_does_not_keep_those_behind_it_from_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail_reader, "_LOGS_AT_ONCE", 1)
-    reader, _ = reading(monkeypatch, Message(OTHER, 7))
-    found = reader.read({ONE: OffsetRange(4, 6), OTHER: OffsetRange(7, 8)}, 0.4)
-    assert ([each.content.offset for each in found.records[OTHER]], found.unread) == ([7], {ONE})

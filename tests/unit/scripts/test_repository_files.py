@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 from pathlib import Path
 
@@ -11,21 +10,10 @@ import yaml
 import offset_sync
 
 REPO = Path(__file__).resolve().parents[3]
-PLOTLY = "lib/offset_sync/status/page_files/plotly-basic"
 
 
 def text_of(name: str) -> str:
     return (REPO / name).read_text(encoding="utf-8")
-
-
-def test_wheel_and_image_carry_license_and_notice() -> None:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read(REPO / "setup.cfg")
-    files = parser["metadata"]["license_files"].split()
-    assert files == ["LICENSE", "NOTICE", f"{PLOTLY}.LICENSE"]
-    assert "py.typed" in parser["options.package_data"]["offset_sync"].split()
-    assert all((REPO / name).is_file() for name in files)
-    assert {"COPY LICENSE ./", "COPY NOTICE ./"} <= set(text_of("Dockerfile").splitlines())
 
 
 def test_hooks_run_what_make_check_runs() -> None:

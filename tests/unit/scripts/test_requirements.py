@@ -66,15 +66,6 @@ def test_every_machine_gets_one_version_of_each_package(
     assert {re.sub(r"[-_.]+", "-", wish.name).lower() for wish in wishes} <= found.keys()
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_names_no_registry_and_builds_nothing_but_pyspark(name: str) -> None:
-    text = text_of(name)
-    assert "://" not in text
-    options = [line for line in text.splitlines() if line.startswith("-")]
-    # In this order: for pip, :all: takes back what was said before it.
-    assert options == ["--only-binary :all:", "--no-binary pyspark"]
-
-
 def test_a_file_that_is_not_the_one_that_was_locked_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from size import LONGEST_FILE, Source, main, tokens_of_code
+from size import LONGEST_FILE, Source, main
 
 JOB = "lib/offset_sync/jobs/sync_batch.py"
 LIB = {
@@ -23,10 +23,6 @@ LIB = {
     "lib/offset_sync/model/words.py": "",
     "lib/offset_sync/alone.py": "import offset_sync.tables.store\n",
 }
-
-
-def tokens_in(text: str) -> int:
-    return tokens_of_code([Source("some.py", text)])
 
 
 def lib(**changed: str) -> list[Source]:
@@ -48,25 +44,6 @@ def repo(tmp_path: Path) -> Path:
     for words in (["init", "-q"], ["add", "--all"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("# only a comment", 0),
-        ('LIMIT: int = 1  # why\n"""The docstring of an attribute."""\n', 5),
-        ('def read(self):\n    """Of two\n    lines."""\n    import re\n    return 1\n', 8),
-        ("f('an argument')\n", 4),
-        ("b'bytes are no docstring'\n", 1),
-        ("'two parts' 'of one docstring'\n", 0),
-        ("import os; x = 1\n", 4),
-        ("try:\n    import a\nexcept E:\n    import b\nelse:\n    import c\nfinally:\n    import d\n", 9),
-        ("match x:\n    case 1:\n        import a\n", 6),
-        ("f(\n    a,  # why\n\n    b\n)\n", 6),
-    ],
-)
-def test_a_string_is_a_docstring_only_as_a_statement_and_an_import_counts_nowhere(text: str, tokens: int) -> None:
-    assert tokens_in(text) == tokens
 
 
 def test_a_file_that_is_too_long_fails_and_is_listed_the_longest_first(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -190,21 +188,6 @@ def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
     with pytest.raises(OptionError, match="no jars; run: make install"):
         command(repo)
     assert "--jars" not in command(repo, SPARK_HOME="/opt/spark").environment["PYSPARK_SUBMIT_ARGS"]
-
-
-def run_script(*words: str, script: Path = REPO / "spark-submit.sh", **environ: str) -> tuple[int, str, str]:
-    own = {"PATH": os.environ["PATH"], "PYSPARK_DRIVER_PYTHON": sys.executable, **INSTALLED} | environ
-    done = subprocess.run([str(script), *words], capture_output=True, text=True, check=False, env=own, timeout=300)
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_without_a_job_or_a_python_that_exists_the_script_ends_with_2_and_what_there_is() -> None:
-    for words in ((), ("no_such_job",)):
-        code, out, err = run_script(*words)
-        assert (code, out) == (2, "")
-        assert [job.stem for job in (REPO / "jobs").glob("*.py") if f"\n  {job.stem} " not in err] == []
-    code, _, err = run_script("sync_offsets", PYSPARK_DRIVER_PYTHON="/absent/python")
-    assert (code, "/absent/python: not there; run 'make install'" in err) == (2, True)
 
 
 def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:

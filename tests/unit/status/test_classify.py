@@ -8,7 +8,6 @@ from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS
 from fakes.status_site import IN_SYNC, moved, status_site
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ClusterPartition, GroupPartition
 from offset_sync.status.job_progress import StreamLag
@@ -126,17 +125,6 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     assert site.said() == IN_SYNC
 
 
-def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:
-    site = moved("X0:10", "X0:10", 4, status=MINUTE)
-    site.index_still_ms["Y"] = 10 * MINUTE_MS
-    assert site.said() == IN_SYNC
-    site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 12)
-    site.pass_time(MINUTE_MS)
-    assert site.said() == ("Mirroring", "2 records not indexed yet")
-    site.pass_time(1)
-    assert site.said() == ("Stalled", "index_records has made no progress for 60 s")
-
-
 # Withheld, TargetActive
 
 
@@ -163,15 +151,3 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     row = site.row()
     assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
-
-
-def test_a_target_with_members_is_left_alone() -> None:
-    site = status_site("X0:10", "X0:10")
-    site.commit("X", "g", 4)
-    site.active["Y"] = {"g"}
-    assert site.said() == ("TargetActive", "the target's group has members")
-    assert site.row()["is_target_active"] is True
-    site.active = {"Y": {"other"}, "X": {"g"}}
-    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", False)
-    site.active["Y"] = ClusterError("Y", "too slow")
-    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", None)

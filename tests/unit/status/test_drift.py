@@ -54,16 +54,6 @@ def test_a_pair_is_the_sum_of_its_groups_and_comes_first() -> None:
     assert [row["is_converged"] for row in found] == [True, False, True]
 
 
-def test_a_partition_that_appears_changes_nothing_and_one_that_comes_back_restarts() -> None:
-    drifting = Drifting(10_000)
-    drifting.add(0, a=(5, 5))
-    assert of(drifting.add(1, a=(5, 5), b=(1000, 3)), None)["windowed_change"] == 0
-    drifting.add(2, a=(5, 5))
-    found = drifting.add(3, a=(5, 5), b=(4000, 3))
-    row = of(found, "b")
-    assert (row["change"], row["windowed_change"], of(found, None)["is_converged"]) == (0, 0, True)
-
-
 @law(100)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1000, 5000]))
 def test_the_change_of_the_window_is_the_sum_of_the_changes_in_it(seed: int, window_ms: int) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders.logs import log
-from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import StatusSite
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
 from offset_sync.status.group_homes import take_in_untold
 
 
@@ -30,26 +28,6 @@ def test_a_report_withholds_it_and_costs_are_not_known() -> None:
     assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
     assert row["reason"].startswith("committed at both X (8, 0 s ago) and Y (3, 3 s ago) within sync.home_silence")
     assert (row["wanted_offset"], row["duplicates"], row["lost"]) == (None, None, None)
-
-
-OTHER = TopicPartition("orders", 2)
-
-
-def site_with(partitions: int) -> StatusSite:
-    site = StatusSite(config_of(["X", "Y"], status={"stalled_after": "2h"}))
-    for alias in "XY":
-        site.put(log(alias, "X0:10"), partitions=partitions)
-    site.commit("X", "g", 4)
-    site.reconciled()
-    return site
-
-
-def test_what_has_no_offset_at_either_cluster_is_named() -> None:
-    site = site_with(4)
-    assert site.row()["uncommitted"] == "1-3"
-    site.clusters["Y"].group_offsets["g", OTHER] = GroupOffset(0, "")
-    assert site.row()["uncommitted"] == "1, 3"
-    assert site_with(1).row()["uncommitted"] is None
 
 
 @pytest.mark.parametrize(("held", "home"), [({"X": 5}, "X"), ({"Y": 3}, "Y"), ({"X": 5, "Y": 3}, None)])

@@ -11,7 +11,7 @@ import pytest
 from builders.status_rows import status_table
 from generators.reports import random_drift
 from offset_sync.model.values import Status
-from offset_sync.status.health import find_notes, find_problems
+from offset_sync.status.health import find_problems
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -64,12 +64,3 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     group = find_problems(report(), drift_with(group_id="b", is_converged=False))
     assert [problem.text for problem in group] == ["Offsets of 1 group drift apart: b"]
     assert find_problems(report(), drift_with(group_id="b", is_converged=None))
-
-
-def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
-    behind = report(status="Behind", staleness_ms=5_000, reason="nothing committed at the target")
-    assert find_notes(behind) == [
-        "1 partition of 1 group: Behind for less than 1 min (nothing committed at the target)"
-    ]
-    for other in (report(), report(status="Behind", staleness_ms=60_001), report(status="Stalled")):
-        assert find_notes(other) == []

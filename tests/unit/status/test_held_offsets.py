@@ -43,11 +43,6 @@ def synced(committed: int) -> StatusSite:
     return site
 
 
-def test_a_fresh_write_is_in_sync_before_it_is_read_back() -> None:
-    site = synced(4)
-    assert (said(site), rows(site)[0]["target_offset"]) == (IN_SYNC, 4)
-
-
 def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> None:
     site = moved("X0:10", "X0:10", 4)
     site.commit("X", "g", 8)

@@ -129,17 +129,6 @@ def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None
     assert 0 < site.slept_s < PATIENCE_S
 
 
-def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the_query(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS - 9000)
-    held = HeldCommits(0, 5, 8, frozenset())
-    site.ends["X"], site.held = [8, 5], {0: held, 1: HeldCommits(1, 5, 6, None)}
-    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2, {0: held})
-    assert site.asked == [("X", [0])]
-    site.ends["X"] = [8, 6]
-    site.held = {0: HeldCommits(0, 7, 8, frozenset()), 1: HeldCommits(1, 6, 9, None)}
-    assert site.lags()["X"] == StreamLag({0: 2, 1: 1}, 9000, 2, {0: site.held[0]})  # of now nothing is held in 1
-
-
 def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
     site.ends["X"] = [7]

@@ -74,14 +74,6 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
     ]
 
 
-@pytest.mark.parametrize("alias", ["X", "Y"])
-def test_a_silent_cluster_is_a_reason(alias: str) -> None:
-    found = translated(silent(site_of(), alias), kept((ORDERS, 3)))
-    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
-    assert f"clusters.{alias}: does not answer" in why(found)
-    assert ("--disaster" in why(found)) == (alias == "X")
-
-
 def begun_anew(site: Site, *, is_recreated: bool, begins_at: int = 0) -> int:
     """Let the source's log have another life, noticed a while ago; return when."""
     noticed_ms = STARTED_MS - 10 * CLOCKS_APART_MS

@@ -75,19 +75,6 @@ def read_to(site: Site, end: int, at_ms: int) -> None:
     site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = at_ms
 
 
-@pytest.mark.parametrize(
-    ("end", "later_ms", "answer"),
-    [(12, AFTER, ("EXACT", 12)), (11, AFTER, BEYOND), (10, AFTER, BEYOND), (12, CLOCKS_APART_MS - 2, BEYOND)],
-    ids=["grown", "not grown so far", "copies elsewhere say nothing of it", "by clocks that differ"],
-)
-def test_a_commit_beyond_the_end_of_a_group_that_is_gone_withholds_no_more_once_the_log_is_known_to_be_longer(
-    end: int, later_ms: int, answer: tuple[str, int]
-) -> None:
-    site = left_by_a_driver("X0:10")
-    read_to(site, end, site.clock_ms[0] + later_ms)
-    assert answers(site, 3, 12) == [("EXACT", 3), answer]
-
-
 def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before() -> None:
     site = left_by_a_driver("X0:10", cut)
     assert answers(site, 3) == [("LOG_TRUNCATED", ABSENT)]

@@ -94,13 +94,6 @@ def test_the_same_identity_with_other_content_is_not_the_same(there: RecordConte
     assert compared(HERE, there) == f"source and target differ in the {what} of the next record"
 
 
-@pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y")])
-def test_a_record_that_did_not_come_is_not_the_same(
-    here: RecordContent | None, there: RecordContent | None, where: str
-) -> None:
-    assert compared(here, there) == f"its next record at {where} could not be read for comparison"
-
-
 # Several pairs
 
 

@@ -30,7 +30,7 @@ def reported(reporter: StatusReporter, site: StatusSite, now_ms: int) -> list[Ro
     return sorted(rows.to_pylist(), key=str)
 
 
-@law(60)
+@law(20)
 @given(st.integers(0, 2**32))
 def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
     rng = random.Random(seed)

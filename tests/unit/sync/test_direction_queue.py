@@ -53,17 +53,6 @@ def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result
     assert direction.done == [(CHANGED, [1]), (CHANGED, [4, 2, 3])]
 
 
-def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None:
-    direction = Direction()
-    full = direction.submit(UNSETTLED, 1, 2, 3, 4, 5)
-    changed = direction.submit(CHANGED, 6)
-    direction.let_go()
-    assert full.result(30) == ["2 rows", "2 rows", "1 rows"]
-    assert changed.result(30) == ["1 rows"]
-    order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (DUE, [3, 4]), (DUE, [5])]
-    assert direction.done == order
-
-
 def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_waits() -> None:
     direction = Direction(lambda: 60.0 if direction.done else 0.0)
     full = direction.submit(UNSETTLED, 1, 2, 3)

@@ -14,7 +14,7 @@ from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync import groups_at_once
 from offset_sync.sync.distributed_writer import TaskWrites
-from offset_sync.sync.groups_at_once import PATIENCE_S, WORTH_IT, GroupsAtOnce
+from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync.sync.offset_writer import TargetWriter
 
 
@@ -48,18 +48,6 @@ class AnyClass:
 
     def __call__(self, *_arguments: Any) -> Any:
         return self
-
-
-@pytest.mark.parametrize("seconds", [0.5, PATIENCE_S, 3.0])
-def test_both_answers_are_waited_for_no_longer_than_was_said(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = SilentClient()
-    json: Any = SimpleNamespace(wishes=lambda groups: groups, text=lambda _found: "{}")
-    monkeypatch.setattr(groups_at_once, "java", lambda _name: AnyClass())
-    monkeypatch.setattr(groups_at_once, "JavaError", TimeoutError)
-    monkeypatch.setattr(GroupsAtOnce, "_connected", lambda _self: (client, json))
-    reader = GroupsAtOnce("dc1", dict, lambda: client.seconds)
-    assert reader.read([f"group-{number}" for number in range(WORTH_IT)], seconds) == {}
-    assert client.seconds == min(seconds, PATIENCE_S)
 
 
 @pytest.mark.parametrize(("known", "answered"), [("an id", ["group-0"]), ("another id", [])])

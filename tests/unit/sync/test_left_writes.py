@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fakes.clusters import MemoryEnds, to_records
+from fakes.clusters import to_records
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.model.values import GroupPartition
@@ -92,14 +92,6 @@ def test_a_reset_that_the_driver_before_had_not_read_makes_its_answers_no_commit
 ) -> None:
     """Else Y would be the home, and X would be set to 9 again."""
     assert Start().reads(9, 1).ours(later_ms) == ours
-
-
-def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours() -> None:
-    """The answer is 10; the driver before may have written 11, where the log began then. It begins at 12 now."""
-    start = Start(None)
-    end = start.site.clusters["Y"].logs[ORDERS].log_end
-    start.site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
-    assert start.reads(8).ours() == [10, 11, 12]
 
 
 def test_our_writes_elsewhere_get_no_answer() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
-from offset_sync.kafka.requests import RETRIABLE, Committed, SilentError, TransientError
-from offset_sync.model.errors import TakenOverError
+from offset_sync.kafka.requests import RETRIABLE, Committed, TransientError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE, decide
 
@@ -103,15 +102,6 @@ def test_another_clients_value_ahead_of_ours_is_not_taken_back(expected: int, wo
     assert words in str(result.error)
 
 
-def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
-    target = Target()
-    target.put("seen", 0, 50)
-    target.put("theirs", 0, 99)
-    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
-    assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
-    assert target.writes == []
-
-
 # Retries
 
 
@@ -148,16 +138,6 @@ def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
 # Silence
 
 
-def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
-    silent = SilentError("dc2", "group 'silent': the group's coordinator did not answer in time")
-    target = Target(read_errors={"silent": [silent] * 99})
-    results = write_batch(target, write("silent"), write("other"), deadline=60.0)
-    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
-    assert "coordinator did not answer in time" in str(results[0].error)
-    assert target.seconds < 12
-    assert target.reads == [["other", "silent"], ["silent"], ["silent"]]
-
-
 @pytest.mark.parametrize("groups", [2, 3 * GROUPS_AT_ONCE])
 def test_a_dead_cluster_fails_every_write_with_the_reason_within_one_deadline(groups: int) -> None:
     target = Target(silence=[NO_ANSWER] * 1000, answer_takes=3.0)
@@ -185,15 +165,6 @@ class Fence:
 
     def is_open(self) -> bool:
         return self.answers.pop(0) if self.answers else True
-
-
-def test_who_was_taken_over_writes_nothing_and_does_not_look_where_nothing_is_to_be_written() -> None:
-    target = Target()
-    with pytest.raises(TakenOverError):
-        write_batch(target, write(), fence=Fence([TakenOverError("by another driver")]))
-    assert target.writes == []
-    target.put("group", 0, 50)
-    assert outcomes(write_batch(target, write(), fence=Fence([TakenOverError("")]))) == [Outcome.UNCHANGED]
 
 
 def test_the_lease_is_looked_at_after_the_target_was_read() -> None:

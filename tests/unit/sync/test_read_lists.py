@@ -114,14 +114,6 @@ def test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_
     assert told(site) == (2, [(3, 5)])
 
 
-def test_lists_are_written_again_before_they_expire(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.pass_time(3_600_001)
-    site.reconcile()
-    assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
-
-
 def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from fakes.clusters import MemoryEnds
 from fakes.reconciler_site import ORDERS, Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.group_homes import Move
@@ -104,39 +103,7 @@ def test_what_was_deleted_together_with_its_topic_stays_at_the_targets_and_is_re
     assert held(site) == [None, 7, 7]
 
 
-def test_what_the_group_has_deleted_is_refreshed_nowhere(site: Site) -> None:
-    site.commit("X", "g", 5)
-    site.reconciled()
-    site.clusters["X"].forget("g", ORDERS)
-    assert refreshed(site) == []
-    assert held(site) == [None, 7, 7], "it expires there"
-    site.commit("X", "g", 6)
-    told(site)
-    assert held(site) == [6, 8, 8]
-
-
 # The leader epoch that is committed
-
-
-def epochs(site: Site) -> dict[str, tuple[int, int | None]]:
-    """Return what was written last at each target, and the leader epoch with it."""
-    return {target: (write.offset, write.leader_epoch) for target, write in site.asked}
-
-
-def lead(site: Site, alias: str, end: int, leader_epoch: int | None) -> None:
-    site.clusters[alias].logs[ORDERS] = MemoryEnds(0, end, leader_epoch)
-
-
-def test_a_write_carries_the_leader_epoch_under_which_the_targets_log_reaches_the_answer(site: Site) -> None:
-    lead(site, "X", 10, 3)
-    lead(site, "Y", 12, 7)
-    site.commit("X", "g", 10)
-    site.reconcile()
-    assert epochs(site) == {"Y": (12, 7), "Z": (12, None)}
-    lead(site, "Y", 12, 8)
-    site.commit("X", "g", 4)
-    site.reconcile()
-    assert epochs(site)["Y"] == (6, 8)
 
 
 # Our own commits

@@ -45,16 +45,6 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
 # Batches
 
 
-def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
-    site = mirrored_site("Y", "Z", directions=[["X", "Z"], ["Y", "X"]])
-    site.commit("X", "readers", 4)
-    site.reconciler.reconcile_batch("X", site.read("X"), 1)
-    assert {target for target, _ in site.asked} == {"Z"}
-    site.commit("Z", "readers", 9)
-    assert site.reconciler.reconcile_batch("Z", site.read("Z"), 2) == []
-    assert len(site.asked) == 1
-
-
 # What is at a target already
 
 
@@ -68,17 +58,6 @@ def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
     assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
     assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
-
-
-def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:
-    site = mirrored_site()
-    for group in ("a", "b", "c"):
-        site.commit("X", group, 4)
-    site.clusters["Y"].refused.update(a="TOPIC_AUTHORIZATION_FAILED", b="TOPIC_AUTHORIZATION_FAILED", c="OFFSET_X")
-    assert site.reconcile() == [
-        "X to Y: 2 offsets not committed, first a/orders/0: TOPIC_AUTHORIZATION_FAILED",
-        "X to Y: 1 offsets not committed, first c/orders/0: OFFSET_X",
-    ]
 
 
 # Expiry

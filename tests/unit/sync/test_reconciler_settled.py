@@ -30,14 +30,6 @@ def test_a_settled_key_costs_one_look_at_its_logs_and_nothing_else() -> None:
     assert site.clusters["Y"].questions == questions + 1
 
 
-def test_a_record_that_comes_later_than_the_grace_is_not_skipped_for_long() -> None:
-    site = settled_site()
-    assert site.target_offset("Y", "readers") == 5
-    site.put(log("X", "Y0 Y1 Y3 Y4 Y2"))
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 2
-
-
 class CommitsWhileAsked(Site):
     """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
 
 SECOND = TopicPartition("orders", 1)
 
@@ -78,24 +76,6 @@ def test_a_partition_that_only_the_source_has_is_withheld_by_itself(is_down: boo
         assert found[ORDERS][1] == "COMMITTED"
         assert site.target_offset("Y", "readers") == wanted
         site.clusters["X"].is_down = False
-
-
-def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    look = site.fetch
-
-    def slow_look(
-        aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
-        said = look(aliases, partitions)
-        for alias, text in (("X", "X0:20"), ("Y", ". . X0:20")):
-            site.index.extend(log(alias, text), ORDERS)  # another thread has indexed what came meanwhile
-        return said
-
-    monkeypatch.setattr(site, "fetch", slow_look)
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
 
 
 def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:

@@ -156,16 +156,6 @@ def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
     assert writer.error is None
 
 
-def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number(
-    site: Site, writer: TranslationHistory, appended: Appended
-) -> None:
-    appended.errors = [OSError("disk full\nmore")] * 9
-    writer.append(reconciled(site, 1))
-    writer.append(reconciled(site, 2))
-    writer.close()
-    assert writer.error == "offset_translations: 2 rows not written: disk full"
-
-
 def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
     site: Site, writer: TranslationHistory, appended: Appended, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
-from offset_sync.jobs.checks.asking import chosen_ranges
-from offset_sync.kafka.requests import LogEnds
-from offset_sync.model.values import OffsetRange, TopicPartition
+from offset_sync.model.values import TopicPartition
 
 LONG = natives(1_000)
-
-
-def ends_of(count: int, partitions: int) -> dict[TopicPartition, LogEnds]:
-    return {TopicPartition(f"t{n}", p): LogEnds(0, 1_000) for n in range(count) for p in range(partitions)}
-
-
-@pytest.mark.parametrize(
-    ("topics", "partitions", "logs", "records"), [(1, 9, 3, 50), (1_500, 2, 3_000, 6), (6_000, 1, 6_000, 5)]
-)
-def test_of_many_topics_less_is_read_of_each_and_of_each_something(
-    topics: int, partitions: int, logs: int, records: int
-) -> None:
-    ranges = chosen_ranges(known_config(), {"dc1": ends_of(topics, partitions)})["dc1"]
-    assert len(ranges) == logs
-    assert {*ranges.values()} == {OffsetRange(1_000 - records, 1_000)}
 
 
 def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:

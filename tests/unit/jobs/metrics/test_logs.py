@@ -10,7 +10,7 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.jobs.metrics.logs import IndexSizes, LogProgress, LogWatch
+from offset_sync.jobs.metrics.logs import LogProgress, LogWatch
 from offset_sync.kafka.requests import Reach as At
 from offset_sync.model.values import TopicPartition
 from tools.prometheus_scrape import Scrape, read
@@ -100,15 +100,3 @@ def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() ->
     scraped = looking.look(orders=At(14, 20), other=At(3, 3), pay=At(50, 50))
     assert scraped.value("index_behind_records", cluster="X") == 4 + 3
     assert looking.look(orders=At(20, 20)).value("index_behind_seconds", cluster="X") == 30
-
-
-def test_the_sizes_of_the_index_are_told_for_every_configured_cluster_once_it_has_been_read() -> None:
-    index = MemoryIndex()
-    assert read([IndexSizes(index, ["X", "Y"])]).values("index_unknown_records", "cluster") == {}
-    index.extend(log("X", "X0:10 Y3:5 ?"), ORDERS)
-    index.extend(log("X", "X4:6", first=4), PAY)
-    index.extend(log("gone", "X0:6"), PAY)
-    scraped = read([IndexSizes(index, ["X", "Y"])])
-    assert scraped.values("index_partitions", "cluster") == {"X": 2, "Y": 0}
-    told = [scraped.value(f"index_{what}", cluster="X") for what in ("runs", "unknown_records", "offsets")]
-    assert told == [4, 1, 13 + 6]

@@ -102,11 +102,6 @@ def test_prometheus_can_read_what_both_jobs_tell() -> None:
         run_promtool("check", "metrics", given=scraped.text)
 
 
-def test_a_hundred_times_the_groups_make_no_more_series_than_the_worst_that_are_named() -> None:
-    few, many = (len(watched(busy_site(groups))) for groups in (20, 2_000))
-    assert many == few
-
-
 @pytest.mark.parametrize(
     ("label", "words"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -20,9 +18,8 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.ingest import IngestingJob
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, config_of, mirrored_site
-from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
+from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
 from offset_sync.sync.reconciliation import Reconciliation
@@ -292,23 +289,3 @@ def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_noth
     CountedHistory(recorded, told.metrics).append(told.site.reconciliations[-1])
     assert recorded == told.site.reconciliations[-1:]
     assert "a reconciliation was not counted" in caplog.text
-
-
-def test_health_is_who_is_ready_who_fails_and_whether_the_history_is_written(caplog: pytest.LogCaptureFixture) -> None:
-    queries, is_ready, errors = QuerySupervisor(threading.Event()), threading.Event(), [None, "3 rows not written"]
-    health = JobHealth(["X", "Y"], is_ready.is_set, queries.errors, lambda: errors[is_ready.is_set()])
-    scraped = read([health])
-    assert (scraped.value("ready"), scraped.value("history_up")) == (0, 1)
-    assert scraped.values("query_up", "cluster") == {"X": 1, "Y": 1}
-
-    class Failing:
-        def start(self) -> None:
-            raise ConnectionError("no such host")
-
-    queries.add("X", Failing())
-    with caplog.at_level(logging.CRITICAL):
-        queries.run_once()
-    is_ready.set()
-    scraped = read([health])
-    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 0)
-    assert scraped.values("query_up", "cluster") == {"X": 0, "Y": 1}
