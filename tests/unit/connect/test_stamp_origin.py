@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connect.mirror_cases import Headers, MirrorCases, Record
+from connect.mirror_cases import Headers, MirrorCases, Record, Refused
 
 pytestmark = pytest.mark.xdist_group("connect")
 ORDERS: Headers = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"orders-3")]
@@ -23,8 +25,6 @@ def stamp_of(mirror: MirrorCases, record: Record, **options: str) -> tuple[bytes
 
 
 # Rule 1: the record that is given stays as it is.
-
-
 @pytest.mark.parametrize("headers", [[], [("trace", b"1")], OF_ANOTHER], ids=["none", "its own", "handed on"])
 def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dropped(
     mirror: MirrorCases, headers: Headers
@@ -37,8 +37,6 @@ def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dr
 
 
 # Rule 2: what is no copy passes.
-
-
 PLACE: dict[str, Any] = {"cluster": "dc1", "topic": "orders", "partition": 3}
 
 
@@ -66,8 +64,6 @@ def test_a_record_without_a_place_in_a_log_is_no_copy(
 
 
 # Rule 3: a valid stamp is never stamped over.
-
-
 @pytest.mark.parametrize("place", [b"orders-3", b"orders-3@1700000000000"])
 def test_what_was_mirrored_is_not_copied_on(mirror: MirrorCases, place: bytes) -> None:
     record = Record([*ORDERS[:2], ("Place", place)])
@@ -90,11 +86,7 @@ def test_the_next_flow_knows_what_this_one_has_stamped(mirror: MirrorCases) -> N
 
 
 # Rule 4 and what else a copy is: values as ByteArrayConverter takes them, all else as it was.
-
-
 # Topics that DefaultReplicationPolicy renames.
-
-
 def test_a_remote_topic_holds_copies_by_the_name_that_it_has_at_their_origin(mirror: MirrorCases) -> None:
     remote = Record(ORDERS, topic="dc2.orders", renames=True)
     assert stamp_of(mirror, remote) == "dropped"
@@ -113,4 +105,36 @@ def test_another_topic_that_ends_so_holds_what_an_application_has_handed_on(
     assert stamp_of(mirror, Record(ORDERS, topic=topic, renames=renames)) == (b"dc1", b"7", f"{topic}-3".encode())
 
 
-# What the options change.
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "mirrors.md"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"on_mirrored": "skip"}, "skip for configuration on.mirrored: String must be one of: drop, pass"),
+        ({"on_mirrored": "DROP"}, "on.mirrored"),
+        ({"on_mirrored": ""}, "on.mirrored"),
+        ({"on_mirrored": None}, "on.mirrored"),
+        ({"origin": ""}, "origin: String must be non-empty"),
+        ({"origin": " "}, "origin: String must be non-empty"),
+        ({"origin": "ü" * 125}, "origin: has more than 249 bytes"),
+        ({"origin_header": ""}, "origin.header: String must be non-empty"),
+        ({"origin_header": None}, "origin.header: entry must be non null"),
+        ({"offset_header": " "}, "offset.header: String must be non-empty"),
+        ({"place_header": None}, "place.header: entry must be non null"),
+        ({"offset_header": "IDC"}, "IDC for configuration offset.header: is the name of origin.header too"),
+        ({"place_header": "IDC"}, "IDC for configuration place.header: is the name of another"),
+        ({"origin_header": "Place"}, "Place for configuration place.header"),
+        ({"offset_header": "Place"}, "Place for configuration place.header"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(mirror: MirrorCases, options: dict[str, str | None], said: str) -> None:
+    with pytest.raises(Refused, match=r"^ConfigException: Invalid value") as refused:
+        mirror.apply(Record(), **options)
+    assert said in str(refused.value)
+
+
+def test_the_page_has_every_option_with_its_default(mirror: MirrorCases) -> None:
+    options = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})["options"]
+    rows = re.findall(r"^\| `([a-z.]+)` \| (?:`(\w+)`|[^|`]+) \|", PAGE.read_text(), re.MULTILINE)
+    assert dict(rows) == {name: default or "" for name, default in options.items()}

@@ -16,7 +16,7 @@ import offset_sync
 import offset_sync_consumer
 
 REPO = Path(__file__).resolve().parents[3]
-SOURCES = REPO / "consumer" / "python"
+OF_PYTHON = REPO / "consumer" / "python"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_it_has_the_version_of_offset_sync_and_these_files(wheel: Path) -> None:
     assert offset_sync_consumer.__version__ == version
     assert wheel.name == f"offset_sync_consumer-{version}-py3-none-any.whl"
     about = f"offset_sync_consumer-{version}.dist-info"
-    modules = sorted(path.name for path in (SOURCES / "offset_sync_consumer").glob("*.py"))
+    modules = sorted(path.name for path in (OF_PYTHON / "offset_sync_consumer").glob("*.py"))
     wanted = [f"offset_sync_consumer/{name}" for name in sorted([*modules, "py.typed"])]
     with zipfile.ZipFile(wheel) as archive:
         assert archive.namelist() == [
@@ -52,7 +52,7 @@ def test_pip_installs_it_and_what_is_installed_can_be_imported(wheel: Path, tmp_
     assert done.returncode == 0, done.stderr
     (about,) = tmp_path.glob("*.dist-info")
     installed: Distribution = PathDistribution(about)
-    project = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((OF_PYTHON / "pyproject.toml").read_text())["project"]
     assert installed.metadata["Name"] == project["name"] == "offset-sync-consumer"
     assert installed.version == offset_sync.__version__
     assert installed.requires == project["dependencies"] == ["confluent-kafka>=2.16"]

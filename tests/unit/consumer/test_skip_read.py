@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from consumer.read_list_texts import list_text
@@ -93,3 +95,137 @@ def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: 
     assert not cases.is_open
     cases.close()
     assert cases.marks == []
+
+
+FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
+    assert poll.delivered == {PLACE: [102, 103]}
+    assert poll.is_same
+    assert poll.is_interrupted == (failure == "interrupted")
+    listed.later(10_000)
+    assert listed.poll(104, 106) == [104, 106]
+    (line,) = [each for each in listed.logged() if "cannot read its lists" in each]
+    assert "SkipRead of group billing cannot read its lists, so records are delivered without them: " in line
+    assert listed.waits == [10_000, 1_000], "one line for a series of failures"
+    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
+    listed.set(failure="")
+    listed.later(10_000)
+    assert listed.poll(107, 110) == [110]
+    assert listed.poll(111) == [111]
+    assert listed.waits == [10_000, 1_000, 1_000]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_comes(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    asked = []
+    for passed in range(0, 45_000, 50):
+        before = len(listed.waits)
+        assert listed.poll(100) == [100]
+        if len(listed.waits) > before:
+            asked.append(passed)
+        listed.later(50)
+    pauses = [after - before for before, after in itertools.pairwise(asked)]
+    assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
+
+
+def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 2
+    assert len(listed.logged()) == 1, "one line for a series of failures"
+    assert listed.poll(100, 102) == [100]
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert len([each for each in listed.logged() if " WARN " in each]) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait"),
+    [
+        ({"offset_sync_wait_ms": "1"}, 1),
+        ({"offset_sync_wait_ms": "250"}, 250),
+        ({"max_poll_interval_ms": "5000"}, 2500),
+        ({"offset_sync_wait_ms": "soon"}, 10_000),
+        ({"offset_sync_wait_ms": "-4"}, 10_000),
+    ],
+)
+def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
+    cases: SkipReadCases, settings: dict[str, str], wait: int
+) -> None:
+    cases.open(**settings)
+    cases.set(failure="timeout")
+    cases.poll(100)
+    cases.later(10_000)
+    cases.poll(101)
+    assert cases.waits == [wait, min(wait, 1_000)]
+
+
+def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
+    # The driver's classes are of the same package, and of no jar that would say its version.
+    return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
+
+
+def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:
+    listed.poll(100, 101, 102)
+    assert listed.marks == [{PLACE: (103, text(1, START))}]
+    listed.later(59_000)
+    listed.poll(103, 104)
+    assert len(listed.marks) == 1
+    listed.poll(5, place="orders-1")
+    assert listed.marks[1:] == [{PLACE: (105, text(2, START)), "orders-1": (6, text())}]
+    listed.later(60_000)
+    listed.poll(109, 110)
+    assert listed.marks[2:] == [{PLACE: (111, text(3, START))}]
+    listed.close()
+    assert len(listed.marks) == 3, "nothing was read since"
+
+
+@pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
+def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
+    listed: SkipReadCases, stands: int, is_marked: bool
+) -> None:
+    listed.poll(100)
+    listed.poll(101)
+    listed.set(seen={PLACE: [stands, text(client="app-2")]})
+    listed.close()
+    assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
+
+
+def test_without_the_right_there_are_none_and_records_are_skipped(listed: SkipReadCases) -> None:
+    listed.set(failure="marks refused")
+    assert listed.poll(100, 102) == [100]
+    listed.later(61_000)
+    assert listed.poll(101, 103) == [101]
+    listed.later(61_000)
+    assert listed.poll(105, 106) == [105]
+    listed.close()
+    assert len(listed.marks) == 1
+    (line,) = [each for each in listed.logged() if " WARN " in each]
+    assert "Group billing skips without marks: its principal needs Read on group __offset-sync.seen.billing " in line
+    assert listed.metrics == {}
+
+
+@pytest.mark.parametrize("failure", ["marks throw", "marks fail"])
+def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: SkipReadCases, failure: str) -> None:
+    listed.set(failure=failure)
+    listed.poll(100, 101)
+    listed.poll(104)
+    assert not listed.is_open
+    assert len([each for each in listed.logged() if "Marks of group billing cannot be written" in each]) == 1
+    listed.set(failure="")
+    written = len(listed.marks)
+    listed.later(59_999)
+    listed.poll(105)
+    assert len(listed.marks) == written
+    listed.later(1)
+    listed.poll(110)
+    assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]

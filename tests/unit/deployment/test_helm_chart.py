@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -13,12 +15,14 @@ import yaml
 from offset_sync.config import Config, load_config
 from offset_sync.jobs.run import JOBS
 from spark_options import split_options
-from tools.helm_chart import CHART, Manifest, helm, needs_helm, render
+from tools.helm_chart import CHART, EXAMPLE, Manifest, helm, needs_helm, refusal, render
 from tools.job_arguments import arguments_of
 
 pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
 LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
+
+
 # Everything that either mode may be given, beside what the example has.
 MORE: Manifest = {
     "image": {"repository": "registry.example/offset-sync", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
@@ -49,10 +53,16 @@ VALUES: dict[str, Manifest] = {
 }
 each = pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
+
+
 # Fields of the operator's definitions, at each place, that are used here. The applications were validated once against
 # the whole definitions (Kubeflow Spark operator, commit 38082f33); look a new field up there.
 POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext labels "
+
+
 POD += "securityContext annotations env envFrom nodeSelector tolerations affinity volumeMounts "
+
+
 FIELDS = {
     "spec": "type pythonVersion mode sparkVersion image imagePullPolicy imagePullSecrets mainApplicationFile arguments "
     "restartPolicy timeToLiveSeconds sparkConf volumes driver executor",
@@ -255,3 +265,75 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
         assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
     # Killing a driver that waits for one cluster would stop it for the others too.
     assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
+
+
+SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
+DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
+WRONG: dict[str, Manifest] = {
+    "mode": {"mode": "operator"},
+    "replicas": {"replicas": 2},
+    "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
+    "config.metrics.sync_offsets_port": {"config": {"metrics": {"sync_offsets_port": False}}},
+    "config": {"config": {"topic": {"include": ["orders"]}}},
+    "image.pullPolicy": {"image": {"pullPolicy": "Sometimes"}},
+    "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
+    "persistence.size": {"persistence": {"size": "large"}},
+    "sparkConf.spark.cores.max": {"sparkConf": {"spark.cores.max": 4}},
+    "run.cores": {"run": {"cores": 0}},
+    "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},
+    "jobs": {"jobs": {"sync": {}}},
+    "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
+}
+
+
+def missing(values: Manifest, schema: Manifest, place: str = "") -> Iterator[str]:
+    """Yield the values without a place of their own in the schema."""
+    for name, value in values.items():
+        if name not in schema["properties"]:
+            yield f"{place}{name}"
+        elif isinstance(value, dict) and "properties" in schema["properties"][name]:
+            yield from missing(value, schema["properties"][name], f"{place}{name}.")
+
+
+def test_the_defaults_and_the_example_are_what_the_schema_takes() -> None:
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    for values in (DEFAULTS, yaml.safe_load(EXAMPLE.read_text())):
+        jsonschema.validate(values, SCHEMA)
+    assert [*missing(DEFAULTS, SCHEMA)] == []
+    assert SCHEMA["properties"].keys() - DEFAULTS.keys() == {"global"}
+
+
+@needs_helm
+@pytest.mark.parametrize("place", WRONG)
+def test_helm_says_which_value_is_wrong(place: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(WRONG[place], SCHEMA)
+    said = refusal(WRONG[place], EXAMPLE)
+    assert f"- {place}: " in said or f"Additional property {place} is not allowed" in said, said
+
+
+@needs_helm
+def test_a_configuration_that_is_missing_is_asked_for_and_two_are_refused() -> None:
+    assert "config.clusters: missing; start from deploy/helm/example.yaml, or set existingConfig" in refusal({})
+    both = {"existingConfig": {"configMap": "a", "secret": "b"}}
+    assert "existingConfig: set configMap or secret, not both" in refusal(both, EXAMPLE)
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"persistence": {"enabled": False}}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
+        ({"mode": "spark-operator"}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
+        (
+            {"mode": "spark-operator", "config": {"tables": {"checkpoints": "s3a://lake/checkpoints"}}},
+            "root: ./data/tables is lost with the pod; put it at s3a://",
+        ),
+        (
+            {"config": {"tables": {"root": "/srv/tables"}}},
+            "root: /srv/tables is lost with the pod; put it below ./data, which is the volume, or at s3a://",
+        ),
+    ],
+)
+def test_tables_that_would_be_lost_with_the_pod_are_refused(values: Manifest, says: str) -> None:
+    assert f"config.tables.{says}" in refusal(values, EXAMPLE)

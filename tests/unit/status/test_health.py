@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from builders.status_rows import status_table
 from generators.reports import random_drift
-from offset_sync.model.values import Status
+from offset_sync.model.values import ABSENT, Status
 from offset_sync.status.health import find_problems
+from offset_sync.status.rehearsals import Rehearsals
+from offset_sync.status.staleness import ReportStaleness, StalenessTracker
+from offset_sync.tables.catalog import CUTOVERS
+from offset_sync.tables.store import TableStore
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -64,3 +71,89 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     group = find_problems(report(), drift_with(group_id="b", is_converged=False))
     assert [problem.text for problem in group] == ["Offsets of 1 group drift apart: b"]
     assert find_problems(report(), drift_with(group_id="b", is_converged=None))
+
+
+NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
+PLACE = {"source_cluster": "dc1", "target_cluster": "dc2", "topic": "orders", "step": "rehearse"}
+
+
+def table(*rows: dict[str, object]) -> pa.Table:
+    whole = [PLACE | {"partition": number} | row for number, row in enumerate(rows)]
+    return pa.Table.from_pylist(whole, CUTOVERS.arrow_schema)
+
+
+def row(run: str, at: datetime, group_id: str, detail: str = "", **more: object) -> dict[str, object]:
+    result = "failed" if detail else "done"
+    return {"cutover_id": run, "at": at, "group_id": group_id, "result": result, "detail": detail, **more}
+
+
+def test_only_the_newest_rehearsal_of_a_group_counts(tmp_path: Path) -> None:
+    tables = TableStore(str(tmp_path))
+    tables.create([CUTOVERS])
+    rehearsals = Rehearsals(tables)
+    assert rehearsals.follow() == []
+    hour = timedelta(hours=1)
+    back = {"source_cluster": "dc2", "target_cluster": "dc1"}
+    tables.append(
+        CUTOVERS,
+        table(
+            row("old", NOON - 3 * hour, "billing", "repeats 7 records, predicted were at most 3"),
+            row("new", NOON - 2 * hour, "billing"),
+            row("new", NOON - 2 * hour + timedelta(seconds=3), "reports"),
+            row("back", NOON - hour, "billing", "2 unread records are below its start", **back),
+            row("back", NOON - hour, "audit", "its records were not read in time", **back),
+            row("moved", NOON, "billing", "refused", step="check"),
+        ),
+    )
+    assert [each.note(NOON) for each in rehearsals.follow()] == [
+        "dc1 to dc2 was rehearsed 1 h 59 min ago: 2 partitions of 2 groups as predicted",
+        "dc2 to dc1 was rehearsed 1 h ago: 2 of 2 partitions of 2 groups NOT as predicted: "
+        "audit orders-4: its records were not read in time",
+    ]
+    tables.append(CUTOVERS, table(row("mended", NOON, "billing", **back)))
+    assert [(each.source, each.partitions, each.failed) for each in rehearsals.follow()] == [
+        ("dc1", 2, 0),
+        ("dc2", 2, 1),
+    ]
+    assert Rehearsals(tables).follow() == rehearsals.follow()
+    tables.append(CUTOVERS, table(row("by hand", NOON + 72 * hour, "reports")))
+    assert [each.groups for each in rehearsals.follow()] == [1, 2], "groups may be deleted"
+
+
+KEY = np.array([4])
+
+
+def behind(
+    staleness: ReportStaleness, now: int, committed: int = 0, position: int = 7, *, is_behind: bool = True
+) -> int:
+    """What one key's staleness is."""
+    arrays = np.array([is_behind]), np.array([committed]), np.array([position])
+    return int(staleness.behind_ms(KEY, *arrays, now)[0])
+
+
+@pytest.mark.parametrize(
+    ("reports", "told"),
+    [
+        pytest.param([(1000, 900), (2000, 1900), (9000, 8900)], [100, 1100, 8100], id="whatever is committed"),
+        pytest.param([(1000, 900, 1), (2000, 1900, 2)], [100, 100], id="a target that moves keeps up"),
+        pytest.param([(1000, 5000)], [1], id="a clock ahead of ours makes nothing negative"),
+    ],
+)
+def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
+    reports: list[tuple[int, ...]], told: list[int]
+) -> None:
+    staleness = ReportStaleness()
+    assert [behind(staleness, *each) for each in reports] == told
+
+
+def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
+    tracker, keys = StalenessTracker(), np.array([3, 0, 5])
+    stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)
+    assert tracker.observe(keys, stale, np.array([10, 20, 30])).tolist() == [10, 20, 30]
+    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [10, 20, 30]
+    tracker.restart(keys[:1])
+    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [90, 20, 30]
+    tracker.keep_only(keys[1:2])
+    assert tracker.since_ms(keys).tolist() == [ABSENT, 20, ABSENT]
+    assert tracker.observe(keys, well, np.array([95, 95, 95])).tolist() == [ABSENT] * 3
+    assert tracker.since_ms(np.array([9])).tolist() == [ABSENT]

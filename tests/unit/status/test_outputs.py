@@ -6,18 +6,22 @@ import argparse
 import io
 import json
 import random
+import re
+import unicodedata
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
-from generators.reports import REPORTED_AT, random_drift
+from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.status.outputs import open_outputs, status_arguments, to_json
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
@@ -25,8 +29,6 @@ from offset_sync.status.terminal import render_table
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-
-
 ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
@@ -57,7 +59,6 @@ def test_once_prints_the_table_and_a_running_job_nothing_and_both_write_the_page
 
 
 # What one small report looks like: write the golden files anew to change that, and read what has changed
-
 GOLDEN = Path(__file__).parents[2] / "golden"
 SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
 SMALL = status_table(
@@ -95,3 +96,77 @@ def test_the_document_and_the_page_have_what_they_had(small: Report) -> None:
         assert json.loads(json.dumps(page)) == golden[name]["page"]
         assert list(json.loads(text)) == list(golden["small"]["document"])
         assert (text.isascii(), "\n" in text) == (True, False)
+
+
+CHANCE = random.Random(11)
+GROUPS = [*(f"billing-service-{n}" for n in range(30)), *HOSTILE_NAMES]
+STATUS = random_status(CHANCE, GROUPS)
+DRIFT = random_drift(CHANCE, ["billing-service-1"], reports=5)
+
+
+def on_screen(
+    status: pa.Table, width: int = 80, *, is_terminal: bool = False, most: int = 1000, details: bool = False
+) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=is_terminal,
+        color_system="truecolor" if is_terminal else None,
+        legacy_windows=False,
+    )
+    render_table(Report(status, DRIFT, REPORTED_AT), console, most=most, details=details)
+    return stream.getvalue()
+
+
+def test_what_is_piped_is_plain_text_and_hostile_names_bring_no_control_characters() -> None:
+    text = on_screen(STATUS, 120, details=True)
+    assert {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
+    assert "[red]markup[/red]" in re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("orders-v2.eu", "orders-v2.eu"),
+        ("長い名前 🔥", "長い名前 🔥"),
+        ("<b>&amp;", "<b>&amp;"),
+        ("right\u202eto-left", r"right\u202eto-left"),
+        ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
+        ("no\u00a0break", r"no\u00a0break"),
+        ("back\\slash", r"back\\slash"),
+        ("\U000e0041", r"\U000e0041"),
+        ("", '""'),
+    ],
+)
+def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
+    assert visible(name) == shown
+
+
+def test_numbers_stay_short() -> None:
+    assert [to_count(n) for n in (None, 0, 999_999, 1_234_567, 2**62)] == [
+        "?",
+        "0",
+        "999,999",
+        "1.23M",
+        "4,611,686.02T",
+    ]
+    assert [to_range(3, 3), to_range(3, 12), to_range(None, None)] == ["3", "3 to 12", "?"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 s"),
+        (400, "0.4 s"),
+        (9_940, "9.9 s"),
+        (9_999, "10 s"),
+        (12_400, "12 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"),
+        (3_600_000, "1 h"),
+        (187_200_000, "2 d 4 h"),
+    ],
+)
+def test_durations_are_for_people(ms: int, text: str) -> None:
+    assert to_duration(ms) == text

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import pytest
+
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Rule, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
 
 HOURS_MS = 3_600_000
 
@@ -43,11 +49,7 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
 
 
 # Batches
-
-
 # What is at a target already
-
-
 def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     site = mirrored_site()
     site.commit("Y", "behind", 3)
@@ -61,8 +63,6 @@ def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
 
 
 # Expiry
-
-
 def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() -> None:
     site = mirrored_site(sync={"refresh_interval": "12h"})
     site.commit("X", "readers", 4)
@@ -78,8 +78,6 @@ def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() 
 
 
 # What is not synced
-
-
 def another_driver(site: Site) -> Site:
     """Return a driver beside *site*, of the same clusters."""
     other = Site(site.config, site.clock_ms, site.index)
@@ -104,3 +102,53 @@ def test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back() -> None:
     stale.reconcile()  # when it has read what happened it agrees
     assert newer.target_offset("Y", "g") == 5
     assert [row.outcome for row in stale.rows()] == ["UNCHANGED"]
+
+
+def settled_site() -> Site:
+    """X has all of Y's six records but the third and the last; a group at X has read what is there."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "Y0 Y1 Y3 Y4"))
+    site.put(log("Y", "Y0:6"))
+    site.commit("X", "readers", 4)
+    return site.reconciled()
+
+
+def test_a_settled_key_costs_one_look_at_its_logs_and_nothing_else() -> None:
+    site = settled_site()
+    questions = site.clusters["Y"].questions
+    site.reconcile()
+    assert (site.asked, site.reconciliations) == ([], [])
+    assert site.clusters["Y"].questions == questions + 1
+
+
+class CommitsWhileAsked(Site):
+    """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
+
+    def commit_while_asked(self, alias: str, offset: int) -> None:
+        self.pending = [(alias, offset)]
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
+        found = super().fetch(aliases, partitions)
+        for alias, offset in self.__dict__.pop("pending", []):
+            self.commit(alias, "readers", offset)
+            self.read(alias)
+        return found
+
+
+@pytest.fixture
+def site() -> CommitsWhileAsked:
+    site = CommitsWhileAsked(config_of(["X", "Y"]))
+    site.put(log("X", "X0:10"))
+    site.put(log("Y", ". . X0:10"))
+    return site
+
+
+def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWhileAsked) -> None:
+    site.commit("X", "readers", 8)
+    site.commit_while_asked("X", 2)
+    site.reconcile()
+    assert site.asked == []
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 4

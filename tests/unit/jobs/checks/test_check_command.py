@@ -7,16 +7,20 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from rich.console import Console
 
+from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
 from offset_sync.config import load_config
 from offset_sync.jobs import check
-from offset_sync.jobs.check import show_findings
+from offset_sync.jobs.check import check_places, show_findings
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.files import Files
 
 REPO = Path(__file__).resolve().parents[4]
 FINDINGS = [
@@ -80,3 +84,55 @@ def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Pa
     (warned,) = [each for each in told if each["level"] == "WARN"]
     assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
     assert "WARNING" not in ended.stderr
+
+
+LONG = natives(1_000)
+
+
+def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
+    config = known_config()
+    logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
+    is_judged = "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked"
+    unread = "SKIP mirror headers: pay: not checked: its records were not read in time; repeat check"
+    late = asked(config, logs, late={"dc2": frozenset({TopicPartition("pay", 0)})})
+    assert {is_judged, unread} <= {*told(config, late)["clusters.dc2"]}
+    without_end = asked(config, logs)
+    reader = without_end["dc2"].reader
+    assert isinstance(reader, MemoryLogs)
+    reader.logs = {place: each for place, each in reader.logs.items() if place.topic != "pay"}
+    assert {is_judged, unread} <= {*told(config, without_end)["clusters.dc2"]}
+    silent = told(config, asked(config, logs, is_silent={"dc1": True}))
+    assert silent["clusters.dc1"] == ["FAIL mirror headers: no answer"]
+    assert is_judged in silent["clusters.dc2"]
+
+
+def found_at(root: object, checkpoints: object) -> list[Finding]:
+    return list(check_places(known_config(tables={"root": str(root), "checkpoints": str(checkpoints)})))
+
+
+def test_a_place_on_this_disk_is_left_as_it_was_or_fails(tmp_path: Path) -> None:
+    found = found_at(tmp_path / "tables", f"file://{tmp_path}/checkpoints")
+    assert [(each.level, each.place, each.check) for each in found] == [
+        (Level.OK, "tables", "root"),
+        (Level.OK, "tables", "checkpoints"),
+    ]
+    assert "the jobs will create in" in found[0].text
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    root, checkpoints = found_at(tmp_path / "file" / "tables", tmp_path)
+    assert (root.level, checkpoints.level) == (Level.FAIL, Level.OK)
+    assert "Not a directory" in root.text
+
+
+def test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
+    files, clock = Files(default=f"file://{tmp_path}"), iter([10.0, 12.2, 20.0, 20.3])
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.time", SimpleNamespace(monotonic=clock.__next__))
+    root, checkpoints = found_at("/tables", "/checkpoints")
+    assert root.level is Level.WARN
+    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")
+    assert (checkpoints.level, checkpoints.text) == (Level.OK, "/checkpoints")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
