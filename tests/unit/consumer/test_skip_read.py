@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
+from broker.installation import until
 from consumer.read_list_texts import list_text
-from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD, SkipReadCases
+from consumer.skip_read_cases import ALL, NO_BEANS, PLACE, RANGES, START, UNREAD, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
 
@@ -229,3 +230,22 @@ def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: S
     listed.later(1)
     listed.poll(110)
     assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]
+
+
+def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
+    java_cases: SkipReadCases,
+) -> None:
+    java_cases.open(client_id=NO_BEANS)
+    (line,) = java_cases.logged()
+    assert "SkipRead cannot be set up as wanted" in line
+    java_cases.give(START, RANGES, own=START)
+    assert java_cases.poll(100, 102) == [100]
+    assert java_cases.waits == [10_000]
+    assert java_cases.metrics == {}
+
+
+def test_an_admin_client_that_gave_no_answer_is_closed_so_that_the_next_question_opens_another(
+    java_cases: SkipReadCases,
+) -> None:
+    assert "TimeoutException" in java_cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
+    until(lambda: java_cases.admin_threads == set(), 5)

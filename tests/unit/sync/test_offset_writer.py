@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
-from offset_sync.kafka.requests import RETRIABLE, Committed, TransientError
+from offset_sync.kafka.requests import RETRIABLE, THROTTLED, THROTTLED_UNSENT, Committed, TransientError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE, decide
 
@@ -179,3 +179,9 @@ def test_a_pause_after_the_look_lets_no_request_out_before_the_next_look() -> No
     assert outcomes(write_batch(target, write("a"), write("b"), fence=fence)) == [Outcome.COMMITTED] * 2
     assert looks == [0, 1]  # a was not sent at first, b was
     assert [each.group_id for each in target.writes] == ["b", "a"]
+
+
+def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> None:
+    for error, is_in_doubt in ((THROTTLED, True), (THROTTLED_UNSENT, False)):
+        (result,) = write_batch(Target(refuse=lambda _each, error=error: error), write(), deadline=5.0)
+        assert (result.outcome, result.error, result.is_in_doubt) == (Outcome.FAILED, error, is_in_doubt)
