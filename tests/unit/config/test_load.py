@@ -132,8 +132,7 @@ def test_the_content_of_a_file_is_put_in_without_the_blanks_around_it(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["ssl.key.password", "sasl.jaas.config", "sasl.username", "sasl.oauthbearer.config", "TOKEN", "ssl.key.pem"],
+    "name", ["ssl.key.password", "sasl.jaas.config", "sasl.username", "sasl.oauthbearer.config", "TOKEN", "ssl.key.pem"]
 )
 def test_a_value_with_the_name_of_a_secret_is_never_shown_and_still_given_to_the_client(name: str) -> None:
     config = parsed({}, **tree(**{name: CANARY}))

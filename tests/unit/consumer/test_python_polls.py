@@ -8,14 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_STORED,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
 from consumer.python_cases import FakeCommits, python_cases
 from consumer.read_list_texts import CLUSTER, list_text

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from fakes.moves import GOOD, MIRRORING, FakeClusters, Move
-from offset_sync.cutover.plan import (
-    Committed,
-    Mode,
-    Options,
-    PartitionStatus,
-    Reader,
-    Step,
-)
+from offset_sync.cutover.plan import Committed, Mode, Options, PartitionStatus, Reader, Step
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Status, TopicPartition
 

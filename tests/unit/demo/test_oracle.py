@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offset_sync_demo.kafka.broker_files import (
-    BrokerPartsMissing,
-    broker_jars,
-)
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, broker_jars
 from offset_sync_demo.load.records import Records
 from offset_sync_demo.story.oracle import compare
 

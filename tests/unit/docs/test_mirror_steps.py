@@ -8,13 +8,7 @@ import pytest
 
 from offset_sync.config import Config
 from offset_sync.config.load import parse_config
-from tools.mirror_steps import (
-    REPO,
-    WAYS,
-    configuration_tree,
-    mirror_properties,
-    read_properties,
-)
+from tools.mirror_steps import REPO, WAYS, configuration_tree, mirror_properties, read_properties
 
 RECIPE = read_properties((REPO / "conf" / "mirrors" / "two-clusters.properties").read_text())
 LEFT_OUT = {"A": (), "B": ("policy.class",), "C": ("policy.class", "transforms", "plugin.path")}

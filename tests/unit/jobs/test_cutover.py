@@ -1,4 +1,4 @@
-"""What the command cutover takes, chooses and prints."""
+"""What the command cutover takes, chooses and prints, and in which order it claims, waits and moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decides where groups are at home, looked at beside the commits: members, moves, and added partitions."""
+"""What is looked at beside the commits: members, partitions, what only coordinators hold, and keys that are over."""
 
 from __future__ import annotations
 

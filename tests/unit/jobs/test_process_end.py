@@ -135,11 +135,7 @@ def first_line(job: subprocess.Popen[str]) -> str:
         ("polling", signal.SIGTERM, (), 1, (1, ["finished"])),
         ("holding", signal.SIGINT, (), 2, (1, ["finished"])),  # as from a terminal and what started it
     ],
-    ids=[
-        "does not look",
-        "finishes what is in hand",
-        "flag is locked",
-    ],
+    ids=["does not look", "finishes what is in hand", "flag is locked"],
 )
 def test_a_job_ends_by_a_signal_whatever_it_is_doing(
     start: Callable[..., subprocess.Popen[str]],

@@ -67,10 +67,7 @@ def run(settings: dict[str, Any], **words: Any) -> list[str]:
 
 def test_without_a_direction_all_are_rehearsed_and_all_surprises_are_failures(rehearsed: list[Any]) -> None:
     assert run({"groups": ["bill.*"], "records": 7, "timeout": "9s"}) == ["X", "Y"]
-    assert rehearsed == [
-        (Direction("X", "Y"), ["billing"], 7, 9.0),
-        (Direction("Y", "X"), ["billing"], 7, 9.0),
-    ]
+    assert rehearsed == [(Direction("X", "Y"), ["billing"], 7, 9.0), (Direction("Y", "X"), ["billing"], 7, 9.0)]
 
 
 def test_what_is_typed_wins_and_groups_without_partitions_and_share_groups_are_shown(rehearsed: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a report says where there is nothing to report on, and of clusters that do not answer."""
+"""Notes of a report where nothing is reported; and two passes of maintain_tables, of which the newer goes on."""
 
 from __future__ import annotations
 

@@ -16,17 +16,7 @@ import pytest
 from offset_sync.config.sections import Rehearse, Reporting
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.process_end import PARENT
-from offset_sync.jobs.run import (
-    JOBS,
-    SUBMIT,
-    Child,
-    JobLog,
-    Patience,
-    Supervisor,
-    commands,
-    rehearsals,
-    run,
-)
+from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Patience, Supervisor, commands, rehearsals, run
 from offset_sync.model.errors import ConfigError, TakenOverError
 from offset_sync.spark.packages import SPARK_OPTIONS
 

@@ -1,4 +1,4 @@
-"""When commits were made, by our clock."""
+"""When commits were made, by our clock; and a query starts only at the cluster that it was at before."""
 
 from __future__ import annotations
 

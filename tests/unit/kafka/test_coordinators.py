@@ -1,4 +1,4 @@
-"""Groups that a faster way has answered are asked for no more; a request that may not be sent any more stays here."""
+"""Requests to coordinators: groups answered at once, commits in parts that fit, refusals with what to grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client that is not the one this was built with is found out before it is used."""
+"""Another client than the one this was built with is refused; none is closed by the garbage collector."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from confluent_kafka.admin import AdminClient
 from offset_sync.kafka import librdkafka
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.librdkafka import (
-    CONFLUENT_KAFKA,
-    LIBRDKAFKA,
-    check_client,
-    library,
-)
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA, LIBRDKAFKA, check_client, library
 from offset_sync.kafka.topic_requests import TopicRequests
 from offset_sync.model.errors import ClusterError, PlatformError
 

@@ -1,4 +1,4 @@
-"""A reader gets the records that are there, also if the client itself cannot read all of them."""
+"""Records that are there are read, those in time count, and the rest is named."""
 
 from __future__ import annotations
 

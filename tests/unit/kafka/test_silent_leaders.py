@@ -30,20 +30,12 @@ class Client:
 
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
         self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
-        self.unanswered: list[Future[Any]] = []
-        self.opened_at: list[float] = []
-        self.silent_clients = 0
-        self.unsaid: list[Mapping[Any, Future[Any]]] = []
-        self.says_late: int | None = None  # to the first question about logs, once there is a second
+        self.opened = 0
 
     def open(self) -> Any:
         """Return a client of the same cluster: another one each time."""
-        self.opened_at.append(time.monotonic())
+        self.opened += 1
         return proxy(self)
-
-    @property
-    def opened(self) -> int:
-        return len(self.opened_at)
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -53,15 +45,10 @@ class Client:
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
         assert request_timeout == LONGEST_S, "a time that is up inside the client may end the process"
-        if self.silent_brokers or self.opened <= self.silent_clients:
-            self.silent_brokers = max(0, self.silent_brokers - 1)
-            self.unanswered.append(Future())
-            return {"orders": self.unanswered[-1]}
+        if self.silent_brokers:
+            self.silent_brokers -= 1
+            return {"orders": Future()}
         return {"orders": answer_of(self._topic())}
-
-    def answers_late(self) -> None:
-        """Answer the first question about topics."""
-        self.unanswered[0].set_result(self._topic())
 
     def _topic(self) -> Any:
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
@@ -73,13 +60,7 @@ class Client:
         (leader,) = {each.partition % 2 for each in specs}
         self.asked.append((leader, len(specs)))
         said = next(self.says[leader])
-        if said is None and self.unsaid and self.says_late is not None:
-            for future in self.unsaid[0].values():
-                future.set_result(SimpleNamespace(offset=self.says_late, leader_epoch=3))
-        answers = {each: offset_of(said) for each in specs}
-        if said is None:
-            self.unsaid.append(answers)
-        return answers
+        return {each: offset_of(said) for each in specs}
 
 
 def answer_of(answer: Any) -> Future[Any]:
@@ -150,9 +131,7 @@ def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.Mon
     assert client.opened == 1
 
 
-def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     admin, client = admin_of(always(7), always(None))
     assert set(admin.ends(PLACES, deadline=0.5)) == {each for each in PLACES if each.partition % 2 == 0}
     assert client.opened == 1

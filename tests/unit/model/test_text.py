@@ -1,4 +1,4 @@
-"""Names as they may be shown: on one line, with nothing that a terminal would act on."""
+"""Names as they may be shown, versions that are taken for the same, and words as codes of arrays."""
 
 from __future__ import annotations
 

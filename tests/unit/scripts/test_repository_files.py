@@ -1,4 +1,4 @@
-"""What people expect of a repository is there, and agrees with what it speaks of."""
+"""What people expect of a repository; the client with Kerberos; reasons for changes that no test notices."""
 
 from __future__ import annotations
 

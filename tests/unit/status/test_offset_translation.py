@@ -1,4 +1,4 @@
-"""Offsets that no group has committed: the answers of plain loops over records, and every reason to have none."""
+"""Offsets that no group has committed: plain loops over records say the same; and those of a lost source."""
 
 from __future__ import annotations
 

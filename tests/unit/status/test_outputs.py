@@ -1,4 +1,4 @@
-"""Where a report goes, which lines make it unhealthy, and the report as JSON."""
+"""Where a report goes, the report as golden files have it, and how names, numbers and durations are written."""
 
 from __future__ import annotations
 

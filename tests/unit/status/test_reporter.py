@@ -1,4 +1,4 @@
-"""One reporter from report to report: what it remembers changes nothing but the time it takes."""
+"""Reports by one reporter, on groups at two homes, and on groups that skip by a list."""
 
 from __future__ import annotations
 

@@ -13,10 +13,7 @@ import pytest
 from fakes.named_doors import let_doors_lead_to
 from fakes.named_world import ALIASES, NamedWorld
 
-CALLED = {
-    "dc1.orders": {"dc1": "orders", "dc2": "dc1.orders"},
-    "dc2.orders": {"dc1": "dc2.orders", "dc2": "orders"},
-}
+CALLED = {"dc1.orders": {"dc1": "orders", "dc2": "dc1.orders"}, "dc2.orders": {"dc1": "dc2.orders", "dc2": "orders"}}
 """What each stream is called where."""
 
 

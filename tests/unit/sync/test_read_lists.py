@@ -1,4 +1,4 @@
-"""Read lists beside the answers: written first, kept up, taken away, and never in a group's way without need."""
+"""Read lists beside the answers: written first, kept up, taken away, also those that others have written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reconcile pass: what is asked of a target, what is written over what, and what is left alone."""
+"""The reconcile pass: what is asked of a target, what is left alone, and what a settled key costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settling where a cluster is silent or the logs are not what they were: a reason instead of a wrong answer."""
+"""A reason instead of a wrong answer: silent clusters, and logs that are not what they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command check: exit codes, table and JSON; no broker answers here and no JVM is started."""
+"""The command check: what it prints, what it reads of which logs, places of tables; no broker answers here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command translate: names that it asks by and answers with, what it says meanwhile, and how it ends early."""
+"""The command translate: names that it asks by, and its answers as tests/golden/outputs/translate.txt has them."""
 
 from __future__ import annotations
 
