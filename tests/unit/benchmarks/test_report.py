@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has the tables of all saved results, and the commands that measure them."""
+"""docs/benchmarks.md and README.md have the tables of all saved results; and the judge beside MirrorMaker 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of `make chaos`: what it takes for ahead, and what it must not."""
+"""The oracle of `make chaos`: what it takes for ahead; and what `make restarts` says of tables."""
 
 from __future__ import annotations
 

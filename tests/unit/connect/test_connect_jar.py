@@ -1,4 +1,4 @@
-"""`make connect`: the jar of the transform, which is the same whenever it is made, and which Connect finds."""
+"""`make connect`: the jar of the transform; and the recipes of conf/mirrors/ as MirrorMaker 2 reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transform of connect/, on records that MirrorMaker 2's own classes make: what it stamps, drops, leaves alone."""
+"""The transform of connect/ on records of MirrorMaker 2: what it stamps, drops and leaves alone, and its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interceptor's rules, poll by poll: what it takes out, and when it asks."""
+"""The interceptor, poll by poll: what it takes out, when it asks, that failures deliver, and its marks."""
 
 from __future__ import annotations
 

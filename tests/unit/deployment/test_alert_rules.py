@@ -1,4 +1,4 @@
-"""The alert rules: complete, about metrics that exist, and, where promtool is there, firing when they should."""
+"""Alert rules and the Grafana dashboard are about metrics and labels that exist."""
 
 from __future__ import annotations
 

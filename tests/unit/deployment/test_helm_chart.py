@@ -1,4 +1,4 @@
-"""The Helm chart, rendered by the real helm: Kubernetes and the operator take it, and the jobs find what they need."""
+"""The Helm chart, rendered by the real helm: its API takes it, the jobs find what they need; wrong values are named."""
 
 from __future__ import annotations
 

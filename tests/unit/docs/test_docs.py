@@ -1,4 +1,4 @@
-"""What the documents name is there: links, files, targets of make, settings, tables; jobs take their commands."""
+"""What the documents name is there: links, files, commands, settings; the way of one commit leads from file to file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that list what there is: tables, alerts, reasons, brokers, and the tests that hold invariants and faults."""
+"""Pages that list what there is: tables, alerts, reasons, brokers, threads and locks, tests that hold invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every job does first and last: its client, exit codes, one line per failure, and a signal that is only a wish."""
+"""What every job does first and last: its client, exit codes, a line per failure, and a signal that is only a wish."""
 
 from __future__ import annotations
 

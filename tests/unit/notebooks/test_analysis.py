@@ -1,4 +1,4 @@
-"""What the notebooks ask, on a made-up day whose troubles are known; and the pictures they draw of it."""
+"""What the notebooks ask, on a made-up day whose troubles are known; and notebooks as files."""
 
 from __future__ import annotations
 

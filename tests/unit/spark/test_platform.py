@@ -1,4 +1,4 @@
-"""What a job says when it starts on a Spark, or with jars, that it was not built with."""
+"""What a job says on a Spark, or with jars, that it was not built with; and how the wheel starts Spark."""
 
 from __future__ import annotations
 
