@@ -14,9 +14,8 @@ import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
-from offset_analysis.failover import OTHERS, costs, worst_groups
-from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure
-from offset_analysis.lagging import find_lagging, newest_report, progress
+from offset_analysis.failover import costs
+from offset_analysis.lagging import find_lagging, newest_report
 from offset_sync.tables.views.duckdb import open_tables
 
 TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
@@ -53,17 +52,6 @@ def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnec
     assert newest_report(tables) == day.ends_at
 
 
-def test_a_group_is_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
-    until = day.at(30)
-    points = progress(tables, ["reports", "fraud"], day.at(20), until)
-    assert set(points["group_id"]) == {"reports", "fraud"}
-    last = points[points["at"] == pd.Timestamp(until)].set_index(["group_id", "cluster"])["position"]
-    assert last["fraud", "dc1"] == last["fraud", "dc2"] == sum(30 * 29 + (3 * 29 + p) % 30 for p in range(2))
-    assert last["reports", "dc1"] == 2 * (60 * 13 + 23)
-    assert points["at"].min() == pd.Timestamp(day.at(20))
-    assert len(progress_figure(points).data) == 4
-
-
 def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
     cost = costs(tables, "dc1", "dc2", [day.at(30.5), day.at(59.5)]).set_index(["moment", "group_id"])
     early, late = pd.Timestamp(day.at(30.5)), pd.Timestamp(day.at(59.5))
@@ -72,21 +60,6 @@ def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnectio
     assert pd.isna(cost.loc[(late, "audit"), "lost"])
     assert cost.loc[(late, "fraud"), "lost"] == sum(30 * 60 - (30 * 59 + (3 * 59 + p) % 30) for p in range(2))
     assert set(costs(tables, "dc1", "dc2", [day.at(30.5)], "b.*")["group_id"]) == {"billing"}
-
-
-def test_of_many_groups_the_worst_are_shown_and_the_others_summed(day: Day) -> None:
-    rows = [
-        {"moment": day.at(n), "group_id": f"<g{group}>", "repeats_at_most": group, "lost": 0, "unknown": 0}
-        for n in range(3)
-        for group in range(12)
-    ]
-    wide = worst_groups(pd.DataFrame(rows), "repeats_at_most", 3)
-    assert list(wide.columns) == ["<g11>", "<g10>", "<g9>", OTHERS]
-    assert list(wide[OTHERS]) == [sum(range(9))] * 3
-    figure = costs_figure(pd.DataFrame(rows), "t")
-    assert len(figure.data) == 27
-    assert {trace.name for trace in figure.data if trace.showlegend} >= {"&lt;g11&gt;", OTHERS}
-    assert set(CAUSE_COLOURS) == {"withheld", "target active", "no commits", "mirror behind", "sync behind"}
 
 
 NOTEBOOKS = sorted((Path(__file__).parents[3] / "notebooks").glob("*.ipynb"))

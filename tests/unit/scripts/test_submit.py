@@ -147,27 +147,6 @@ def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "spark", "job"),
-    [
-        ("--once --dry-run", "", "--once --dry-run"),
-        ("--format json --once", "", "--format json --once"),
-        ("--master=k8s://https://h:1 --once", "--master k8s://https://h:1", "--once"),
-        ("--num-executors 4 --supervise --verbose x", "--num-executors 4 --supervise --verbose", "x"),
-        ("--conf spark.a=b --conf conf/two.yaml", "--conf spark.a=b", "--conf conf/two.yaml"),
-        ("--conf=spark.a=b=c --conf=two.yaml", "--conf spark.a=b=c", "--conf two.yaml"),
-        ("--conf /mnt/env=prod/two.yaml", "", "--conf /mnt/env=prod/two.yaml"),
-        ("-c spark.a=b", "-c spark.a=b", ""),
-        ("--once -- --master yarn --conf spark.a=b", "", "--once --master yarn --conf spark.a=b"),
-        ("--format=a=b", "", "--format=a=b"),
-    ],
-)
-def test_spark_gets_what_it_understands_and_the_job_the_rest(words: str, spark: str, job: str) -> None:
-    options = split_options(words.split())
-    assert options.spark_arguments() == spark.split()
-    assert list(options.job) == job.split()
-
-
-@pytest.mark.parametrize(
     ("case", "said"),
     [
         (("", "sync_offsets", "--once --master", {}), "--master: its value is missing"),

@@ -21,7 +21,7 @@ from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.model.text import to_count, to_duration, to_range, visible
+from offset_sync.model.text import to_duration, visible
 from offset_sync.status.outputs import open_outputs, status_arguments, to_json
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
@@ -141,17 +141,6 @@ def test_what_is_piped_is_plain_text_and_hostile_names_bring_no_control_characte
 )
 def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
     assert visible(name) == shown
-
-
-def test_numbers_stay_short() -> None:
-    assert [to_count(n) for n in (None, 0, 999_999, 1_234_567, 2**62)] == [
-        "?",
-        "0",
-        "999,999",
-        "1.23M",
-        "4,611,686.02T",
-    ]
-    assert [to_range(3, 3), to_range(3, 12), to_range(None, None)] == ["3", "3 to 12", "?"]
 
 
 @pytest.mark.parametrize(
