@@ -9,6 +9,7 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,9 +95,12 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
 
 
 @pytest.mark.parametrize("code", [2, 3])
-def test_bad_configuration_and_another_driver_end_all(code: int) -> None:
-    running = Running({"ending": f"import time; time.sleep(0.5); raise SystemExit({code})", "other": UNTIL_TERM})
+def test_bad_configuration_and_another_driver_end_all(code: int, tmp_path: Path) -> None:
+    may_end = tmp_path / "may end"
+    ending = f"import os, time\nwhile not os.path.exists({str(may_end)!r}): time.sleep(0.01)\nraise SystemExit({code})"
+    running = Running({"ending": ending, "other": UNTIL_TERM})
     running.until("ready")
+    may_end.touch()
     assert running.ended() == {"ending": code, "other": 0}
     assert "stopping" in running.out.getvalue()
 
