@@ -57,8 +57,9 @@ def test_the_pattern_for_spark_matches_exactly_the_included_topics(topics: dict[
 
 def test_groups_are_all_but_the_console_ones_by_default() -> None:
     default = config()
-    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode"]
-    assert [default.is_group_included(name) for name in names] == [True, False, True, True]
+    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode", ""]
+    assert [default.is_group_included(name) for name in names] == [True, False, True, True, False]
+    assert not config(groups={"include": ["(team)?"], "exclude": []}).is_group_included("")
     chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
     assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
 
@@ -82,3 +83,11 @@ def test_groups_are_all_but_the_console_ones_by_default() -> None:
 )
 def test_ordinary_patterns_are_accepted(pattern: str) -> None:
     assert pattern_problem(pattern) is None
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__mine"])
+def test_internal_topics_are_never_included(topic: str) -> None:
+    everything = config({"include": [".*", topic]})
+    assert not everything.is_topic_included(topic)
+    assert everything.strategy_of(topic) == "off"
+    assert not re.fullmatch(everything.topic_pattern(), topic)
