@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from offset_sync.config.stream_names import Names
-from offset_sync.kafka.requests import Clock, Committed
+from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import Fence, OpenFence
@@ -25,6 +25,7 @@ class Target:
     offsets: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     refuse: Callable[[OffsetWrite], str | None] = lambda write: None
     applies_refused: bool = False
+    read_errors: dict[str, list[ClusterError]] = field(default_factory=dict)
     silence: list[ClusterError] = field(default_factory=list)
     before_read: list[Callable[[], None]] = field(default_factory=list)
     reads: list[list[str]] = field(default_factory=list)
@@ -43,7 +44,14 @@ class Target:
             self.before_read.pop(0)()
         if self.silence:
             raise self.silence.pop(0)
-        return {group: dict(self.offsets.get(group, {})) for group in groups}
+        found = {group: self._read(group) for group in groups}
+        if any(isinstance(each, TransientError) for each in found.values()):
+            self.seconds += deadline  # a silent group is waited for as long as there is time
+        return found
+
+    def _read(self, group: str) -> Read:
+        errors = self.read_errors.get(group)
+        return errors.pop(0) if errors else dict(self.offsets.get(group, {}))
 
     def write_offsets(
         self, writes: Mapping[str, Sequence[OffsetWrite]], deadline: float, may_send: Callable[[], bool]

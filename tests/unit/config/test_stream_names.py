@@ -138,3 +138,12 @@ def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> 
     found = ["orders", "dc2.orders", "dc2.dc3.pay-eu", "dc3.orders", "dc2.x", "dc1.orders", "xdc2.orders"]
     assert [each for each in found if re.fullmatch(pattern, each)] == ["orders", "dc2.orders", "dc2.dc3.pay-eu"]
     assert chosen.named_topics() == ["dc1.orders", "dc2.orders", "dc3.orders"]
+
+
+def test_a_second_name_of_a_stream_is_none_and_the_problem_names_both() -> None:
+    names = mm2("dc1", "dc2", "dc3")
+    assert names.stream("dc3", "dc1.orders") == "dc1.orders"
+    assert names.stream("dc3", "dc2.dc1.orders") is None
+    assert names.outside("dc3", names.inside("dc3", "dc2.dc1.orders")) == "dc2.dc1.orders"
+    (problem,) = names.problems({"dc3": ["dc2.dc1.orders", "dc1.orders"]})
+    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names" in problem

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from rich.console import Console
 
-from fakes.moves import GOOD, MIRRORING, FakeClusters, Move
-from offset_sync.cutover.plan import Committed, Mode, Options, PartitionStatus, Reader, Step
+from fakes.moves import CROSSING, GOOD, MIRRORING, FakeClusters, Move
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.journal import TableJournal, verify_step
+from offset_sync.cutover.plan import (
+    Activity,
+    Committed,
+    Direction,
+    GroupPlan,
+    Mode,
+    Options,
+    PartitionStatus,
+    Reader,
+    Step,
+    print_plan,
+)
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Status, TopicPartition
+from offset_sync.tables.definition import Table
 
 
 def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED) -> list[str]:
@@ -157,3 +176,67 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
 
 def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
     return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
+
+
+def test_verifying_says_what_to_do() -> None:
+    remedies = {
+        Status.MIRRORING: "wait until the mirror",
+        Status.BEHIND: "repeat apply",
+        Status.STALLED: "start the job or mirror that has stopped",
+        Status.TARGET_ACTIVE: "stop the group's members at Y",
+        Status.WITHHELD: "Withheld, by reason",
+    }
+    for status, remedy in remedies.items():
+        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
+        assert line.startswith(f"g orders-0: {status.word}: so; ")
+        assert remedy in line
+    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
+    assert "send all producers to Y" in line
+
+
+THERE = Direction("dc1", "dc2")
+
+
+def mm2() -> Names:
+    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
+
+
+def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
+    return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
+
+
+@pytest.mark.parametrize(
+    ("names", "streams", "moved", "said"),
+    [
+        (mm2(), {"dc2.orders": True, "dc1.orders": False}, ["dc1.orders", "dc2.orders"], "dc1.orders, orders"),
+        (mm2(), {"dc1.orders": True, "dc2.orders": True}, ["dc1.orders"], "dc1.orders, orders"),
+        (mm2(), {"dc1.orders": True}, [], None),
+        (SAME_NAMES, {"orders": True}, ["orders"], None),
+    ],
+)
+def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
+    names: Names, streams: dict[str, bool], moved: list[str], said: str | None
+) -> None:
+    out = io.StringIO()
+    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, [of(each) for each in moved], streams=streams)
+    print_plan([plan], THERE, Console(file=out, width=100), names)
+    assert ("subscribes" in out.getvalue()) == (said is not None)
+    assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
+    assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
+
+
+def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
+    written: list[dict[str, Any]] = []
+
+    def append(_table: Table, rows: pa.Table) -> None:
+        written.extend(rows.to_pylist())
+
+    tables: Any = SimpleNamespace(append=append)
+    journal = TableJournal(tables, Direction("dc2", "dc1"), Mode.PLANNED, print, mm2())
+    journal.record(
+        [verify_step(of("dc1.orders"), None), replace(verify_step(of("dc1.orders"), None), topic_partition=None)]
+    )
+    assert [(row["topic"], row["stream"], row["target_topic"]) for row in written] == [
+        ("dc1.orders", "dc1.orders", "orders"),
+        (None, None, None),
+    ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from builders.logs import log
 from fakes.clusters import GroupOffset
-from fakes.reconciler_site import ORDERS
-from fakes.status_site import IN_SYNC, moved, status_site
+from fakes.reconciler_site import ORDERS, config_of
+from fakes.status_site import IN_SYNC, StatusSite, moved, status_site
 from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import ClusterPartition, GroupPartition
 from offset_sync.status.job_progress import StreamLag
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.time_index import TimeIndex
 
 MINUTE_MS = 60_000
 MINUTE = {"stalled_after": "60s"}
@@ -151,3 +154,25 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     row = site.row()
     assert (row["wanted_offset"], row["duplicates"], row["duplicates_at_most"], row["lost"]) == (None,) * 4
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
+
+
+@pytest.mark.parametrize(
+    ("there", "said", "late"),
+    [
+        ([5, 6, 6, 7], "the mirror stamps no headers: cannot tell which records are mirrored", 0),
+        ([5, 6], "1 record already read, not mirrored yet", 1),
+        ([], "4 records already read, not mirrored yet", 4),
+    ],
+)
+def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], said: str, late: int) -> None:
+    topics = {"include": ["orders"], "strategy": "timestamp"}
+    site = StatusSite(config_of(["X", "Y"], topics=topics, status={"stalled_after": "2h"}))
+    for alias, times in (("X", [5, 6, 6, 7]), ("Y", there)):
+        site.put(log(alias, f"{alias}0:{len(times)}" if times else ""))
+        timed = site.index.logs.setdefault((alias, "orders", 0), LogIndex())
+        timed.times = TimeIndex()
+        timed.times.extend(np.arange(len(times)), np.ones(len(times), np.int64), *[np.array(times, np.int64)] * 2)
+    site.commit("X", "g", 4)
+    site.reconciled()
+    assert site.said() == ("Mirroring", said)
+    assert (site.row()["lost"], site.row()["mirror_lag"], site.row()["mirror_gaps"]) == (None, late, 0)

@@ -174,3 +174,21 @@ def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_
     read_to(site, 10, noticed_ms + AFTER)
     site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_recreated=False)]
     assert answers(site, 6, 8) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
+
+
+def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
+    site = site_of()
+    site.clusters["Y"].topics.pop("orders")
+    assert "topic orders does not exist at Y" in why(translated(site, kept((ORDERS, 3))))
+    site = site_of()
+    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
+    assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
+    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
+    site = site_of()
+    site.put(log("Y", "X0:10"), topic_id="another")
+    found = translated(site, kept((ORDERS, 3)))
+    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
+    assert "orders was recreated at Y" in why(found)
+    site = site_of()
+    site.clusters["X"].forbidden.add("orders")
+    assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))

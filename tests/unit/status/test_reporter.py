@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
+from fakes.clusters import GroupOffset
 from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.second_writer import Command
@@ -216,3 +217,23 @@ def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_
     site.commit("Y", "readers", 9)
     site.reconciled()
     assert site.said("Y", "X", "readers") == ("Mirroring", "Y did not answer for its read list")
+
+
+OTHER = TopicPartition("orders", 2)
+
+
+def site_with(partitions: int) -> StatusSite:
+    site = StatusSite(config_of(["X", "Y"], status={"stalled_after": "2h"}))
+    for alias in "XY":
+        site.put(log(alias, "X0:10"), partitions=partitions)
+    site.commit("X", "g", 4)
+    site.reconciled()
+    return site
+
+
+def test_what_has_no_offset_at_either_cluster_is_named() -> None:
+    site = site_with(4)
+    assert site.row()["uncommitted"] == "1-3"
+    site.clusters["Y"].group_offsets["g", OTHER] = GroupOffset(0, "")
+    assert site.row()["uncommitted"] == "1, 3"
+    assert site_with(1).row()["uncommitted"] is None

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
-from offset_sync.kafka.requests import RETRIABLE, THROTTLED, THROTTLED_UNSENT, Committed, TransientError
+from offset_sync.kafka.requests import RETRIABLE, THROTTLED, THROTTLED_UNSENT, Committed, SilentError, TransientError
+from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE, decide
 
@@ -185,3 +186,51 @@ def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> N
     for error, is_in_doubt in ((THROTTLED, True), (THROTTLED_UNSENT, False)):
         (result,) = write_batch(Target(refuse=lambda _each, error=error: error), write(), deadline=5.0)
         assert (result.outcome, result.error, result.is_in_doubt) == (Outcome.FAILED, error, is_in_doubt)
+
+
+LATE = TransientError("dc2", "group 'slow': _TIMED_OUT")
+
+
+def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
+    target = Target()
+    target.put("seen", 0, 50)
+    target.put("theirs", 0, 99)
+    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
+    assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
+    assert target.writes == []
+
+
+def test_a_group_that_cannot_be_asked_for_fails_without_its_neighbours_and_at_once() -> None:
+    refusal = ClusterError("dc2", "group '': the empty group id has no coordinator")
+    target = Target(read_errors={"": [refusal]})
+    results = write_batch(target, write("", 0), write("group"), write("", 1))
+    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED, Outcome.FAILED]
+    assert (results[0].error, target.seconds) == (str(refusal), 0.0)
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (1000, Outcome.FAILED)])
+def test_a_group_that_is_silent_is_read_again_after_the_others_are_written(times: int, outcome: Outcome) -> None:
+    target = Target(read_errors={"slow": [LATE] * times})
+    results = write_batch(target, write("slow"), write("group"), deadline=5.0)
+    assert outcomes(results) == [outcome, Outcome.COMMITTED]
+    assert results[0].error in (None, str(LATE))
+    assert target.writes[0].group_id == "group"
+    assert target.seconds <= 5.0
+
+
+def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
+    silent = SilentError("dc2", "group 'silent': the group's coordinator did not answer in time")
+    target = Target(read_errors={"silent": [silent] * 99})
+    results = write_batch(target, write("silent"), write("other"), deadline=60.0)
+    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
+    assert "coordinator did not answer in time" in str(results[0].error)
+    assert target.seconds < 12
+    assert target.reads == [["other", "silent"], ["silent"], ["silent"]]
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (99, Outcome.FAILED)])
+def test_while_the_lease_cannot_be_read_nothing_is_sent(times: int, outcome: Outcome) -> None:
+    target, problem = Target(), TableError("tables.drivers cannot be read")
+    (found,) = write_batch(target, write(), deadline=0.5 if times > 1 else 15.0, fence=Fence([problem] * times))
+    assert (found.outcome, len(target.writes)) == (outcome, outcome is Outcome.COMMITTED)
+    assert found.error in (None, str(problem))
