@@ -201,10 +201,6 @@ def mm2() -> Names:
     return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
 
 
-def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
-    return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
-
-
 @pytest.mark.parametrize(
     ("names", "streams", "moved", "said"),
     [
