@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
 from offset_sync.jobs.checks.asking import Cluster
-from offset_sync.jobs.init import Findings, init, mirror_makers, to_yaml, write
+from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
+from offset_sync.jobs.init import Findings, init, mirror_makers, note_stamps, prefixed, to_yaml, write
 from offset_sync.model.errors import ConfigError
 
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -103,3 +104,46 @@ def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
     own += ["dc1.checkpoints.internal"]
     applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders", "mm2-status"]
     assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
+
+
+@pytest.mark.parametrize(
+    ("at_dc1", "at_dc2", "found"),
+    [
+        ("orders dc2.pay", "dc1.orders pay", {("dc1", "dc2"): 1, ("dc2", "dc1"): 1}),
+        ("orders", "orders dc1.other dc2.orders dc3.orders dc1", {}),
+        # Heartbeats are renamed by every policy, and say nothing.
+        ("orders heartbeats dc2.heartbeats", "orders heartbeats", {}),
+    ],
+)
+def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
+    at_dc1: str, at_dc2: str, found: dict[tuple[str, str], int]
+) -> None:
+    clusters = {"dc1": cluster("dc1", *at_dc1.split()), "dc2": cluster("dc2", *at_dc2.split())}
+    assert prefixed(clusters) == found
+    assert prefixed(clusters, "none".__eq__) == {}
+
+
+def stamped(*stamps: Stamp) -> list[Stamped]:
+    return [Stamped("orders", UNUSED, UNUSED, stamp) for stamp in stamps]
+
+
+def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
+    found = Findings(CLUSTERS)
+    copies = stamped(*[Stamp(Kind.UNKNOWN, "eu-west")] * 2, Stamp(Kind.NATIVE))
+    note_stamps(found, {"dc1": stamped(*[Stamp(Kind.STAMPED, "dc2", "dc2", 5)] * 3, Stamp(Kind.NATIVE)), "dc2": copies})
+    assert found.origins == {"dc1": "eu-west"}
+    assert found.lines == [
+        "dc1: has copies of records of dc2: 3 of 4 records checked",
+        "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
+    ]
+
+
+def test_where_it_is_not_certain_no_origin_is_written_and_without_any_copy_the_recipe_is_named() -> None:
+    east, west = Stamp(Kind.UNKNOWN, "east"), Stamp(Kind.UNKNOWN, "west")
+    third = {**CLUSTERS, "dc3": cluster("dc3")}
+    for clusters, stamps in ((CLUSTERS, [east, west]), (third, [east]), (CLUSTERS, [Stamp(Kind.NATIVE)])):
+        found = Findings(clusters)
+        note_stamps(found, {"dc1": stamped(*stamps), "dc2": []})
+        assert found.origins == {}
+    (line,) = found.lines
+    assert "docs/mirrors.md" in line
