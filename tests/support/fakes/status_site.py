@@ -44,6 +44,7 @@ class StatusSite(Site):
     meanwhile_asking: Callable[[str], None] = lambda alias: None
     has_sync_ended: bool = False
     refusing: dict[str, ClusterError] = field(default_factory=dict)
+    shared: dict[str, set[str]] = field(default_factory=dict)
     unreadable: dict[ClusterPartition, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -60,8 +61,8 @@ class StatusSite(Site):
         return StatusReporter(self.config, self.state, self, self, self)
 
     def share_groups(self) -> Mapping[str, frozenset[str]]:
-        """Return the share groups of each cluster: none."""
-        return {alias: frozenset() for alias in self.clusters}
+        """Return the share groups of each cluster."""
+        return {alias: frozenset(self.shared.get(alias, ())) for alias in self.clusters}
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
