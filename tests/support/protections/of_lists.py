@@ -114,8 +114,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Read lists of groups that are no longer configured are removed",
         ((_LISTS + "take_others_away", lambda *_asked: None),),
-        "tests/unit/sync/test_read_lists_of_others.py::"
-        "test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
+        "tests/unit/sync/test_read_lists.py::test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
     ),
     Protection(
         "Groups of ours that hold read lists are never synced",

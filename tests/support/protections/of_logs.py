@@ -76,7 +76,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit made before its log was truncated or recreated is withheld",
         ((_STATE + "translator.of_former_incarnations", _none),),
-        _TESTS + "sync/test_reconciler_lives.py::"
+        _TESTS + "sync/test_reconciler_withheld.py::"
         "test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_than_the_cut",
     ),
     Protection(
@@ -190,7 +190,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit beyond the end is released once the index has read its log so far",
         ((_STATE + "last_translations._valid_states", lambda pair, key, _log: pair["state"][key]),),
-        _TESTS + "status/test_offset_translation_lost_source.py::"
+        _TESTS + "status/test_offset_translation.py::"
         "test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before",
     ),
     Protection(
@@ -201,7 +201,7 @@ PROTECTIONS: tuple[Protection, ...] = (
                 lambda _self, _source, _place, given: _none(given),
             ),
         ),
-        _TESTS + "status/test_offset_translation_lost_source.py::"
+        _TESTS + "status/test_offset_translation.py::"
         "test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed",
     ),
     Protection(

@@ -12,12 +12,8 @@ import pytest
 
 from fakes.named_doors import let_doors_lead_to
 from fakes.named_world import ALIASES, NamedWorld
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
-CALLED = {
-    "dc1.orders": {"dc1": "orders", "dc2": "dc1.orders"},
-    "dc2.orders": {"dc1": "dc2.orders", "dc2": "orders"},
-}
+CALLED = {"dc1.orders": {"dc1": "orders", "dc2": "dc1.orders"}, "dc2.orders": {"dc1": "dc2.orders", "dc2": "orders"}}
 """What each stream is called where."""
 
 
@@ -89,46 +85,3 @@ def restore(world: NamedWorld) -> None:
     world.position = dict.fromkeys(ALIASES, 0)
     for alias in ALIASES:
         world.commit_batches[alias] += 100
-
-
-def test_what_is_stored_has_the_names_of_its_cluster_and_says_the_stream_beside_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = NamedWorld(tmp_path, random.Random(1))
-    let_doors_lead_to(world.clusters, monkeypatch)
-    traffic(world)
-    Reader(world, "g").read_on("dc1")
-    world.commit("dc1", "g", "heartbeats", 3)
-    world.sync()
-    world.history.close()
-    names = {(alias, called[alias]) for called in CALLED.values() for alias in ALIASES}
-    found = {(cluster, topic) for _, cluster, topic in world.stored_topics()}
-    assert found == names | {("dc1", "heartbeats")}
-    answers = [row for row in world.rows(OFFSET_TRANSLATIONS) if row["outcome"] == "COMMITTED"]
-    assert {(row["topic"], row["stream"], row["target_topic"]) for row in answers} == {
-        ("orders", "dc1.orders", "dc1.orders"),
-        ("dc2.orders", "dc2.orders", "orders"),
-    }
-    assert not any(row["topic"] == "heartbeats" for row in world.rows(OFFSET_TRANSLATIONS))
-
-
-def test_headers_that_an_application_has_handed_on_are_nothing_to_go_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = NamedWorld(tmp_path, random.Random(2))
-    let_doors_lead_to(world.clusters, monkeypatch)
-    world.produce("dc1", 20)
-    # At home they name a place that the other cluster's records have; in the copy such a record has no place.
-    world.logs["dc1", "orders"][5] = type(world.logs["dc1", "orders"][5])("dc1", 5, ("dc2", 0))
-    world.mirror("dc1", "dc2")
-    copy = world.logs["dc2", "dc1.orders"]
-    copy.append(type(copy[0])("dc1", 99, ("dc2", 7)))
-    world.index_all()
-    world.commit("dc1", "g", "orders", 20)
-    world.commit("dc1", "h", "orders", 3)
-    world.commit("dc2", "back", "dc1.orders", 5)
-    world.sync()
-    assert world.stands("dc1", "back", "orders") == 5  # it has not read that record, whatever its headers say
-    first = next((n for n, each in enumerate(copy) if each.number >= 3), len(copy))
-    assert world.stands("dc2", "h", "dc1.orders") == first
-    assert world.stands("dc2", "g", "dc1.orders") == len(copy) - 1  # before the record without a place

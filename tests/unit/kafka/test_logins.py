@@ -1,22 +1,25 @@
-"""Tokens for Amazon MSK, against what the tests of AWS' own signer expect of them; AWS itself is never asked."""
+"""Logins of the Python client: tokens for Amazon MSK, and Kerberos by the keytab of the process."""
 
 from __future__ import annotations
 
-import base64
+import json
+import os
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.kafka import msk_tokens
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for, with_tokens
+from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.librdkafka import library
+from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for
 from offset_sync.model.errors import ClusterError, PlatformError
 from offset_sync.model.msk_login import MskLogin
 
@@ -68,30 +71,6 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_token_is_what_the_tests_of_the_signer_say() -> None:
-    token = token_for(LOGIN)
-    url = base64.urlsafe_b64decode(token.value + "=" * (-len(token.value) % 4)).decode()
-    assert url.startswith("https://kafka.us-west-2.amazonaws.com/?")
-    given = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-    date = datetime.strptime(given["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    assert (given["Action"], given["X-Amz-Security-Token"]) == ("kafka-cluster:Connect", "MOCK_AWS_TOKEN")
-    assert given["X-Amz-Credential"] == f"MOCK_AWS_ACCESS_KEY/{date:%Y%m%d}/us-west-2/kafka-cluster/aws4_request"
-    assert token.expires_at_ms == (date.timestamp() + 900) * 1000
-    assert CANARY not in url
-
-
-@pytest.mark.usefixtures("credentials")
-def test_an_end_does_not_depend_on_the_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        assert 890 < token_for(LOGIN).expires_at_ms / 1000 - time.time() < 910
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-@pytest.mark.usefixtures("credentials")
 def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
         monkeypatch.delenv(f"AWS_{name}")
@@ -108,18 +87,6 @@ def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.Mon
     with pytest.raises(TokenError, match="ProfileNotFound"):
         token_for(MskLogin("us-west-2", "nowhere").to_option())
     assert time.monotonic() - began < 5
-
-
-def test_without_the_signer_it_is_named_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, SIGNER, None)
-    with pytest.raises(PlatformError, match=r"package aws_msk_iam_sasl_signer is missing; run: pip install aws-msk-"):
-        with_tokens(OPTIONS)
-
-
-def test_options_of_other_logins_stay_as_they_are() -> None:
-    for value in ("principal=me", "{}", "[1]", '{"msk_iam": {"zone": "x"}}', '{"msk_iam": 1}'):
-        assert with_tokens({OPTION: value}) == {OPTION: value}
-    assert with_tokens({"client.id": "x"}) == {"client.id": "x"}
 
 
 def test_clients_share_a_token_until_half_of_its_life(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,3 +112,73 @@ def test_a_token_serves_to_its_end_while_aws_does_not_answer(signing: Any, monke
     now[0] += 1_000
     with pytest.raises(TokenError, match=r"^no login at Amazon MSK: OSError: no route[^\n]*$"):
         token_for(LOGIN)
+
+
+# By ktadd of MIT's kadmin, for kafka/127.0.0.1@T.REALM.
+KEYTAB = bytes.fromhex(
+    "0502"
+    "0000004e00020007542e5245414c4d00056b61666b6100093132372e302e302e31000000016b0aad"
+    "75020012002089782eb6cdad80dda8c5f0560222f6c7bc8f1b6f092f4de3f1202e1ac6d79b940000"
+    "0002"
+)
+
+
+@pytest.fixture
+def keytab(tmp_path: Path) -> str:
+    path = tmp_path / "sync.keytab"
+    path.write_bytes(KEYTAB)
+    return str(path)
+
+
+@pytest.fixture
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with Kerberos, and a process without a login."""
+    monkeypatch.setattr(library(), "features", lambda: frozenset({"sasl_gssapi"}))
+    for name in ("KRB5_CLIENT_KTNAME", "KRB5CCNAME"):
+        monkeypatch.setenv(name, "")  # put back at the end
+        monkeypatch.delenv(name)
+
+
+def options(keytab: str, principal: str = "kafka/127.0.0.1@T.REALM") -> dict[str, str]:
+    login = {"sasl.kerberos.keytab": keytab, "sasl.kerberos.principal": principal}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
+
+
+def refusal(wanted: dict[str, str]) -> str:
+    with pytest.raises(PlatformError) as refused:
+        log_in(wanted)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.mark.usefixtures("able")
+def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
+    assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
+    found = refusal(options(keytab, "sync@T.REALM"))
+    assert found.startswith(f"keytab {keytab} begins with kafka/127.0.0.1@T.REALM, not with principal sync@T.REALM")
+    other = tmp_path / "no.keytab"
+    for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
+        other.write_bytes(content)
+        assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+
+
+@pytest.mark.usefixtures("able", "signals")
+def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "principal": "sync@T.REALM", "keytab": keytab}
+    assert run(login, tmp_path) == (1, [])
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"clusters.dc2: keytab {keytab} begins with kafka/127.0")
+    assert run(login | {"principal": "kafka/127.0.0.1@T.REALM"}, tmp_path) == (0, [keytab])
+
+
+def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
+    """Run a job at two clusters, of which the second has this login; return its exit code and the keytab it finds."""
+    servers = {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}} for alias in ("dc1", "dc2")}
+    conf, found = folder / "sync.yaml", list[str | None]()
+
+    def job(*_: object) -> list[str]:
+        found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
+        return []
+
+    tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
+    conf.write_text(json.dumps(tree))
+    return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
