@@ -161,9 +161,17 @@ class Histories:
         return (latest > SILENT) & last.any(axis=(1, 2)) & (latest != of["t_moved"]) & (stands | ~last).all(axis=(1, 2))
 
     def _may_move(self, c: int) -> Row:
-        """Return where ``cutover apply`` finds all logs read, and the home elsewhere."""
+        """Return where ``cutover apply`` finds all logs read, and the home elsewhere.
+
+        OPEN: not where a move has raised the group to the home's log start and it has not committed there. What it has
+        not read below that is skipped where it moves next, and begins elsewhere.
+        """
         home, _ = truth.homes(self.of)
-        return (self.of["unread"] == ABSENT).all(axis=(1, 2, 3)) & (home != ABSENT) & (home != c)
+        may = (self.of["unread"] == ABSENT).all(axis=(1, 2, 3)) & (home != ABSENT) & (home != c)
+        for at, start in enumerate(self.shape.starts):
+            is_raised = (self.of["held_is_own"][:, at] == 1) & (self.of["held"][:, at] <= start) & (start > 0)
+            may &= ~((home == at) & is_raised.any(axis=1))
+        return may
 
     # What happens.
 
