@@ -6,7 +6,6 @@ import time
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
@@ -14,7 +13,6 @@ from builders.offset_records import commit_key, commit_value, group_key, member_
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
-from offset_sync.ingest import commit_ingester
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 from offset_sync.tables.definition import Table
@@ -75,24 +73,6 @@ def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> No
     job.reconcile_batch = reconcile  # type: ignore[method-assign]
     job.ingest(0, commit(5))
     assert job.commits("committed_offset") == [(5,)]
-
-
-@pytest.mark.parametrize(("most_records", "by_tasks"), [(10, []), (10**6, [2])], ids=["in the driver", "in tasks"])
-def test_few_records_and_many_are_the_same_rows(
-    most_records: int, by_tasks: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-
-    def read_by_tasks(commits: Any, ranges: Any, _records: Any, clusters: int) -> pa.Table:
-        asked.append(clusters)
-        return commits.table(ranges)
-
-    monkeypatch.setattr(commit_ingester, "read_by_tasks", read_by_tasks)
-    job = Job(most_records=most_records)
-    job.ingest(0, commit(5), (None, b"v"), commit(6, group="h"), (commit_key("g", "orders", 1), None))
-    assert job.commits("group_id", "log_offset") == [("g", 0), ("g", 3), ("h", 2)]
-    assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
-    assert asked == by_tasks
 
 
 def test_old_commits_expire_negative_ones_are_no_position_and_tombstones_are_of_their_records_time(job: Job) -> None:
@@ -210,15 +190,3 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, tab
     again.ingest(0, *records)
     counts = [len(job.tables.rows(each, "cluster")) for each in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
-
-
-def test_a_batch_whose_reconciling_fails_is_repeated_and_written_once(
-    job: Job, caplog: pytest.LogCaptureFixture
-) -> None:
-    job.reconcile_errors = [RuntimeError("a bug")]
-    with pytest.raises(RuntimeError, match="a bug"):
-        job.ingest(0, commit(5))
-    job.failures = ["X to Y: 1 offsets not committed"]  # which is no error
-    job.ingest(0, commit(5))
-    assert (job.reconciled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
-    assert "X to Y: 1 offsets not committed" in [record.getMessage() for record in caplog.records]

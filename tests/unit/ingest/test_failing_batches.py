@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -17,7 +15,7 @@ import pytest
 from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
-from offset_sync.ingest.query_errors import first_line, with_full_disk
+from offset_sync.ingest.query_errors import with_full_disk
 from offset_sync.model.errors import ClusterError, OtherClusterError, UnknownVersionError
 from offset_sync.model.values import OffsetRange, TopicPartition
 
@@ -94,7 +92,6 @@ NO_PLAN, OF_OFFSETS, UNREADABLE = Step(), Again(), Again()
 NO_PLAN.ranges = MagicMock(side_effect=OSError("no disk"))  # type: ignore[method-assign]
 OF_OFFSETS.schema = CONSUMER_OFFSETS
 UNREADABLE.error = ClusterError("dc1", "orders-0 cannot be read")
-NOT_TO_BLAME = "each record of it can be read and decoded, so none is to blame"
 NOT_KNOWN = "whether a record is to blame is not known: clusters.dc1: orders-0 cannot be read"
 
 
@@ -125,16 +122,6 @@ def test_where_no_single_record_is_to_blame_or_it_is_not_known_it_says_so(
     assert problem is None or step.tried == 0
 
 
-def test_another_micro_batch_and_one_that_went_well_restart(caplog: pytest.LogCaptureFixture) -> None:
-    take = MagicMock()
-    guarded = FailingBatches("dc1", Again()).guard(take, Step())
-    for batch_id, fails in ((1, True), (1, True), (2, True), (2, True), (2, False), (2, True)):
-        take.side_effect = OSError if fails else None
-        with pytest.raises(OSError) if fails else nullcontext():
-            guarded(MagicMock(), batch_id)
-    assert said(caplog) == []
-
-
 @pytest.mark.parametrize(
     ("problem", "forgotten"),
     [
@@ -163,16 +150,3 @@ def test_the_folder_that_is_full_is_named_and_no_other(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "statvfs", statvfs)
     told = with_full_disk(JAVA, [str(tmp_path / "tables"), f"file://{full}"])
     assert told == f"the disk is full: make room in {full} ({JAVA})"
-
-
-def test_where_there_is_room_again_all_that_it_may_have_been_are_named(tmp_path: Path) -> None:
-    told = with_full_disk(JAVA, [str(tmp_path), "s3a://bucket/tables"])
-    assert f"make room in {tmp_path}, s3a://bucket/tables, {tempfile.gettempdir()} (" in told
-
-
-def test_another_error_says_what_it_said() -> None:
-    assert with_full_disk("java.lang.Error: it is late", ["/tables"]) == "java.lang.Error: it is late"
-
-
-def test_of_several_causes_the_full_disk_is_told() -> None:
-    assert first_line(f"org.apache.SparkException: job aborted\n{JAVA}\nat x.Error(y)\njava.lang.Exception: z") == JAVA

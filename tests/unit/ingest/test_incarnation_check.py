@@ -9,12 +9,9 @@ import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, Job, Plan, mirrored
-from fakes.tables import PowerFailure
 from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS
-from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.record_index import RecordIndex
+from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.definition import Table
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -62,79 +59,6 @@ def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_ot
     job.index(1, (ORDERS, 10, None))
     assert ("Y", epoch, begins_at, "LOG_TRUNCATED") in lives(job)
     assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
-
-
-@pytest.mark.parametrize("table", [LOG_INCARNATIONS, RECORD_RUNS], ids=lambda table: table.name)
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_driver_that_dies_before_or_after_it_noted_a_cut_leaves_it_to_the_next(
-    table: Table, is_restarted: bool
-) -> None:
-    job = cut_job()
-    job.tables.dies_at = table
-    with pytest.raises(PowerFailure):
-        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    if is_restarted:
-        job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 6, "X", 106)]
-    assert lives(job)[-2:] == [("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
-    job.index(2, (ORDERS, 12, None))
-    assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
-    assert len(lives(job)) == 3
-
-
-def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is_read_again() -> None:
-    job = cut_job()
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
-    job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))  # Spark had not noted that it was done
-    assert (6, 6, "X", 106) in [run[2:] for run in job.runs()]
-
-
-def test_what_a_micro_batch_has_read_below_the_cut_is_not_lost() -> None:
-    """A copy elsewhere told of the cut before this log was read for the first time."""
-    job = cut_job()
-    job.plan.ends = [{ORDERS: 3}, {ORDERS: 12}]
-    job.tables.versions.pop(RECORD_RUNS.name)
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
-    job.index(1, *((ORDERS, offset, None) for offset in range(3, 12)))
-    assert [run[2:] for run in job.runs()] == [(3, 0, "Y", -1), (3, 9, "X", 103)]
-
-
-def test_an_election_that_loses_nothing_changes_nothing() -> None:
-    job = cut_job()
-    job.epoch_ends, job.read_again = {ORDERS: 10}, [(ORDERS, 10, None), (ORDERS, 11, None)]
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED")]
-    assert "READ_AGAIN" not in {life[3] for life in lives(job)}
-    assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
-
-
-def test_a_leader_that_returns_with_records_of_a_lost_epoch_counts_only_to_the_start_of_the_one_between() -> None:
-    """A, who comes back, has 0 to 14 of epoch 1; B had 0 to 5 of it, and 6 to 11 of epoch 2, which are indexed."""
-    job = cut_job()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.restart()
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 20, leader_epoch=3)}}
-    job.epoch_ends, job.told_epoch = {ORDERS: 15}, 1
-    job.read_again = [(ORDERS, offset, mirrored(offset + 200)) for offset in range(6, 20)]
-    job.index(2, (ORDERS, 12, None))
-    assert [life for life in lives(job) if life[3] == "LOG_TRUNCATED"] == [
-        ("Y", 2, 6, "LOG_TRUNCATED"),
-        ("Y", 3, 6, "LOG_TRUNCATED"),
-    ]
-    assert (6, "X", 206) in [(run[2], *run[4:]) for run in job.runs()]
-
-
-def test_if_the_start_of_an_epoch_is_unknown_a_log_without_it_is_read_again_from_its_beginning() -> None:
-    job = cut_job()
-    job.told_epoch, job.read_again = 0, [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert ("Y", 2, 0, "LOG_TRUNCATED") in lives(job)
-    assert (0, 12, "X", 100) in [run[2:] for run in job.runs()]
 
 
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
@@ -186,35 +110,6 @@ def recreated_job() -> Job:
     return job
 
 
-@pytest.mark.parametrize("repeated", [(), (1,), (2,), (1, 2, 3)])
-def test_a_topic_that_was_recreated_under_traffic_is_read_whole_and_its_old_offsets_show_no_cut(
-    repeated: tuple[int, ...],
-) -> None:
-    """The query goes on at 20, where the old log ended, and then below; a driver that dies repeats what it planned."""
-    job = recreated_job()
-    follower = RecordIndex(job.tables)  # type: ignore[arg-type]
-    follower.refresh()
-    for batch_id, log_end in ((1, 3), (2, 9), (3, 12), (4, 14)):
-        job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=0)}}, {ORDERS: log_end}
-        read = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(log_end) if batch_id > 2]
-        first = job.plan.ends[batch_id - 1][ORDERS]
-        job.index(batch_id, *(each for each in read if each[1] >= first))
-        if batch_id in repeated:
-            job.restart()
-            job.index(batch_id, *(each for each in read if each[1] >= first))
-        follower.refresh()
-        assert not follower.all_logs()[ClusterPartition("Y", *ORDERS)].is_contradicted
-    assert {life[3] for life in lives(job)} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
-    assert [life for life in lives(job) if life[0] == "Y"][-1] == ("Y", 0, None, "READ_AGAIN")
-    fresh = RecordIndex(job.tables)  # type: ignore[arg-type]
-    fresh.refresh()
-    for index in (follower, fresh):
-        log = index.log("Y", *ORDERS)
-        assert log is not None
-        assert (log.is_contradicted, log.frontier) == (False, 14)
-        assert (log.runs.start.tolist(), log.runs.origin_start.tolist()) == ([0], [100])
-
-
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
     """Another query has noticed it, with a copy of it, before this one has stored what it read."""
     job = recreated_job()
@@ -262,15 +157,3 @@ def test_a_log_of_which_nothing_new_was_read_is_asked_about_once_in_a_while(monk
     job.index(2)
     assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
     assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 4, "X", 106)]
-
-
-def test_where_a_log_had_ended_a_while_later_is_written_down_once() -> None:
-    job = cut_job()
-    job.late_ms = 0
-    job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN"), "asked before it was noticed"
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
-    for _ in range(2):
-        job.index(2, (ORDERS, 12, None))
-    assert [life for life in lives(job) if life[3] == "ARRIVED"] == [("Y", None, 13, "ARRIVED")]

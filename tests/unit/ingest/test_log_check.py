@@ -11,14 +11,11 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
 from fakes.tables import MemoryTables
-from offset_sync.ingest.checkpoint import Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
-from offset_sync.ingest.log_check import LogCheck
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import LOG_INCARNATIONS, TRUNCATED
+from offset_sync.tables.catalog import LOG_INCARNATIONS
 
 
 def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:
@@ -52,68 +49,6 @@ def test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_ne
     job.read_again = []  # what was read under the new leader is read once
     job.index(2, (ORDERS, 12, mirrored(112)))
     assert records(job, 12) == [(12, 1, "X", 112)]
-
-
-def test_who_leads_a_log_is_known_before_it_is_read_for_the_first_time() -> None:
-    """Asked after reading alone, the leader that has lost what was read would be the first one that is known."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 3}]))
-    leaders = iter([MemoryEnds(0, 2, leader_epoch=1), *[MemoryEnds(0, 3, leader_epoch=2)] * 3])
-    job.asked = lambda: job.logs.update(Y={ORDERS: next(leaders)})
-    job.epoch_ends, job.read_again = {ORDERS: 0}, [(ORDERS, 0, mirrored(100)), (ORDERS, 1, mirrored(101))]
-    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
-    job.index(1, (ORDERS, 2, mirrored(102)))
-    assert records(job) == [(0, 2, "X", 100), (2, 1, "X", 102)]
-
-
-def test_another_query_that_hears_of_the_new_leader_first_does_not_hide_that_it_is_new() -> None:
-    """It asks for its copies between this one's reading and its asking."""
-    job, before_reading = elected_job(), LogCheck.before_reading
-    job.restart()
-    logs = job.indexer._checks.logs
-
-    def also_heard_by_another(start: Offsets, end: Offsets) -> None:
-        before_reading(logs, start, end)
-        said = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}
-        job.incarnations.note(said, {}, job.incarnations.moment())
-
-    logs.before_reading = also_heard_by_another  # type: ignore[method-assign]
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert records(job, 10) == [(10, 2, "X", 110)]
-
-
-def test_copies_that_a_leader_lost_between_a_crash_and_the_repetition_are_read_again() -> None:
-    """They are in the table, and the repetition is not written: only how far the log is indexed tells of them."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 12}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(111)))
-    job.restart()
-    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 11}
-    job.read_again = [(ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150))]
-    job.index(1, (ORDERS, 10, mirrored(110)), (ORDERS, 11, mirrored(150)))
-    assert (11, TRUNCATED) in job.tables.rows(LOG_INCARNATIONS, "begins_at", "reason")
-    assert [run for run in records(job, 11) if run[3] == 150] == [(11, 1, "X", 150)]
-
-
-def test_records_of_the_next_leader_at_the_offsets_of_lost_ones_are_read_with_the_next_micro_batch() -> None:
-    """The query goes on behind the lost records, where the new log has grown beyond that; groups may have read them."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 15}, {ORDERS: 18}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}, {ORDERS: 10}
-    job.read_again = [(ORDERS, 10, None), (ORDERS, 11, None)]
-    job.index(1, *((ORDERS, offset, mirrored(offset)) for offset in range(10, 15)))
-    assert max(start + length for start, length, *_ in records(job)) == 12
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 18, leader_epoch=2)}}
-    job.read_again = [(ORDERS, offset, None) for offset in range(10, 18)]
-    job.index(2, *((ORDERS, offset, None) for offset in range(15, 18)))
-    tables: Any = job.tables
-    index = RecordIndex(tables)
-    index.refresh()
-    log = index.log("Y", *ORDERS)
-    assert log is not None
-    assert [each.tolist() for each in log.unknown_ranges] == [[], []]
-    assert (log.is_contradicted, log.run_count, log.frontier) == (False, 1, 18)
 
 
 # Leaders that are silent, and clusters that are another
@@ -189,22 +124,6 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
         queries.note(2, first=12)
     queries.note(2, first=16)
     assert queries.reasons() == {None, "ELECTED"}
-
-
-@pytest.mark.parametrize(
-    ("indexed_under_the_old_leader", "reasons"), [(10, {None, "ELECTED"}), (12, {None, "ELECTED", "LOG_TRUNCATED"})]
-)
-def test_one_that_is_refused_leaves_nothing_behind_of_the_logs_that_it_had_looked_at_already(
-    indexed_under_the_old_leader: int, reasons: set[str | None]
-) -> None:
-    """How far the first log reaches under its new leader would pass for what the old one had when it comes again."""
-    queries = Queries()
-    queries.note(1, first=indexed_under_the_old_leader, last=10)
-    queries.meanwhile.append(lambda: queries.note(2, last=15))
-    with pytest.raises(OvertakenError):
-        queries.note(2, first=13, last=12)
-    queries.note(2, first=14, last=16)
-    assert queries.reasons() == reasons
 
 
 def test_a_leader_that_does_not_say_where_an_epoch_ended_delays_no_other_cluster() -> None:

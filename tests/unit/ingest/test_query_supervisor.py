@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-import threading
-import weakref
 from collections.abc import Callable, Iterator
-from unittest.mock import MagicMock, Mock
+from unittest.mock import MagicMock
 
 import pytest
 
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, StopRequestedError
-from offset_sync.model.errors import ClusterError, TakenOverError
+from offset_sync.model.errors import ClusterError
 
 Run = Callable[[float], None]
 BUSY = {**WAITING, "isTriggerActive": True}
@@ -46,15 +43,6 @@ def run_for(group: QuerySupervisor, clock: Clock, stop: Stop) -> Run:
         group.run_until_stopped()
 
     return run
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the JVM is told of its log; there is none here."""
-    found: list[str] = []
-    monkeypatch.setattr(query_supervisor, "silence_batches", lambda _: found.append("silent"))
-    monkeypatch.setattr(query_supervisor, "hear_batches", lambda _: found.append("heard"))
-    return found
 
 
 def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
@@ -100,19 +88,6 @@ def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on
     assert seen == [{"dc1": "org.example.KafkaException: timed out"}, ({}, True)]
 
 
-def test_progress_makes_the_next_pause_short_again_and_nothing_else_does(
-    group: QuerySupervisor, clock: Clock, run_for: Run
-) -> None:
-    recovered = Query()
-    failed = Query(isActive=False, error="down")
-    starts = Starts(clock, forever(OSError("1"), failed, OSError("3"), recovered, then=Query()))
-    group.add("dc1", starts)
-    clock.after(12, lambda: setattr(recovered, "lastProgress", {"sources": []}))
-    clock.after(20, lambda: recovered.end("down"))
-    run_for(30)
-    assert starts.gaps() == [1, 2, 4, 14]
-
-
 # Stopping
 
 
@@ -147,68 +122,6 @@ def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
         assert is_worth_telling(record) == is_told
 
 
-@pytest.mark.parametrize("is_taken_over", [True, False])
-def test_a_micro_batch_of_a_driver_that_was_taken_over_or_waits_when_the_job_ends_is_no_news(
-    group: QuerySupervisor, stop: Stop, said: list[str], is_taken_over: bool
-) -> None:
-    """The first ends everything."""
-
-    def batch(_records: object, _batch_id: int) -> None:
-        if is_taken_over:
-            raise TakenOverError("by another driver")
-        group.stop()
-        group.has_read("dc1")
-
-    with pytest.raises(StopRequestedError):
-        group.stop_between_batches(batch)(MagicMock(), 1)
-    assert (said, stop.is_set()) == (["silent"], is_taken_over)
-
-
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_who_goes_on_with_other_queries_hears_of_their_micro_batches(said: list[str], goes_on: bool) -> None:
-    stop, over = threading.Event(), threading.Event()
-    group = QuerySupervisor(stop, over)
-    (over if goes_on else stop).set()
-    with pytest.raises(StopRequestedError):
-        group.stop_between_batches(lambda _records, _batch_id: None)(MagicMock(), 1)
-    group.stop()
-    assert said == (["silent", "heard"] if goes_on else ["silent"])
-
-
-def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    stop = threading.Event()
-
-    def overtaken() -> None:
-        stop.set()
-        raise TakenOverError("by another driver")
-
-    group = QuerySupervisor(stop)
-    group.add("dc1", Mock(start=overtaken))
-    group.run_until_stopped()
-    assert not caplog.records
-
-
-def test_a_job_that_has_ended_is_not_kept_by_the_last_error_of_its_micro_batch() -> None:
-    """Spark keeps that error, whose traceback has the frames that raised it."""
-
-    class Job:
-        def batch(self, _records: object, _batch_id: int) -> None:
-            raise ValueError("a record that cannot be read") from KeyError(str(self))
-
-    job = Job()
-    gone, group = weakref.ref(job), QuerySupervisor(threading.Event())
-    function, errors = group.stop_between_batches(job.batch), list[Exception]()
-    try:
-        function(MagicMock(), 1)
-    except ValueError as error:
-        errors.append(error)
-    group.stop()
-    del job, group
-    gc.collect()
-    assert gone() is None
-    assert str(errors[0]) == "a record that cannot be read"
-
-
 # Once
 
 
@@ -224,17 +137,6 @@ def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: 
     assert round(clock.seconds) == 109
     named = ["clusters.dc2: ValueError: bad", "clusters.dc3: no brokers", "clusters.dc5: refused"]
     assert group.failures() == named, "each its cluster once"
-
-
-def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
-    group: QuerySupervisor, clock: Clock, stop: Stop
-) -> None:
-    fine, slow = Query(isActive=False), Query()
-    group.add("dc1", Starts(clock, iter([fine])))
-    group.add("dc2", Starts(clock, iter([slow])))
-    clock.after(5, stop.set)
-    assert group.run_once() == {"dc2": "stopped before its end was reached"}
-    assert not slow.isActive
 
 
 # Caught up

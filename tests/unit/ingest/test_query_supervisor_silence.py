@@ -81,22 +81,6 @@ def test_others_are_started_and_started_again_while_one_is_silent(silent: Cluste
         assert len(silent.starts) == 1
 
 
-def test_once_reads_what_answers_while_one_is_silent(silent: Cluster, fine: Cluster) -> None:
-    group = QuerySupervisor(threading.Event())
-    for name, cluster in (("dc1", silent), ("dc2", fine)):
-        group.add(name, cluster)  # type: ignore[arg-type]
-    found: list[dict[str, str]] = []
-    thread = threading.Thread(target=lambda: found.append(group.run_once()))
-    thread.start()
-    until(lambda: fine.has_started)
-    fine.starts[0].end()
-    silent.answers.set()
-    until(lambda: silent.has_started)
-    silent.starts[0].end("down")
-    thread.join(PATIENCE_S)
-    assert found == [{"dc1": "down"}]
-
-
 @pytest.mark.parametrize("once", [True, False])
 def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_it_comes(
     silent: Cluster, once: bool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import struct
 from collections.abc import Iterable
 from itertools import pairwise
@@ -15,9 +14,7 @@ from hypothesis import strategies as st
 
 from builders.record_schemas import MIRRORED_RECORDS
 from generators.hypothesis_strategies import law
-from offset_sync.config import parse_config
 from offset_sync.ingest.run_builder import RunBuilder, RunColumns, StreamIdentities, cut_runs, join_runs
-from offset_sync.jobs.index_records import TimedTopics
 
 
 class Record(NamedTuple):
@@ -118,13 +115,6 @@ def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_a
             assert (len(runs), sum(r.length for r in runs)) == (expected, 5), (topic, borders)
 
 
-def test_nothing_in_gives_nothing_out_and_empty_batches_between_others_change_nothing() -> None:
-    assert cut([]) == ([], [])
-    assert cut([], [0, 0]) == ([], [])
-    assert list(CUTTER([])) == []
-    assert cut([Record(7), Record(8)], [0, 1, 1, 2, 2])[0] == [run(7, 2, "X", 7)]
-
-
 def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
     def runs_of(*offsets: int) -> RunColumns:
         offset = np.array(offsets)
@@ -132,15 +122,6 @@ def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
 
     with np.errstate(over="raise"):
         assert runs_of(0, 1, 2).length.tolist() == join_runs(runs_of(0, 1), runs_of(2)).length.tolist() == [2, 1]
-
-
-def test_a_cutter_travels_to_the_executors() -> None:
-    clusters = {alias: {"kafka": {"bootstrap.servers": "a:1"}} for alias in ("X", "Y")}
-    topics = {"include": [".*"], "overrides": [{"topics": ["legacy-.*"], "strategy": "timestamp"}]}
-    is_timed = TimedTopics(parse_config({"clusters": clusters, "topics": topics}, {}))
-    cutter = pickle.loads(pickle.dumps(RunBuilder(StreamIdentities("X", CUTTER.identities.origins, "text"), is_timed)))
-    assert [cutter.is_timed(topic) for topic in ("orders", "legacy-1")] == [False, True]
-    assert cut([mirrored(7, 1)], cutter=cutter)[0] == [run(7, 1, "Y", 1)]
 
 
 # Any batches

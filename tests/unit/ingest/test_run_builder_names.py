@@ -11,7 +11,6 @@ import pytest
 from offset_sync.config import Config, parse_config
 from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN
 from offset_sync.ingest.kafka_source import MirroredRecords
-from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -86,10 +85,6 @@ def test_records_that_name_another_place_are_produced_here_and_copies_without_on
     assert (runs, errors) == ([(stream, *each) for each in wanted], [(4, NO_PLACE)])
 
 
-def test_what_is_no_stream_is_kept_apart_by_its_cluster() -> None:
-    assert runs_at(config_of(), "X", "Y.heartbeats", ())[0] == [("Y.heartbeats at X", 0, 1, "X", 0)]
-
-
 # Redpanda Migrator
 
 
@@ -119,9 +114,3 @@ def test_redpandas_place_header_has_the_name_at_the_origin() -> None:
     runs, errors = runs_at(config, "Y", "X.orders", *copies)
     assert runs == [("X.orders", 0, 1, "X", 70), ("X.orders", 1, 1, "Y", 1), ("X.orders", 2, 1, "", 2)]
     assert errors == [(2, NO_PLACE)]
-
-
-def test_a_cluster_may_be_an_origin_though_no_header_names_it() -> None:
-    config = config_of(preset="redpanda-migrator")
-    assert builder_of(config, "X").aliases == builder_of(config, "Y").aliases == {"X", "Y"}
-    assert RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "text"), str.isupper).aliases == {"X", "Y"}

@@ -94,26 +94,6 @@ def test_a_right_that_was_granted_and_a_topic_that_is_gone_are_noticed_within_a_
     assert site.granted_after(EVERY_S) == []
 
 
-def test_each_refusal_is_logged_once_and_again_when_it_comes_again(caplog: pytest.LogCaptureFixture) -> None:
-    site = Site(admin := Admin("X", "orders", "pay-in", closed=["pay-in"]))
-    site.rights.readable("X")
-    for closed in ([], ["pay-in"]):
-        admin.closed = set(closed)
-        site.rights.readable("X")
-    assert caplog.messages == ["clusters.X: pay-in is closed"] * 2
-
-
-def test_a_log_that_can_be_read_again_is_noticed_within_a_minute_and_named_until_then() -> None:
-    site, unreadable = Site(Admin("X", "orders")), ["clusters.X: orders-0 cannot be read"]
-    logs: Any = SimpleNamespace(alias="X", lines=lambda: unreadable, can_be_read=lambda: not unreadable)
-    site.rights.watch(logs)
-    assert site.rights.refusals() == ["clusters.X: orders-0 cannot be read"]
-    assert site.granted_after(EVERY_S) == []
-    unreadable.clear()
-    assert site.granted_after(EVERY_S / 2) == []
-    assert site.granted_after(EVERY_S / 2) == ["X"]
-
-
 # The job
 
 

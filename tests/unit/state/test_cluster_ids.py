@@ -78,13 +78,6 @@ def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
     assert CLUSTER_ID not in config.java_options("dc1")
 
 
-def test_a_lost_cluster_is_not_waited_for_long_and_its_id_is_kept_when_it_answers(place: Path) -> None:
-    clusters = Clusters(dc2="id-2")
-    assert with_first_ids(config_at(place), FILES, clusters).ids == {"dc2": "id-2"}
-    assert clusters.asked["dc1"] <= 3.0
-    assert start(config_at(place), **BOTH).ids == kept(place) == BOTH
-
-
 def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the_remedy(place: Path) -> None:
     with pytest.raises(ClusterError) as caught:
         start(config_at(place, MIGRATOR), dc2="id-2")
@@ -183,13 +176,6 @@ def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytes
         learn_names(chosen, admins(chosen, there, monkeypatch))
     (problem,) = caught.value.problems
     assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names of one stream" in problem
-
-
-def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config()
-    learn_names(chosen, admins(chosen, {"dc3": ["dc2.dc1.orders"]}, monkeypatch))
-    assert chosen.names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
-    assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
 
 
 def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

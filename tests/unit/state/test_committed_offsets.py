@@ -35,14 +35,6 @@ def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
 # Repetition
 
 
-def test_a_record_read_again_is_still_known_as_ours() -> None:
-    committed = CommittedOffsets(["X"])
-    acknowledge(committed, 9, 1)
-    log = [commit(4, 1), commit(9, 2)]
-    assert take_in(committed, *log) == [False, True]
-    assert take_in(committed, *log) == [False, True]
-
-
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([3, 4, 5])), max_size=4)
 
 
@@ -63,15 +55,6 @@ def test_any_batches_with_any_repetition_give_the_same_state(
         take_in(pieces, *log[first:border], first=first)
         read = max(read, min(border, len(log)))
     assert state(pieces) == state(whole)
-
-
-def test_of_writes_that_may_be_gone_what_was_read_last_is_believed_however_many_there_were() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1))
-    acknowledge(committed, 7, 2)
-    acknowledge(committed, 9, 3)
-    committed.clusters["X"].forget_acknowledged()
-    assert known(committed)["actual_offset"] == 5
 
 
 def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:

@@ -16,9 +16,7 @@ import numpy as np
 import pytest
 
 from builders.index_rows import EPOCH, add, begin, life, run
-from builders.record_indexes import content
 from fakes.tables import MemoryTables
-from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.translate.exact import Bounds
@@ -169,28 +167,3 @@ def test_no_answer_skips_a_record_that_is_not_read(seed: int) -> None:
             skipped = [each for each in world.logs[target][: max(answer, 0)] if each not in read]
             lost = [each for each in skipped if each in world.logs[source] or not world.may_be_skipped(each, read)]
             assert lost == [], (source, target, commit, answer)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_an_index_that_was_kept_up_is_the_same_as_one_that_is_read_at_once(seed: int) -> None:
-    world = World(random.Random(seed))
-    kept_up = RecordIndex(world.tables)  # type: ignore[arg-type]
-    read = world.read
-
-    def read_and_refresh(alias: str, count: int) -> None:
-        read(alias, count)
-        if world.chance.random() < 0.5:
-            kept_up.refresh()
-
-    world.read = read_and_refresh  # type: ignore[method-assign]
-    world.play(80)
-    kept_up.refresh()
-    at_once = index_of(world)
-    for alias in "XYZ":
-        place = (alias, "orders", 0)
-        assert content(kept_up, place) == content(at_once, place)
-        log = kept_up.log(*place)
-        assert log is None or not log.is_contradicted
-    assert kept_up.incarnations(ClusterPartition("Z", "orders", 0)) == at_once.incarnations(
-        ClusterPartition("Z", "orders", 0)
-    )

@@ -10,7 +10,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
-from offset_sync.state.last_known import COMMITS_SCHEMA, KEPT_MS, is_over, to_rows, without
+from offset_sync.state.last_known import KEPT_MS, is_over, to_rows, without
 from offset_sync.state.restore import fill_commits
 from offset_sync.state.sync_state import SyncState
 
@@ -111,15 +111,6 @@ def offsets_with(read_until_ms: dict[str, int], **by_cluster: dict[str, int | bo
 
 
 BOTH = {"X": NOW_MS, "Y": NOW_MS}
-
-
-def test_a_key_that_was_deleted_everywhere_long_ago_is_over() -> None:
-    offsets = offsets_with(BOTH, X=DELETED, Y=DELETED)
-    assert is_over(offsets).tolist() == [True, False]
-    left = without(to_rows(offsets), [KEY])
-    assert left.schema == COMMITS_SCHEMA
-    assert sorted(left["cluster"].to_pylist()) == ["X", "Y"]
-    assert {*left["group_id"].to_pylist()} == {"other"}
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from builders.index_rows import add, begin, edge, life, run
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.incarnation_log import IncarnationLog
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
@@ -66,15 +65,6 @@ def gone(rows: Sequence[dict[str, Any]], *commits: Commit, read: Sequence[str] =
 
 def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judged_by() -> None:
     assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
-
-
-def test_an_election_stays_while_a_commit_names_an_earlier_leader_and_what_it_has_lost() -> None:
-    rows = [row(20, 5, 100), row(19, 7, 200), row(1, 9)]
-    assert gone(rows, (ORDERS, 4, 101)) == [7]
-    assert gone(rows, (ORDERS, 4, 201)) == []
-    assert gone(rows, (ORDERS, 6, 201)) == [5]
-    assert gone(rows, (ORDERS, 3, 150), (ORDERS, 4, 50)) == [7], "whichever epoch below"
-    assert gone(rows, (("X", "orders", 1), 4, 999)) == [5, 7], "another partition's"
 
 
 def test_an_election_stays_while_commits_are_unknown() -> None:
@@ -152,16 +142,6 @@ def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> No
     assert lives.is_new("X")
     lives.take("X")
     assert not lives.is_new("X")
-
-
-def test_the_index_has_nothing_to_do_with_lives_of_commit_logs_nor_they_with_those_of_topics() -> None:
-    made, _ = lives_of(row(-100_000, 1, 0, TRUNCATED, log=PARTITION))
-    assert KnownIncarnations(lambda origin: 0).caught_up(made)[1] == set()
-    index, commit_logs = (IncarnationCheck(made, {}, dict, of_commits=of_commits) for of_commits in (False, True))
-    assert index.to_read_again("X") == {}
-    assert commit_logs.to_read_again("X") == {TopicPartition(CONSUMER_OFFSETS, 1): 0}
-    assert index.note({}, {}, index.moment()) < NOW + 100_000 * DAY, "two jobs, and two clocks"
-    assert not lives_of(row(1, 1, 0, TRUNCATED, log=ORDERS))[1].is_new("X")
 
 
 @law(100)

@@ -19,7 +19,7 @@ from offset_sync.state import last_commits as module
 from offset_sync.state import row_groups
 from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
 from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits
-from offset_sync.state.row_groups import RowGroups, greatest_of_each, same_text
+from offset_sync.state.row_groups import RowGroups, greatest_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -142,9 +142,3 @@ def test_rows_with_the_same_values_are_one_group(
         assert last.tolist() == [
             max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in of_group
         ]
-
-
-@pytest.mark.parametrize("rows", [0, 1, 64, 65])
-def test_one_text_is_in_every_row(rows: int) -> None:
-    column = same_text("orders", rows)
-    assert (column.type, column.to_pylist()) == (pa.string(), ["orders"] * rows)

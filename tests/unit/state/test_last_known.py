@@ -80,12 +80,6 @@ def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_
     assert any(found.pending.values())
 
 
-def test_who_is_no_owner_writes_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
-    append(tables, history, 0, 0.3)
-    assert by_last_known(tables, made.config, is_owner=False) == whole(tables, made.config)
-    assert not tables.all_rows(LAST_KNOWN).num_rows
-
-
 def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
     tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
 ) -> None:
@@ -168,24 +162,6 @@ def test_a_commit_that_arrives_late_counts_in_its_place(
     append(tables, history, 0.19, 0.4)
     by_last_known(tables, made.config)
     append(tables, history, 0.15, 0.19)
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
-
-
-def test_a_table_that_was_cleaned_up_since_is_read_whole(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tables, history, 0, 0.3)
-    by_last_known(tables, made.config)
-    append(tables, history, 0.3, 0.4)
-
-    read_added = tables.read_added
-
-    def overtaken(table: Any, after: int, until: int) -> pa.Table:
-        if after:
-            raise FileNotFoundError("an entry")
-        return read_added(table, after, until)
-
-    monkeypatch.setattr(tables, "read_added", overtaken)
     assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 

@@ -6,24 +6,19 @@ last_known are of one moment, and replaced only by the holder of the lease.
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from fakes.clock import HandClock
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.short_life import DAY_MS, KEY, Life, at
-from offset_sync.model.errors import TakenOverError
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.lease import FencedTables, Lease
-from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, TABLES
+from offset_sync.tables.catalog import OFFSET_COMMITS, TABLES
 from offset_sync.tables.store import TableStore
 
 BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
@@ -66,65 +61,6 @@ def test_a_cluster_that_was_away_does_not_get_the_last_word(
     life.site.pass_time(8 * DAY_MS)
     life.says("Z", 7, 500, days_ago=9)
     assert life.stands("X") is None, "the group's last word was 20 there, and then it was deleted"
-
-
-@BOTH_STARTS
-def test_a_key_that_comes_back_with_a_lost_tombstone_is_judged_by_all(
-    tables: TableStore, tmp_path: Path, is_folded: bool
-) -> None:
-    life = Life(tables, tmp_path, "XY")
-    for each in (("X", 10, 100, 0), ("Y", 5, 20, 1000), ("X", 11, None, 2000), ("Y", 6, None, 3000)):
-        life.commit(*each)
-    for alias in "XY":
-        life.commit(alias, 12, 5, 8 * DAY_MS, "other")
-    life.start(is_folded=True)
-    if is_folded:
-        life.start(is_folded=True)
-        assert life.site.state.offsets.unknown([KEY]) == {KEY}, "it was over"
-    cut = {"cluster": "X", "topic": "__consumer_offsets", "partition": 0, "topic_id": "t", "leader_epoch": 1}
-    life.add(LOG_INCARNATIONS, **cut, begins_at=11, reason="LOG_TRUNCATED", noticed_at=at(8 * DAY_MS + 1000))
-    restore_commits(tables, life.site.state, CommitLogIncarnations(tables), ["X"])  # as the running driver does
-    life.site.pass_time(8 * DAY_MS + 5000)
-    assert life.stands("Y") is None, "the group's last word was 20 at Y, and then it was deleted"
-
-
-@pytest.mark.parametrize("why", ["as it was", "many versions", "it was emptied"])
-def test_what_was_dropped_and_what_is_known_are_of_one_moment(
-    tables: TableStore, tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    life = Life(tables, tmp_path, "XY", refresh_interval="30d")
-    life.commit("X", 0, 100, 0)
-    life.answer(100, 10)
-    life.commit("Y", 0, 100, 20, "ours at Y")
-    life.commit("X", 1, None, 1000)
-    life.commit("Y", 1, None, 2000)
-    for alias in "XY":
-        life.commit(alias, 2, 5, 8 * DAY_MS, "other")
-    life.start(is_folded=True)
-    if why == "many versions":
-        monkeypatch.setattr(last_known, "TOO_MANY_VERSIONS", 2)
-        for number in range(3):
-            life.answer(5, 8 * DAY_MS + number, "other")
-    elif why == "it was emptied":
-        tables.replace(LAST_KNOWN, LAST_KNOWN.no_rows)
-    life.start(is_folded=True)
-    life.site.pass_time(8 * DAY_MS + 5000)
-    life.says("X", 50, 100)
-    assert life.stands("Y") == 100, "there was no offset"
-
-
-def test_who_was_taken_over_replaces_nothing(tables: TableStore, tmp_path: Path) -> None:
-    life = Life(tables, tmp_path, "XY")
-    life.commit("X", 0, 100, 0)
-    clock = HandClock()
-    mine = Lease(tables, "sync_offsets", threading.Event(), clock)
-    mine.claim()
-    Lease(tables, "sync_offsets", threading.Event()).claim()
-    clock.seconds += 60
-    last_known = LastKnown(FencedTables(tables.root, mine), life.site.config, replaces=True)
-    with pytest.raises(TakenOverError):
-        last_known.restore(life.site.state, CommitLogIncarnations(tables))
-    assert not tables.all_rows(LAST_KNOWN).num_rows
 
 
 def test_a_table_that_cannot_be_replaced_prevents_no_start(

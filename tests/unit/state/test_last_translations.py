@@ -85,13 +85,6 @@ def test_what_is_not_held_or_may_still_move_is_never_settled(outcome: Outcome, c
     assert not is_settled(pair)
 
 
-@pytest.mark.parametrize("state", [state for state in State if state is not State.EXACT])
-def test_only_an_exact_answer_is_kept(state: State) -> None:
-    pair = LastTranslations()
-    noted(pair, 7, Outcome.UNCHANGED, state=state)
-    assert not pair.are_valid(ONE, COMMIT, AT_MS).any()
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -108,13 +101,6 @@ def test_anything_that_differs_is_news_and_begins_to_count_again(changed: dict[s
     assert noted(pair, **({"wanted": 7, "outcome": Outcome.UNCHANGED} | changed))  # type: ignore[arg-type]
     assert not noted(pair, **({"wanted": 7, "outcome": Outcome.UNCHANGED} | changed))  # type: ignore[arg-type]
     assert pair.columns["repeats"].tolist() == [1]
-
-
-def test_that_a_written_value_is_present_changes_nothing_but_that_it_was_written_does() -> None:
-    pair = LastTranslations()
-    outcomes = (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.COMMITTED)
-    assert [noted(pair, 7, outcome) for outcome in outcomes] == [True, False, True]
-    assert noted(LastTranslations(), 7, Outcome.UNCHANGED)
 
 
 def pair_with(*known: tuple[int, int, int]) -> LastTranslations:

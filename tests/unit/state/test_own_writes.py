@@ -187,13 +187,6 @@ def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_si
     assert known(committed)["actual_offset"] == 50
 
 
-def test_a_write_is_ours_only_where_and_for_whom_it_was_made() -> None:
-    committed = CommittedOffsets(["X", "Y"])
-    acknowledge(committed, 9, 1)
-    assert take_in(committed, commit(9, 2), alias="Y") == [False]
-    assert take_in(committed, commit(9, 2, group="other")) == [False]
-
-
 def test_what_a_cluster_acknowledged_is_believed_before_it_is_read() -> None:
     committed = CommittedOffsets(["X"])
     take_in(committed, commit(5, 1), commit(None, 2))

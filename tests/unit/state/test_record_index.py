@@ -6,7 +6,6 @@ import threading
 from datetime import timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +14,8 @@ from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topi
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 
 
@@ -60,23 +58,6 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         kept_up.refresh()
         expected = (0, 40, ["X"], [0], [40], [0], [0])
         assert content(kept_up) == content(read_in_one(tables)) == expected
-
-
-def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others() -> None:
-    tables, log = MemoryTables(), ClusterPartition("Y", "orders", 0)
-    add(tables, RECORD_RUNS, run(0, 3))
-    index = read_in_one(tables)
-    for table, row, expected in (
-        (RECORD_RUNS, edge(9), (9, set(), None, 0)),
-        (INDEXED_TOPICS, topic("id"), (9, {"id"}, None, 0)),
-        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=1, reason=ELECTED), (9, {"id"}, ("id", 1), 0)),
-        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=2), (9, {"id"}, ("id", 2), 1)),
-    ):
-        add(tables, table, row)
-        index.refresh()
-        known = index.all_logs()[log].frontier, index.topic_ids("Y", "orders"), index.leader_epoch(log)
-        assert (*known, len(index.incarnations(log))) == expected
-        assert index.rebuilt(log.topic_partition) == expected[-1], "bounds on earlier answers are void after a cut"
 
 
 def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
@@ -124,29 +105,6 @@ def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -
         cache.refresh()
         assert cache.log("Y", "orders", 0) is None or cache.topic_ids("Y", "orders") == {"id"}
     assert cache.log("Y", "orders", 0) is not None
-
-
-def test_the_lock_is_free_while_tables_are_read() -> None:
-    was_free = []
-
-    class Noting(MemoryTables):
-        def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-            def try_lock() -> None:
-                was_free.append(index.lock.acquire(timeout=60))
-                if was_free[-1]:
-                    index.lock.release()
-
-            thread = threading.Thread(target=try_lock)
-            thread.start()
-            thread.join()
-            return super().read_added(table, after, until)
-
-    tables = Noting()
-    add(tables, RECORD_RUNS, run(0, 3))
-    index = RecordIndex(tables)  # type: ignore[arg-type]
-    index.refresh()
-    assert was_free
-    assert all(was_free)
 
 
 places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])

@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from builders.index_rows import add, begin, edge, life, run
+from builders.index_rows import add, begin, life, run
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemorySegments, MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import (
     ARRIVED,
-    BEGINS,
     ELECTED,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
@@ -26,7 +25,7 @@ from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Segments, TableFiles
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
@@ -91,28 +90,6 @@ def test_a_life_is_not_seen_without_its_rows_nor_rows_without_their_life() -> No
     assert seen(index)[:4] == after[:4] != before[:4]  # type: ignore[index]
 
 
-def test_rows_that_contradict_one_another_in_the_order_of_their_coming_are_read_as_at_a_start() -> None:
-    """What was missing between two rows counts as unknown, and then it comes."""
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, begin(0, place=AT_X), run(0, 3, place=AT_X))
-    index = read_in_one(tables)
-    for rows in (
-        (begin(8, place=AT_X),),
-        (begin(3, place=AT_X), run(3, 6, origin_start=3, place=AT_X)),
-        (run(9, 1, origin_start=9, place=AT_X),),
-    ):
-        add(tables, RECORD_RUNS, *rows)
-        index.refresh()
-    assert content(index, AT_X) == content(read_in_one(tables), AT_X)
-    log = index.all_logs()[ClusterPartition(*AT_X)]
-    assert (log.is_contradicted, log.runs.length.tolist()) == (False, [10])
-    add(tables, RECORD_RUNS, run(4, 1, origin_start=7, place=AT_X))
-    for _ in range(3):
-        index.refresh()
-    assert index.all_logs()[ClusterPartition(*AT_X)].is_contradicted, "in any order"
-    assert index.rebuilt(ClusterPartition(*AT_X).topic_partition) == 2, "not again and again"
-
-
 def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> None:
     tables = Interrupted()
     index = before_the_cut(tables)
@@ -140,43 +117,6 @@ def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> No
     assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
     assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
     assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
-
-
-def test_what_could_not_be_read_again_is_read_next_time() -> None:
-    tables = Interrupted()
-    index = before_the_cut(tables)
-    before = seen(index)
-
-    def fail() -> None:
-        raise OSError("no such file")
-
-    tables.happens = fail
-    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    with pytest.raises(OSError, match="no such file"):
-        index.refresh()
-    assert seen(index) == before
-    tables.happens = lambda: None
-    index.refresh()
-    assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
-
-
-@pytest.mark.parametrize("begins_at", [0, 4])
-def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since(begins_at: int) -> None:
-    """X was recreated at 10 ms, and at 20 ms, when Y ended at 8, no copy of before was on its way any more."""
-    tables = MemoryTables()
-    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=10))
-    add(tables, LOG_INCARNATIONS, life("Y", 8, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
-    add(tables, RECORD_RUNS, begin(0), run(0, 8, "X", 0, seen_ms=15))
-    assert origins(read_in_one(tables)) == [UNKNOWN_ORIGIN]
-    add(tables, LOG_INCARNATIONS, life("Y", begins_at, noticed_ms=30))
-    add(tables, RECORD_RUNS, begin(begins_at), run(begins_at, 3, "X", 20, seen_ms=40))
-    index = read_in_one(tables)
-    assert origins(index) == [UNKNOWN_ORIGIN] * (begins_at > 0) + [index.code("X")]
-
-
-def origins(index: RecordIndex) -> list[int]:
-    log = log_of(index, AT_Y)
-    return log.runs.origin.tolist()
 
 
 def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_is_now() -> None:
@@ -209,43 +149,6 @@ def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_rea
     assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
 
 
-def test_lost_records_of_a_log_that_were_never_copied_hold_no_answer_back() -> None:
-    """X was cut at 6 before the mirror had brought 6 to 9 to Y; both have what came in their place."""
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, begin(0, place=AT_X), run(0, 10, "X", place=AT_X, seen_ms=1))
-    add(tables, RECORD_RUNS, begin(0, place=AT_Y), run(0, 6, "X", place=AT_Y, seen_ms=1))
-    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    add(tables, LOG_INCARNATIONS, life("Y", 6, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
-    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "X", 6, place=AT_X, seen_ms=30))
-    add(tables, RECORD_RUNS, begin(6, place=AT_Y), run(6, 3, "X", 6, place=AT_Y, seen_ms=30))
-    index = read_in_one(tables)
-    source, target = (PartitionLog(index.log(*place), index.code(place[0])) for place in (AT_X, AT_Y))  # type: ignore[arg-type]
-    answers = translate(np.array([6, 8, 9]), source, target, Bounds(1_000))
-    assert answers.offset.tolist() == [6, 8, 9]
-    assert source.index.reorder_count() == 0, "what came in their place is no late copy of them, so windows stay"
-
-
-@pytest.mark.parametrize(("is_read", "begins"), [(True, []), (False, [6]), (False, [7])])
-def test_a_cut_after_a_transaction_marker_leaves_no_unknown_record(is_read: bool, begins: list[int]) -> None:
-    """Offset 5 has none; it was read, or a checkpoint was lost and another micro-batch began behind it."""
-    tables = MemoryTables()
-    rows = [
-        begin(0, place=AT_X),
-        run(0, 5, place=AT_X, seen_ms=1),
-        *(begin(offset, place=AT_X) for offset in begins),
-        *(run(offset, 2, origin_start=offset, place=AT_X, seen_ms=1) for offset in (6, 8)[begins == [7] :]),
-    ]
-    add(tables, RECORD_RUNS, *rows, edge(11, place=AT_X))
-    kept_up = read_in_one(tables)
-    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    begun = run(6, 0, "X", BEGINS, place=AT_X, seen_ms=20)
-    add(tables, RECORD_RUNS, begun, run(6, 3, "Y", 6, place=AT_X, seen_ms=20))
-    kept_up.refresh()
-    for index in (kept_up, read_in_one(tables)):
-        log = log_of(index, AT_X)
-        assert (UNKNOWN_ORIGIN in log.origins, log.frontier) == (not is_read, 9)
-
-
 def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None:
     """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: consumers of X do not get them any more."""
     at_x, origin = ("X", "orders", 0), "Y"
@@ -260,16 +163,6 @@ def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None
     add(tables, RECORD_RUNS, begin(4, place=at_x), run(4, 2, origin, 3, place=at_x, seen_ms=30))
     kept_up.refresh()
     assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: 4, 4: 5, 5: 3}] * 2
-
-
-def test_an_unidentified_record_lost_by_a_cut_may_be_any_missing_record() -> None:
-    at_x = ("X", "orders", 0)
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 2, "Y", 0, place=at_x, seen_ms=1))
-    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "", 2, place=at_x, seen_ms=1))
-    add(tables, LOG_INCARNATIONS, life("X", 2, noticed_ms=10))
-    add(tables, RECORD_RUNS, begin(2, place=at_x), run(2, 1, "Y", 5, place=at_x, seen_ms=20))
-    assert positions(read_in_one(tables)) == {0: 0, 2: None, 3: None, 4: None, 5: 2}
 
 
 def positions(cache: RecordIndex) -> dict[int, int | None]:

@@ -8,26 +8,22 @@ added to ``__consumer_offsets``: with one partition a group commits 300 four tim
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from builders.commits import acknowledge, commit, take_in
+from builders.commits import commit, take_in
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
-from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.last_known import LastKnown
 from offset_sync.state.restore import follow_commits, recent_writes, restore_answers, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import TopicPartitions
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, TABLES
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.store import TableStore
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)
 KEY = GroupPartition("g", "orders", 0)
@@ -140,23 +136,6 @@ def test_what_was_not_written_or_elsewhere_is_not_ours(outcome: str) -> None:
     assert history.claims(100, 120) == [THEIRS, THEIRS]
 
 
-def test_a_refresh_that_was_read_back_may_not_come_again_though_the_brokers_clock_is_behind() -> None:
-    history = History()
-    history.write(60)
-    history.behind = timedelta(hours=1)
-    history.read((60, OURS))
-    assert history.claims(60) == [THEIRS]
-
-
-def test_what_was_read_is_believed_and_not_what_was_written_since_unless_no_log_is_read() -> None:
-    history = History()
-    history.write(100, 120)
-    assert held(history.started()[0], "Y")[0] == 120
-    history.read((100, OURS))
-    history.write(130)
-    assert held(history.started()[0], "Y")[0] == 100, "the next pass asks the cluster"
-
-
 def test_writes_of_long_before_the_last_one_have_been_read_back_or_compacted_away() -> None:
     history = History()
     history.write(100)
@@ -167,32 +146,6 @@ def test_writes_of_long_before_the_last_one_have_been_read_back_or_compacted_awa
 
 
 # A log of commits that has begun another life
-def test_what_we_have_written_and_never_read_back_is_gone_with_a_log_that_was_cut() -> None:
-    history = History()
-    history.capture(0, 0, 5)
-    state, lives = history.started()
-    acknowledge(state.offsets, 9)
-    assert held(state)[0] == 9
-    history.cut(1)
-    restore_commits(history.tables, state, lives)
-    assert held(state)[0] == 5, "it has to be written again"
-
-
-@pytest.mark.parametrize("follows", [True, False], ids=["a reader", "an overtaken driver"])
-def test_commits_that_are_gone_are_not_taken_in(follows: bool) -> None:
-    history = History()
-    history.capture(0, 0, 5)
-    state, lives = history.started()
-    version = history.version()
-    history.capture(0, 1, 9)
-    history.cut(1)
-    lives.refresh()
-    lives.take("X")  # as a driver that has noticed it by itself
-    if follows:
-        follow_commits(history.tables, state, version, lives)
-    else:
-        restore_missed(history.tables, state, "X", {0: 1}, {0: 2}, lives)
-    assert held(state)[0] == 5
 
 
 # A log of commits that has got another partition
@@ -241,28 +194,3 @@ def test_an_overtaken_driver_takes_in_what_another_one_has_read_of_the_new_parti
     history.capture(1, 0, 10)
     restore_missed(history.tables, state, "X", {0: 4}, {0: 4, 1: 1}, lives)
     assert held(state) == AS_IT_IS
-
-
-@pytest.mark.parametrize("folded_at", [(0,), (1,), (2,), (0, 1, 2)])
-def test_a_start_from_folds_knows_it_wherever_partitions_were_added(
-    folded_at: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(last_known, "MANY_VERSIONS", 1)
-    config = config_of(["X", "Y"], tables={"root": f"{tmp_path}/t", "checkpoints": f"{tmp_path}/c"})
-    tables = TableStore(config.tables.root, names=config.names)
-    tables.create(TABLES)
-    history = History(tables, config)
-
-    def start() -> SyncState:
-        state = SyncState(config, MemoryIndex())
-        LastKnown(tables, config, replaces=True).restore(state, CommitLogIncarnations(tables))
-        return state
-
-    steps = [lambda: [history.capture(*each) for each in OLD], history.grow, lambda: history.capture(1, 0, 10)]
-    for number, step in enumerate(steps):
-        step()
-        if number in folded_at:
-            start()
-    assert held(start()) == AS_IT_IS
-    history.capture(1, 1, 20)
-    assert held(start()) == (20, 20, True)

@@ -94,16 +94,6 @@ def test_names_of_streams_are_those_of_the_directory(tables: TableStore) -> None
         assert index.all_logs()[ClusterPartition("dc1", topic, 0)].runs.start.tolist() == [0]
 
 
-@pytest.mark.usefixtures("small")
-def test_many_rows_become_several_files_each_of_its_time(tables: TableStore) -> None:
-    for start in range(0, 44, 4):
-        append(tables, *(("dc1", start + n) for n in range(4)))
-    seal_all(tables)
-    actions = pa.table(DeltaTable(tables.path(RECORD_RUNS)).get_add_actions(flatten=True)).to_pylist()
-    spans = sorted((each["min.start_offset"], each["max.start_offset"]) for each in actions)
-    assert spans == [(0, 7), (8, 15), (16, 23), (24, 31), (32, 39), (40, 43)]
-
-
 def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in ROWS:
         append(tables, *rows)

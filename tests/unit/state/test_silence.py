@@ -81,30 +81,12 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_every_cluster_is_asked_for_partitions_it_has_at_the_same_time_as_the_others() -> None:
-    meeting = threading.Barrier(2)
-    x, y = (Cluster(meeting=meeting, topics=topics) for topics in ({"orders": MemoryTopic("id", 2)}, {}))
-    looks = MetadataFetcher({"x": x, "y": y}).fetch(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
-    assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
-    assert looks["y"] == ClusterMetadata({}, {})
-    assert x.waited_about == [set(ORDERS[:2])]
-
-
 def test_the_deadline_is_that_of_all_questions_to_a_cluster_together() -> None:
     x = Cluster(takes_s=0.2)
     MetadataFetcher({"x": x}, deadline_seconds=3).fetch(["x"], ORDERS)
     assert x.left_s <= 2.8
     MetadataFetcher({"x": x}, deadline_seconds=0.1).fetch(["x"], ORDERS)
     assert 0 < x.left_s <= 0.1
-
-
-def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
-    class Broken(Cluster):
-        def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
-            raise RuntimeError("a bug")
-
-    with pytest.raises(RuntimeError, match="a bug"):
-        MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
 
 
 def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
@@ -149,15 +131,3 @@ def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypat
     assert site.returned == []
     site.fetch()
     assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"
-
-
-def test_what_falls_silent_while_something_else_is_asked_again_is_waited_for_once_like_it() -> None:
-    site = Site(Cluster(silent={ORDERS[1]}))
-    assert site.known() == {ORDERS[0], ORDERS[2]}
-    site.x.silent = {ORDERS[1], ORDERS[2]}
-    for _ in range(2):
-        assert site.known() == {ORDERS[0]}
-    before = len(site.x.askers)
-    until(lambda: len(site.x.askers) > before + 5)
-    assert site.known() == {ORDERS[0]}
-    assert site.x.waited_about == [set(ORDERS), {ORDERS[0], ORDERS[2]}, {ORDERS[0]}, {ORDERS[0]}]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builders.logs import HOUR_MS, indexed_at, log
+from builders.logs import HOUR_MS, log
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
@@ -112,40 +112,6 @@ def test_a_record_that_comes_late_meanwhile_makes_answers_void(monkeypatch: pyte
     # After several retries it computes with the lock held.
     assert meanwhile.had_the_lock == [True] * min(times, 3) + [False] * (times > 3)
     assert site.target_offset("Y", "readers") == 0
-
-
-def test_a_log_that_contradicts_itself_meanwhile_is_not_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        site.put(log(alias, "X0:5"))
-    Meanwhile(site, monkeypatch, 1, lambda: site.put(log("Y", "X1:7")))
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
-
-
-def test_a_hole_does_not_age_while_the_index_is_not_read_after_the_clusters_were_asked() -> None:
-    """A driver that is paused there for two minutes knows nothing of what came meanwhile."""
-    site = Site(config_of(["X", "Y"]))
-    site.put(indexed_at(log("X", "X0:2 Y0 Y2"), 3, STARTED_MS - 30_000))
-    site.put(log("Y", "Y0:3"))
-    site.commit("X", "readers", 4)
-
-    class Paused:
-        def fetch(self, *asked: Any) -> Any:
-            said = site.fetch(*asked)
-            site.pass_time(120_000)
-            return said
-
-    paused = Reconciler(
-        site.config, site.state, Paused(), site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
-    )
-    at_rest, site.reconciler = site.reconciler, paused
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 1
-    site.reconciler = at_rest
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 3
 
 
 @pytest.mark.parametrize(

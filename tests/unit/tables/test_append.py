@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs, start_process
 from offset_sync.model.errors import TableError, TakenOverError
@@ -32,12 +29,6 @@ def test_a_version_of_a_writer_is_appended_once_be_it_its_first(tables: TableSto
         tables.append(DRIVERS, claims(version), ("query", version))
         tables.append(DRIVERS, claims(10 + version), ("the query with a new checkpoint", version))
     assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == [0, 1, 3, 10, 11, 13]
-
-
-def test_no_writer_is_always_appended(tables: TableStore) -> None:
-    for _ in range(2):
-        tables.append(DRIVERS, claims(5))
-    assert by_delta_rs(tables) == [5, 5]
 
 
 def test_writers_are_remembered_beyond_a_checkpoint(tables: TableStore) -> None:
@@ -68,33 +59,6 @@ def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: Table
     assert rows.to_pylist() == [{"job": "j", "epoch": 1}, {"job": "j", "epoch": 2}]
 
 
-def test_writers_at_the_same_time_all_succeed_and_each_version_of_one_only_once(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Eight, each with a store of its own as jobs have, two of them the same writer; all look, then all write."""
-    ready, looked = threading.Barrier(8), threading.local()
-    enter = DeltaTable.create_write_transaction
-
-    def enter_together(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        if not looked.__dict__.pop("is_done", True):
-            looked.is_done = True
-            ready.wait(60)
-        enter(self, *arguments, **named)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_together)
-
-    def write(worker: int) -> None:
-        own = TableStore(tables.root)
-        for version in range(6):
-            looked.is_done = False
-            ready.wait(60)
-            own.append(DRIVERS, claims(10 * version + worker % 4), (f"query-{worker % 4}", version))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, range(8)))
-    assert by_delta_rs(tables) == [10 * version + worker for version in range(6) for worker in range(4)]
-
-
 _APPENDS = """
 tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
 tables.create([DRIVERS])
@@ -117,21 +81,6 @@ def test_an_append_whose_answer_was_lost_is_there_once(
     lose_answer(monkeypatch)
     tables.append(DRIVERS, claims(1), writer)
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([1], 1)
-
-
-def test_a_failure_without_a_concurrent_writer_is_an_error_at_once(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = list[int]()
-
-    def fail(*_: Any, **__: Any) -> None:
-        calls.append(1)
-        raise DeltaError("no such bucket\nand much more")
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", fail)
-    with pytest.raises(TableError, match=rf"^{tables.path(DRIVERS)}: no such bucket: and much more$"):
-        tables.append(DRIVERS, claims(1))
-    assert (len(calls), tables.version(DRIVERS)) == (1, 0)
 
 
 def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
@@ -175,18 +124,6 @@ def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(tables
     tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [file])
     tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [old])  # a repetition, which enters nothing
     assert by_delta_rs(tables) == [1]
-
-
-def test_it_is_said_when_a_file_has_no_entry_yet(tables: TableStore) -> None:
-    seen = list[tuple[str, int]]()
-
-    def note(path: str) -> None:
-        seen.append((path, len(list(Path(path).glob("*.parquet"))) - tables.version(DRIVERS)))
-
-    noting = TableStore(tables.root, before_entry=note)
-    for number in range(2):
-        noting.append(DRIVERS, claims(number), ("query", number))
-    assert seen == [(tables.path(DRIVERS), 1)] * 2
 
 
 class _Fence:

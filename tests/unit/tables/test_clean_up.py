@@ -13,7 +13,6 @@ from deltalake import DeltaTable
 from builders.runs_in_tables import by_delta_rs, fill, rows_in
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.files import Files
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
@@ -67,19 +66,6 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     assert len(by_delta_rs(tables)) == 50
 
 
-def test_cleaning_up_makes_no_version(tables: TableStore, path: Path) -> None:
-    maintainer = Maintainer(tables, timedelta(seconds=0))
-    maintainer.prepare(RECORD_RUNS)
-    fill(tables, 0, 10)
-    maintainer.compact(RECORD_RUNS)
-    version = tables.version(RECORD_RUNS)
-    time.sleep(0.01)
-    for _ in range(2):
-        maintainer.clean_up(RECORD_RUNS)
-        assert tables.version(RECORD_RUNS) == version
-        assert len(list(path.glob("*.parquet"))) == 1
-
-
 def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: Path) -> None:
     fill(tables, 0, 10)
     (path / "below").mkdir()
@@ -91,30 +77,6 @@ def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: P
     Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
     assert [each for each in (*old, young, *of_table) if each.exists()] == [young, *of_table]
     assert len(by_delta_rs(tables)) == 4
-
-
-LEFT = ("_delta_log/.00000000000000000007.json.tmp", "_delta_log/00000000000000000007.json#1", ".part-0.parquet.0a.tmp")
-
-
-def test_what_writers_that_were_killed_have_hidden_goes_when_it_is_old(tables: TableStore, path: Path) -> None:
-    fill(tables, 0)
-    for name in (*LEFT, ".hidden"):
-        (path / name).write_text("half")
-    maintainer = Maintainer(tables, HOUR)
-    maintainer.clean_up(RECORD_RUNS)
-    assert all((path / name).exists() for name in LEFT)
-    age(*(path / name for name in (*LEFT, ".hidden")))
-    maintainer.clean_up(RECORD_RUNS)
-    assert [name for name in (*LEFT, ".hidden") if (path / name).exists()] == [".hidden"]
-
-
-def test_what_is_renamed_or_deleted_meanwhile_is_no_hindrance(
-    tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(tables, 0)
-    below = Files.below
-    monkeypatch.setattr(Files, "below", lambda self, folder: [*below(self, folder), "_delta_log/0.json#1"])
-    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
 
 
 def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(

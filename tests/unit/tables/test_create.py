@@ -12,14 +12,12 @@ from offset_sync.model.errors import PlatformError, TableError
 from offset_sync.tables.catalog import (
     ALL_TABLES,
     DRIVERS,
-    GROUP_EVENTS,
     LAST_KNOWN,
     LOG_INCARNATIONS,
     RECORD_FINGERPRINTS,
     RECORD_RUNS,
     TABLES,
 )
-from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 
 ENTRY = f"{0:020d}.json"
@@ -61,20 +59,6 @@ def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(made: Tabl
         assert "delta.columnMapping.mode" not in properties
 
 
-def test_whether_a_table_is_there(made: TableStore, tmp_path: Path) -> None:
-    assert made.is_there(DRIVERS)
-    assert not TableStore(f"{tmp_path}/nowhere").is_there(DRIVERS)
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_creating_again_changes_nothing(tables: TableStore) -> None:
-    tables.append(GROUP_EVENTS, GROUP_EVENTS.arrow_schema.empty_table())
-    tables.append(DRIVERS, claims(1))
-    for store in (tables, TableStore(tables.root)):
-        store.create()
-        assert [store.version(table) for table in TABLES] == [int(table is DRIVERS) for table in TABLES]
-
-
 _MAKES = """
 tables = TableStore(sys.argv[1])
 tables.create()
@@ -90,25 +74,6 @@ def test_so_do_processes_that_append_at_once(tmp_path: Path) -> None:
     assert {table.name: tables.version(table) for table in TABLES} == {
         table.name: 4 if table is DRIVERS else 0 for table in TABLES
     }
-
-
-def test_a_table_that_another_has_made_and_filled_since_one_looked_is_no_folder_of_another_writer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    below = Files.below
-
-    def look_late(self: Files, folder: str) -> list[str]:
-        monkeypatch.setattr(Files, "below", below)
-        other = TableStore(str(tmp_path))
-        other.create([DRIVERS])
-        other.append(DRIVERS, claims(1))
-        return below(self, folder)
-
-    monkeypatch.setattr(Files, "below", look_late)
-    tables = TableStore(str(tmp_path))
-    tables.create([DRIVERS])
-    tables.append(DRIVERS, claims(2))
-    assert epochs(tables.all_rows(DRIVERS)) == [1, 2]
 
 
 @pytest.mark.parametrize("name", [f".{ENTRY}.tmp", f"{ENTRY}#1", f".{ENTRY}.crc", f"_commit_{ENTRY}.tmp"])
@@ -131,12 +96,6 @@ def test_a_folder_with_another_writers_files_is_left_alone(tmp_path: Path, name:
     with pytest.raises(TableError, match=r"drivers: holds files and is no Delta table; give tables\.root another"):
         tables.create([DRIVERS])
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [theirs]
-
-
-def test_a_place_where_nothing_can_be_made_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "drivers").write_text("a file")
-    with pytest.raises((TableError, OSError), match="drivers"):
-        TableStore(str(tmp_path)).create([DRIVERS])
 
 
 def test_nothing_is_written_before_it_may_be(tmp_path: Path) -> None:

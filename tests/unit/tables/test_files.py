@@ -72,15 +72,6 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert files.names(f"{folder}/b") == ["1"]
 
 
-@pytest.mark.parametrize("path", ["{}/a", "{}/a/", "{}//a", "{}//a//"])
-def test_names_are_whole_however_many_slashes_a_path_has(files: Files, folder: str, path: str) -> None:
-    for name in ("7", "123", "b/45"):
-        files.write_text(f"{path.format(folder)}/{name}", name)
-    assert files.names(path.format(folder)) == ["123", "7"]
-    assert sorted(files.below(path.format(folder))) == ["123", "7", "b/45"]
-    assert files.read_text(f"{path.format(folder)}/b/45") == "b/45"
-
-
 def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
     nowhere = f"{folder}/nowhere"
     assert (files.names(nowhere), files.below(nowhere)) == ([], [])
@@ -89,35 +80,6 @@ def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files,
             read(nowhere)
     with pytest.raises(FileNotFoundError), files.open_parquet(nowhere):
         pass
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_many_files_come_in_order_whether_their_sizes_are_known_or_not(
-    files: Files, folder: str, *, is_known: bool
-) -> None:
-    texts = [f"{number}" * number for number in range(50)]
-    for number, text in enumerate(texts):
-        files.write_text(f"{folder}/{number}", text)
-    wanted = [(f"{folder}/{number}", number_of_bytes) for number, number_of_bytes in enumerate(map(len, texts))]
-    asked = [(path, size if is_known else None) for path, size in wanted]
-    assert [file.read().decode() for file in files.opened(asked)] == texts
-    assert [file.read().decode() for file in files.opened(asked[7:8])] == texts[7:8]
-    assert list(files.opened([])) == []
-    with pytest.raises(FileNotFoundError):
-        list(files.opened([*asked[:20], (f"{folder}/nowhere", 9 if is_known else None)]))
-
-
-def test_parquet_files_are_written_and_read_back(files: Files, folder: str, tmp_path: Path) -> None:
-    rows = pa.table({"a": [1, 2], "b": ["x", "y"]})
-    pieces = [rows.slice(0, 1), rows.slice(1)]
-    written = files.write_parquet(f"{folder}/below/rows.parquet", pieces, rows.schema, {b"key": b"value"})
-    footer = pq.read_metadata(tmp_path / "below" / "rows.parquet")
-    assert (footer.num_row_groups, footer.metadata[b"key"]) == (2, b"value")
-    assert (written.footer.num_rows, written.footer.num_row_groups) == (2, 2)
-    assert written.size == (tmp_path / "below" / "rows.parquet").stat().st_size
-    assert pq.read_table(tmp_path / "below" / "rows.parquet") == rows
-    with files.open_parquet(f"{folder}/below/rows.parquet") as file:
-        assert file.read(columns=["b"]) == rows.select(["b"])
 
 
 def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
@@ -134,16 +96,6 @@ def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     assert [row["b"] for row in found("b", "later", least=4)] == ["w", "x", "y", "z"]
     assert found("a", least=7) == []
     assert len(list(read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a"], ("none", 9)))) == 3
-
-
-def test_texts_come_by_their_dictionaries_where_that_is_wanted(files: Files, folder: str, tmp_path: Path) -> None:
-    rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]})
-    pq.write_table(rows, tmp_path / "rows.parquet")
-    (encoded,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"], encoded=True)
-    assert pa.types.is_dictionary(encoded["b"].type)
-    assert encoded.cast(rows.schema) == rows
-    (plain,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"])
-    assert plain == rows
 
 
 def test_tables_are_written_and_followed(files: Files, folder: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
+from builders.runs_in_tables import by_delta_rs, fill, run
 from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
@@ -70,64 +70,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
         row[1] is not None and row[:3] in begin and row[3] < begin[row[:3]] and row[3] + row[4] <= begin[row[:3]]
         for row in rows
     ]
-
-
-def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance, "BATCH_ROWS", 7)
-    for first in (0, 500):
-        tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(first, first + 500, 10)]))
-    tables.append(RECORD_RUNS, run(1000))
-    written = {each.written_ms for each in tables.log(RECORD_RUNS).newest().files()}
-    assert maintainer.remove(RECORD_RUNS, lambda rows: rows["start_offset"].to_numpy() % 20 == 0) == 51
-    assert by_delta_rs(tables) == [("dc1", start) for start in range(10, 1000, 20)]
-    files = tables.log(RECORD_RUNS).newest().files()
-    assert [each.rows for each in files] == [25, 25]
-    assert {each.written_ms for each in files} <= written
-
-
-def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10)
-    assert maintainer.remove(RECORD_RUNS, lambda rows: np.ones(rows.num_rows, np.bool_)) == 4
-    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == []
-    fill(tables, 20)
-    assert by_delta_rs(tables) == [("dc1", 20), ("dc2", 20)]
-
-
-def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
-    tables: TableStore, maintainer: Maintainer
-) -> None:
-    fill(tables, *range(0, 100, 10))
-    cut(maintainer, begins(dc1=50, dc2=50))
-    maintainer.compact(RECORD_RUNS)
-    size, path = maintainer.size(RECORD_RUNS), Path(tables.path(RECORD_RUNS))
-    (stored,) = DeltaTable(path).file_uris()
-    assert (size.files, size.size) == (1, Path(stored).stat().st_size)
-    assert size.on_disk == len([each for each in path.rglob("*") if each.is_file()])
-    assert by_delta_rs(tables) == [(cluster, n) for cluster in ("dc1", "dc2") for n in range(50, 100, 10)]
-    found = DeltaTable(path)
-    assert found.protocol().min_reader_version == 1
-    assert found.metadata().configuration["delta.appendOnly"] == "false"
-    version = tables.version(RECORD_RUNS)
-    maintainer.compact(RECORD_RUNS)
-    assert tables.version(RECORD_RUNS) == version
-
-
-def test_large_files_stay_and_small_ones_are_joined_up_to_a_size(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for start in range(5):
-        tables.append(RECORD_RUNS, run(start))
-    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(5, 900)]))
-    sizes = [each.size for each in tables.log(RECORD_RUNS).newest().files()]
-    monkeypatch.setattr(maintenance, "_LARGE_BYTES", int(1.2 * min(sizes)))  # so two go into one
-    (large,) = (each for each in tables.log(RECORD_RUNS).newest().files() if each.size == max(sizes))
-    maintainer.compact(RECORD_RUNS)
-    files = tables.log(RECORD_RUNS).newest().files()
-    assert large in files
-    assert sorted(each.rows or 0 for each in files) == [1, 2, 2, 895]
-    assert by_delta_rs(tables) == [("dc1", start) for start in range(900)]
 
 
 def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_do(tables: TableStore) -> None:
@@ -235,15 +177,6 @@ def test_rows_that_are_only_marked_as_gone_do_not_come_back(
         with pytest.raises(TableError, match=r"by deletionVectors; run in Spark: ALTER TABLE .*REORG TABLE .*PURGE"):
             act()
     assert tables.version(RECORD_RUNS) == version
-
-
-def test_a_table_that_has_had_such_rows_is_one_like_others(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10, 20)
-    enter(tables, with_feature("deletionVectors"))
-    fill(tables, 30)
-    assert cut(maintainer, begins(dc1=20)) == 2
-    maintainer.compact(RECORD_RUNS)
-    assert rows_in(tables.all_rows(RECORD_RUNS)) == [("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
 
 
 @pytest.mark.parametrize("protocol", [with_feature("columnMapping"), {"protocol": {"minReaderVersion": 2}}])

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables import files as whole_files
-from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
 
@@ -60,15 +60,6 @@ def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
     assert stored == [entry(1), "_delta_log"]
 
 
-def test_a_checkpoint_is_stored(tables: TableStore, stored: list[str]) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(9):
-        stored.clear()
-        tables.append(DRIVERS, claims(number))
-    checkpoint = ["rows", "_delta_log", "_last_checkpoint", "_delta_log"]
-    assert stored == ["rows", "drivers", entry(10), "_delta_log", *checkpoint]
-
-
 @pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
 def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tables: TableStore, left: int) -> None:
     for number in (1, 2):
@@ -82,16 +73,6 @@ def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tabl
         again.append(DRIVERS, claims(number), ("query", number))
     assert epochs(again.all_rows(DRIVERS)) == [1, 2, 3]
     assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == [1, 2, 3]
-
-
-@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
-def test_a_table_whose_making_was_not_stored_is_made_again(tables: TableStore, left: int) -> None:
-    first = log_of(tables) / entry(0)
-    first.write_bytes(first.read_bytes()[:left])
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    again.append(DRIVERS, claims(1))
-    assert epochs(again.all_rows(DRIVERS)) == [1]
 
 
 def _cut(path: Path, filled: bytes = b"") -> None:
@@ -124,14 +105,6 @@ def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, dama
     assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(24))
     again.create([DRIVERS])
     assert again.version(DRIVERS) == 25
-
-
-def test_a_folder_that_is_no_table_is_not_repaired(tmp_path: Path) -> None:
-    TableStore(str(tmp_path / "nowhere")).repair()
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / RECORD_RUNS.name).mkdir()
-    TableStore(str(tmp_path)).repair()
-    assert [each.name for each in tmp_path.iterdir()] == [RECORD_RUNS.name]
 
 
 def test_an_entry_of_another_writer_is_stored_before_the_next_one(

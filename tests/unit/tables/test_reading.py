@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.tables import files as whole_files
 from offset_sync.tables import rows as table_rows
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import entry, latest_version, read_added_rows
 
 
 @pytest.fixture
@@ -72,24 +69,6 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retenti
     assert added(middle + 1, compacted) == added(newest, newest) == []
     assert added(compacted, newest) == [4]
     assert read(tables) == [2, 3, 4, 11, 12]
-
-
-def test_files_are_found_wherever_the_log_says_they_are(tables: TableStore) -> None:
-    path, files = tables.path(DRIVERS), Files()
-    for number in range(4):
-        tables.append(DRIVERS, claims(number))
-    for version, prefix in ((3, f"{path}/"), (4, f"file:{path}/"), (5, "a%20b/")):
-        name = Path(entry(path, version))
-        name.write_text(name.read_text().replace('"path":"', f'"path":"{prefix}'))
-    (added,) = (json.loads(line)["add"] for line in name.read_text().splitlines() if '"add"' in line)
-    moved = Path(path, "a b", added["path"].rpartition("/")[2])
-    moved.parent.mkdir()
-    Path(path, moved.name).rename(moved)
-    assert latest_version(files, path, 0) == latest_version(files, path, 5) == tables.version(DRIVERS) == 5
-    assert epochs(read_added_rows(files, path, 1, 5, DRIVERS.arrow_schema).rows) == [0, 1, 2, 3]
-    with pytest.raises(FileNotFoundError, match=f"{6:020d}.json"):
-        read_added_rows(files, path, 3, 6, DRIVERS.arrow_schema)
-    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [0, 1, 2, 3]
 
 
 def test_of_a_table_that_was_set_back_all_rows_come_again(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.tables.store import TableStore
 
@@ -68,8 +67,3 @@ def test_of_several_at_once_each_replaces_all_of_another(tables: TableStore) -> 
         (number,) = {int(row["group_id"].partition("-")[0]) for row in found}
         assert len(found) == 20 + number
         assert len({row["source_offset"] for row in found}) == 1
-
-
-def test_a_table_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="no-root/sync_status"):
-        TableStore(str(tmp_path / "no-root")).replace(SYNC_STATUS, rows("a"))

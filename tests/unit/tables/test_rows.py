@@ -10,8 +10,8 @@ import pytest
 
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.tables.catalog import CUTOVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, SYNC_STATUS
-from offset_sync.tables.rows import CLUSTER_OF, partners, renamed
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.rows import partners, renamed
 from offset_sync.tables.store import TableStore
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -99,25 +99,6 @@ def test_answers_under_another_name_at_the_target_are_left_out(
     (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
     assert part.column_names == ["topic", "translated_at"]
     assert part.num_rows == len(wanted)
-
-
-def test_answers_to_a_copy_that_came_by_another_way_are_left_out(tmp_path: Path) -> None:
-    names = PrefixNames({"dc1": "dc1", "dc2": "dc2", "dc3": "dc3"}, ".")
-    row = answered("orders", "dc1.orders", "dc3.dc1.orders")
-    tables = TableStore(str(tmp_path), names=names)
-    tables.create([OFFSET_TRANSLATIONS])
-    tables.append(
-        OFFSET_TRANSLATIONS,
-        pa.Table.from_pylist([{**row, "topic": "dc1.orders"}], OFFSET_TRANSLATIONS.arrow_schema),
-    )
-    assert tables.all_rows(OFFSET_TRANSLATIONS).num_rows == 0
-    assert names.stream("dc2", "dc3.dc1.orders") == "dc1.orders"
-    assert tables.all_rows(OFFSET_TRANSLATIONS).column("topic").to_pylist() == ["dc1.orders"]
-
-
-def test_every_table_with_a_topic_has_its_cluster_named_or_says_names_itself() -> None:
-    assert all({"topic", cluster} <= {*table.names} for table, cluster in CLUSTER_OF.items())
-    assert not {SYNC_STATUS, CUTOVERS} & CLUSTER_OF.keys()
 
 
 def test_a_partner_is_the_row_with_the_same_values() -> None:

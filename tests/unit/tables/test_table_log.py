@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from builders.claims import claims, epochs
 from offset_sync.model.errors import TableError
 from offset_sync.tables import table_log
-from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import Change, TableLog
@@ -78,15 +77,6 @@ def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
     assert rows(tables) == [1, 2, 3]
 
 
-def test_a_gap_that_stays_is_an_error_after_a_while(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_log, "PATIENCE_SECONDS", 0.5)
-    entry(path, 2).unlink()
-    began = time.monotonic()
-    with pytest.raises(TableError, match=table_log._GAP):
-        log_at(path).newest()
-    assert 0.5 <= time.monotonic() - began < 20
-
-
 def test_others_that_come_between_for_ever_are_an_error_after_a_while(
     tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,27 +95,6 @@ def test_others_that_come_between_for_ever_are_an_error_after_a_while(
     assert 5 not in rows(tables)
 
 
-def test_a_log_that_was_cleaned_up_beyond_what_one_knows_of_it_is_no_hindrance(tables: TableStore, path: str) -> None:
-    away = log_at(path)
-    assert away.newest().number == 3
-    for number in range(3, 60):
-        tables.append(DRIVERS, claims(number))
-    for old in sorted(Path(path, "_delta_log").glob("*.json"))[:50]:
-        old.unlink()
-    assert away.newest().number == 60
-    assert away.commit(lambda _now: Change([new_file(tables, 60)])) == 61
-    assert rows(tables) == list(range(1, 61))
-
-
-def test_a_checkpoint_is_written_every_so_many_versions_of_all_writers(tables: TableStore) -> None:
-    tables.log(RECORD_RUNS).set_properties({"delta.checkpointInterval": "4"})
-    for _ in range(12):
-        TableStore(tables.root).append(RECORD_RUNS, RECORD_RUNS.no_rows, None, [DataFile("a", 1, 10**14)])
-    log = Path(tables.path(RECORD_RUNS), "_delta_log")
-    assert sorted(each.name[18:20] for each in log.glob("*.checkpoint.parquet")) == ["04", "08", "12"]
-    assert '"version":12' in (log / "_last_checkpoint").read_text()
-
-
 def test_a_checkpoint_that_cannot_be_written_costs_no_append(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -138,13 +107,3 @@ def test_a_checkpoint_that_cannot_be_written_costs_no_append(
         tables.append(DRIVERS, claims(number))
     assert rows(tables) == [0, 1, 2]
     assert "no checkpoint written: [Errno 28]" in caplog.text
-
-
-def test_what_a_table_says_of_its_files_is_what_was_entered(tables: TableStore) -> None:
-    assert tables.log(DRIVERS).newest().files() == []
-    began_ms = int(time.time() * 1000)
-    tables.append(DRIVERS, claims(1, 2, 3))
-    (file,) = tables.log(DRIVERS).newest().files()
-    stored = Path(tables.path(DRIVERS), file.path)
-    assert (file.size, file.rows) == (stored.stat().st_size, 3)
-    assert began_ms <= file.written_ms <= int(time.time() * 1000)
