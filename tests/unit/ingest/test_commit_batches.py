@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.offset_records import commit_key, commit_value, group_key
+from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
@@ -30,7 +30,7 @@ from offset_sync.model.errors import UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, Stop, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.catalog import QUARANTINE
 
 # Reading
 
@@ -182,17 +182,6 @@ def test_they_are_counted_over_micro_batches_and_one_that_comes_again_counts_onc
     assert counts(job) == (0, FEW)
 
 
-def test_tombstones_have_no_version_and_other_broken_records_are_none(job: IngestingJob) -> None:
-    tombstones: list[Raw] = [(commit_key("g", "t", n), None) for n in range(40)]
-    with pytest.raises(UnknownVersionError):
-        job.ingest(0, *new(1), *tombstones, *new(LEAST_RECORDS))
-    broken: list[Raw] = [(commit_key("g", "t", n), b"\0\4") for n in range(40)]
-    groups: list[Raw] = [(group_key("g"), b"\0\x63")] * 40
-    job.ingest(0, *broken, *groups)
-    assert len(job.tables.rows(QUARANTINE, "error")) == 80
-    assert job.tables.rows(OFFSET_COMMITS, "group_id") == []
-
-
 # Micro-batches that another driver took in: they do not come again, so the state loads them from the table
 
 Asked = list[tuple[dict[int, int], dict[int, int]]]
@@ -255,14 +244,3 @@ def test_a_driver_that_starts_or_whose_last_batch_the_checkpoint_has_forgotten_l
     job.batch._ingester.note_taken_in(taken_in)
     job.ingest(40, commit(4))
     assert asked == [({}, {3: 400})]
-
-
-def test_a_cluster_counts_as_read_with_what_an_overtaken_driver_has_ended_since(asked: Asked) -> None:
-    job = SharedJob()
-    ingester = job.batch._ingester
-    ingester.note_taken_in(3)
-    job.done = 5
-    assert [ingester.has_all(job.state), ingester.has_all(job.state)] == [True, True]
-    assert asked == [({3: 40}, {3: 60})], "once"
-    job.ingest(6, commit(6))
-    assert len(asked) == 1

@@ -15,7 +15,6 @@ from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.tables.definition import Table
 
 LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, timezone.utc)
 """The last time that readers of the tables know."""
@@ -176,17 +175,4 @@ def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None
         job.ingest(0, *records)
     assert job.reconciled == [(["g"], 0)] * 3
     counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
-    assert counts == [1, 1, 1]
-
-
-@pytest.mark.parametrize("table", [QUARANTINE, GROUP_EVENTS, OFFSET_COMMITS], ids=lambda table: table.name)
-def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, table: Table) -> None:
-    records = [commit(5), (None, b"v"), (group_key("g"), None)]
-    job.tables.dies_at = table
-    with pytest.raises(PowerFailure):
-        job.ingest(0, *records)
-    assert job.reconciled == [(["g"], 0)]
-    again = Job(job.tables)
-    again.ingest(0, *records)
-    counts = [len(job.tables.rows(each, "cluster")) for each in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]

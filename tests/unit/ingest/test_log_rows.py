@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
-from offset_sync.ingest.commit_batch import LAST_MS, offset_records
+from offset_sync.ingest.commit_batch import LAST_MS
 from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.unreadable_logs import SecondReader, is_of_source
@@ -89,17 +88,6 @@ def test_one_line_names_the_first_record_and_counts_the_others(caplog: pytest.Lo
         "clusters.dc1: pay-1 offset 5 has the time -9223372036854775808 ms, which Spark cannot hold: it counts as "
         "-9223372036854775",
     ]
-
-
-def test_the_columns_are_those_of_the_source_and_each_log_comes_in_its_order() -> None:
-    log = Log([(PAY, record(0)), (ORDERS, record(0))], [(PAY, record(1)), (ORDERS, record(1))])
-    (batch,) = again(log).rows(RANGES)
-    assert batch.select(MIRRORED_RECORDS.names).schema == MIRRORED_RECORDS
-    places = list(zip(batch["topic"].to_pylist(), batch["offset"].to_pylist(), strict=True))
-    assert places == [("orders", 0), ("orders", 1), ("pay", 0), ("pay", 1)]
-    commits = offset_records([(ORDERS, RecordContent(3, 1, None, None))])
-    assert commits.select(CONSUMER_OFFSETS.names).schema == CONSUMER_OFFSETS
-    assert commits.to_pylist()[0]["key"] is None
 
 
 Headers = list[tuple[str, bytes | None]]

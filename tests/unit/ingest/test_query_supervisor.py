@@ -168,26 +168,6 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
     assert seen[-1] == (has, has and query.error is None, True)
 
 
-@pytest.mark.parametrize(("error", "has"), [(None, True), ("down", False)])
-def test_a_query_that_was_to_read_no_further_has_read_its_log_when_it_has_ended(
-    group: QuerySupervisor, clock: Clock, error: str | None, has: bool
-) -> None:
-    """Whichever comes first, and is waiting for the other; one that is to be restarted has not read it."""
-    first, query, restarted = (Query(status={**WAITING, "isDataAvailable": True}) for _ in range(3))
-    for name, each in (("dc1", first), ("dc2", query), ("dc3", restarted)):
-        group.add(name, Starts(clock, iter([each])))
-    seen: list[bool] = []
-    clock.after(1, lambda: seen.append(group.has_read("dc2")))
-    clock.after(2, lambda: query.end(error) if error else query.end())
-    clock.after(3, lambda: seen.append(group.has_read("dc2")))
-    clock.after(4, lambda: (group.restart("dc3"), restarted.end(), seen.append(group.has_read("dc3"))))
-    clock.after(5, first.end)
-    group.run_once()
-    assert seen == [False, has, False]
-    with pytest.raises(StopRequestedError):
-        group.has_read("dc2")
-
-
 @pytest.mark.parametrize(("done_after", "ends_at"), [(5, 5), (999, 8)], ids=["in time", "never"])
 def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_restarts_without_a_pause(
     group: QuerySupervisor,

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import threading
-from collections.abc import Callable, Collection
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Collection
 
 import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryTables
 from offset_sync.ingest.index_parts import EVERY_S, TopicAccess
-from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.jobs import index_records
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 
@@ -92,55 +85,3 @@ def test_a_right_that_was_granted_and_a_topic_that_is_gone_are_noticed_within_a_
     assert site.granted_after(EVERY_S / 2) == ["X"]
     site.rights.readable("X")
     assert site.granted_after(EVERY_S) == []
-
-
-# The job
-
-
-@pytest.fixture
-def restarted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that were started again; the job runs without Spark, its queries only ask for rights."""
-    silent: Callable[..., Any] = lambda *_, **__: SimpleNamespace(create=lambda: None, stop=lambda: None)  # noqa: E731
-    monkeypatch.setattr(index_records, "open_session", silent)
-    tables: Any = MemoryTables()
-    tables.create, tables.of = lambda: None, lambda _config: tables
-    monkeypatch.setattr(index_records, "TableStore", tables)
-    monkeypatch.setattr(index_records, "FencedTables", lambda *_: tables)
-    monkeypatch.setattr(index_records, "_RecordQuery", Asking)
-    names: list[str] = []
-
-    def restart(supervisor: QuerySupervisor, name: str) -> None:
-        names.append(name)
-        supervisor._stop.set()  # that is all who waits for it wants to see
-
-    monkeypatch.setattr(QuerySupervisor, "restart", restart)
-    return names
-
-
-class Asking:
-    """A query that only asks what it may read."""
-
-    def __init__(self, _config: object, admin: Admin, access: TopicAccess, _parts: object) -> None:
-        self.admin, self.access = admin, access
-
-    def start(self) -> None:
-        self.access.readable(self.admin.alias)
-
-
-@pytest.mark.parametrize("once", [True, False])
-def test_indexing_once_fails_for_it_and_indexing_for_ever_goes_on_until_it_is_granted(
-    once: bool, restarted: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    admins = {"X": Admin("X", "orders", closed=["orders"]), "Y": Admin("Y", "orders")}
-    monkeypatch.setattr(index_records, "ClusterAdmin", lambda alias, *_: admins[alias])
-    monkeypatch.setattr(index_records, "with_first_ids", lambda config, files: config)
-    monkeypatch.setattr("offset_sync.ingest.index_parts.EVERY_S", 0.3)
-    stop = threading.Event()
-    if not once:
-        threading.Timer(0.4, admins["X"].closed.clear).start()
-    ended = threading.Timer(30, stop.set)
-    ended.start()
-    found = index_records.index_records(config_of(["X", "Y"]), argparse.Namespace(once=once), stop)
-    ended.cancel()
-    assert found == (["clusters.X: orders is closed"] if once else [])
-    assert set(restarted) == (set() if once else {"X"})

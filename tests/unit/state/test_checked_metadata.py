@@ -147,27 +147,6 @@ def elected_site(cut: ClusterPartition, ended: int | None, told_epoch: int = 1) 
     return site
 
 
-@pytest.mark.parametrize("is_down", [False, True])
-def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_down: bool) -> None:
-    """Below it the log is as it was indexed; whether the source still answers does not matter."""
-    site = elected_site(AT_Y, 2)
-    elected, site.clusters["Y"].logs[ORDERS] = site.clusters["Y"].logs[ORDERS], MemoryEnds(0, 4, leader_epoch=1)
-    for group_id, offset in (("readers", 3), ("at the end", 4), ("at the start", 1)):
-        site.commit("X", group_id, offset)
-    site.reconciled()
-    site.clusters["Y"].logs[ORDERS], site.clusters["X"].is_down = elected, is_down
-    site.reconcile()
-    found = {row.group_id: (row.state, row.outcome, site.target_offset("Y", row.group_id)) for row in site.rows()}
-    assert found == {
-        "readers": ("AT_FRONTIER", "COMMITTED", 2),
-        "at the end": ("AT_FRONTIER", "COMMITTED", 2),
-        "at the start": ("EXACT", "UNCHANGED", 1),
-    }
-    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked, and has found the same again
-    site.reconcile()
-    assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
-
-
 @pytest.mark.parametrize(("cut", "told_epoch"), [(AT_X, 1), (AT_Y, 0)])
 def test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset(
     cut: ClusterPartition, told_epoch: int

@@ -109,17 +109,6 @@ def made(clock: ClusterClock, *timestamps: int, read_ms: int = STARTED_MS) -> li
     return clock.made_ms(np.array(timestamps), Read(read_ms)).tolist()
 
 
-def test_what_the_driver_before_has_measured_holds_until_it_is_measured_again() -> None:
-    clock = ClusterClock()
-    clock.keep(HOUR_MS)
-    assert made(clock, STARTED_MS) == [STARTED_MS - HOUR_MS]
-    assert clock.ahead_ms == HOUR_MS
-    live = Live(random.Random(4), 3_000, clock)
-    live.look()
-    assert clock.ahead_ms is not None
-    assert abs(clock.ahead_ms - 3_000) <= BATCH_MS
-
-
 # A log to which little is written
 
 

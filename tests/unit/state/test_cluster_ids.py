@@ -13,7 +13,6 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
-from offset_sync.model.values import CLUSTER_ID
 from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names, strays
@@ -68,14 +67,6 @@ def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, p
     assert start(config, **BOTH).ids == with_known_ids(config, FILES).ids == kept(place) == BOTH
     clusters = Clusters(dc1="id-9", dc2="id-8")
     assert (with_first_ids(config, FILES, clusters).ids, clusters.asked) == (BOTH, {})
-
-
-def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
-    assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    config = start(config_at(place), **BOTH)
-    assert config.origins() == {"dc1": "dc1", "dc2": "dc2"}
-    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
-    assert CLUSTER_ID not in config.java_options("dc1")
 
 
 def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the_remedy(place: Path) -> None:

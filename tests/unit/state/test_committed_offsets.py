@@ -57,15 +57,6 @@ def test_any_batches_with_any_repetition_give_the_same_state(
     assert state(pieces) == state(whole)
 
 
-def test_a_write_that_was_read_back_is_not_believed_to_be_gone() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1))
-    acknowledge(committed, 7, 2)
-    take_in(committed, commit(7, 2), first=1)
-    committed.clusters["X"].forget_acknowledged()
-    assert (known(committed)["actual_offset"], known(committed)["actual_is_own"]) == (7, True)
-
-
 @pytest.mark.parametrize("is_in_one_batch", [True, False])
 def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one_batch: bool) -> None:
     """Only the group writes an offset that is there already; if it was deleted in between, a driver may have."""

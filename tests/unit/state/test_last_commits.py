@@ -14,11 +14,10 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state import row_groups
 from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
-from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits
+from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, Rewinds, last_commits
 from offset_sync.state.row_groups import RowGroups, greatest_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -76,28 +75,6 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
     monkeypatch.setattr(module, "Rewinds", lambda: Rewinds(held))
     batches = [table(rows[first : first + 50]) for first in range(0, len(rows), 50)]
     assert in_order(last_commits([*batches, table([])], places).to_pylist()) == wanted
-
-
-def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_apart(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("offset_sync.state.last_commits._MOST", 20)
-    chance = random.Random(4)
-    rows = pa.table({name: [chance.randrange(9) for _ in range(200)] for name in "abc"})
-    codes, keys = KeyCodes("abc"), rows.to_pylist()
-    found = dict(zip(codes.of(rows).tolist(), (tuple(key.values()) for key in keys), strict=True))
-    assert sorted(found.values()) == sorted({tuple(key.values()) for key in keys})
-    assert codes.of(rows.slice(5, 1)).tolist() == [codes.of(rows).tolist()[5]]
-
-
-def test_what_was_put_away_is_removed_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    numbers = np.arange(6)
-    with Rewinds(2) as rewinds:
-        rewinds.add(numbers % 2, numbers, 9 - numbers, numbers)
-        assert rewinds.last_ms(3).tolist() == [4, 5, ABSENT]
-        assert list(tmp_path.iterdir()) != []
-    assert list(tmp_path.iterdir()) == []
 
 
 TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]

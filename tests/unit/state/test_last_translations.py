@@ -112,20 +112,6 @@ def pair_with(*known: tuple[int, int, int]) -> LastTranslations:
     return pair
 
 
-@pytest.mark.parametrize(("lowest", "start"), [(4, 0), (5, 50), (6, 50), (7, 70), (99, 70)])
-def test_a_window_begins_at_the_highest_answer_to_a_commit_that_was_not_higher(lowest: int, start: int) -> None:
-    pair = pair_with((5, 50, 0), (7, 70, 0), (3, -1, 0))
-    assert pair.window_start(KEYS, lowest, 0) == start
-    pair.note_window(ONE, np.array([9]), np.array([-1]), 0)
-    assert pair.window_start(KEYS, lowest, 0) == start, "a withheld answer leaves the bound as it is"
-    assert pair.window_start(KEYS[:1], lowest, 0) == min(start, 50), "of keys of the partition"
-
-
-def test_a_bound_is_dropped_when_the_source_has_changed_below_what_was_seen() -> None:
-    pair = pair_with((5, 50, 0), (4, 40, 1), (3, 30, 0))
-    assert [pair.window_start(KEYS, 9, revision) for revision in (0, 1, 2)] == [50, 40, 0]
-
-
 def same_again(
     pair: LastTranslations, case: Case, commits: list[int], source: LogIndex | None, target: LogIndex
 ) -> None:

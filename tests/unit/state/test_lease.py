@@ -170,15 +170,6 @@ def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
     assert epochs(tables) == [1, 2, 2]
 
 
-def test_the_end_of_a_driver_says_that_those_before_it_are_over_too_so_it_is_not_recorded_earlier() -> None:
-    tables = Watched()
-    tables.claimed()
-    tables.claimed().end()
-    third = tables.claimed()
-    assert not third.is_settled
-    assert third.may_have_written
-
-
 @pytest.mark.parametrize("problem", [OSError("a query has ended"), None])
 def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says(problem: OSError | None) -> None:
     tables = Watched()

@@ -96,22 +96,6 @@ def test_other_steps_and_those_that_were_not_done_move_nothing(site: Site, other
     assert site.home() == "X"
 
 
-def test_rows_that_come_again_because_retention_was_faster_are_no_moves_of_now(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.moves.follow(site.state)
-    site.move("Y")
-    site.moves.follow(site.state)
-    site.now_ms += HOUR_MS
-    site.commit("X", site.now_ms)
-    site.now_ms += HOUR_MS
-    site.move("Y", group_id="another")
-    rows_since = site.tables.rows_since
-    monkeypatch.setattr(site.tables, "rows_since", lambda table, _known: rows_since(table, None))
-    assert site.moves.follow(site.state)
-    assert site.home() == "X", "it went back by itself"
-
-
 # When a move was, is kept
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topic
+from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import TopicPartition
-from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.definition import Table
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 
 def test_up_to_when_a_log_is_complete_is_what_was_said_last_of_its_present_life() -> None:
@@ -70,41 +66,6 @@ def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
     cache.refresh()
     log = log_of(cache)
     assert log.frontier == 3
-
-
-def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3), run(0, 3, place=("X", "pay", 1)))
-    cache = read_in_one(tables)
-    assert cache.take_grown() == {TopicPartition("orders", 0), TopicPartition("pay", 1)}
-    cache.refresh()
-    assert cache.take_grown() == set()
-    add(tables, RECORD_RUNS, edge(9, place=("X", "pay", 1)))
-    cache.refresh()
-    assert cache.take_grown() == {TopicPartition("pay", 1)}
-
-
-def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = MemoryTables()
-    version = tables.version
-
-    def racing_version(table: Table, known: int | None = None) -> int:
-        if table is RECORD_RUNS and tables.version_asked.is_set() is False:
-            tables.version_asked.set()
-            found = version(table)
-            # The indexer goes on: id first, then runs, as it promises.
-            add(tables, INDEXED_TOPICS, topic("id"))
-            add(tables, RECORD_RUNS, run(0, 3))
-            return found
-        return version(table)
-
-    tables.version_asked = threading.Event()  # type: ignore[attr-defined]
-    monkeypatch.setattr(tables, "version", racing_version)
-    cache = cache_of(tables)
-    for _ in range(2):
-        cache.refresh()
-        assert cache.log("Y", "orders", 0) is None or cache.topic_ids("Y", "orders") == {"id"}
-    assert cache.log("Y", "orders", 0) is not None
 
 
 places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])

@@ -77,19 +77,6 @@ def before_the_cut(tables: MemoryTables) -> RecordIndex:
     return read_in_one(tables)
 
 
-def test_a_life_is_not_seen_without_its_rows_nor_rows_without_their_life() -> None:
-    tables = Interrupted()
-    index = before_the_cut(tables)
-    before, told = seen(index), []
-    tables.happens = lambda: told.append(seen(index))
-    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
-    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 2, origin_start=6, place=AT_X, seen_ms=20))
-    index.refresh()
-    assert told == [before, before]
-    after = seen(read_in_one(tables))
-    assert seen(index)[:4] == after[:4] != before[:4]  # type: ignore[index]
-
-
 def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> None:
     tables = Interrupted()
     index = before_the_cut(tables)

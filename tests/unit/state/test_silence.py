@@ -7,12 +7,9 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-import pytest
-
 from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state import cluster_metadata
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
@@ -89,15 +86,6 @@ def test_the_deadline_is_that_of_all_questions_to_a_cluster_together() -> None:
     assert 0 < x.left_s <= 0.1
 
 
-def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
-    refused = {"secret": ClusterError("x", "may not be described")}
-    look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
-    assert look.log_end(ORDERS[0]) == 9
-    assert look.log_end(ORDERS[1]) is None, "no leader"
-    assert look.log_end(TopicPartition("secret", 0)) is None
-    assert look.log_end(ORDERS[2]) == look.log_end(TopicPartition("pay", 0)) == 0
-
-
 def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:
     site = Site(Cluster(is_down=True))
     for _ in range(3):
@@ -121,13 +109,3 @@ def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_ot
     site.x.silent = set()
     until(lambda: site.known() == set(ORDERS))
     until(lambda: len(site.returned) == 2)
-
-
-def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
-    site = Site(Cluster(is_down=True))
-    site.fetch()
-    until(lambda: not any(each.name == "silent x" for each in threading.enumerate()))
-    assert site.returned == []
-    site.fetch()
-    assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"

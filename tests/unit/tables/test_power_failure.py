@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from tools.stored_names import note_stored
@@ -105,17 +104,3 @@ def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, dama
     assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(24))
     again.create([DRIVERS])
     assert again.version(DRIVERS) == 25
-
-
-def test_an_entry_of_another_writer_is_stored_before_the_next_one(
-    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
-    own = TableStore(tables.root)
-    own.append(DRIVERS, claims(1))
-    with monkeypatch.context() as other:
-        other.setattr(whole_files, "fsync", lambda _path: None)
-        tables.append(DRIVERS, claims(2))
-    stored.clear()
-    own.append(DRIVERS, claims(3))
-    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]

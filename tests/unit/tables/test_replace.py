@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -51,19 +50,3 @@ def test_the_new_rows_replace_the_old_ones_for_every_reader(tables: TableStore) 
         assert found[0]["reported_at"] == NOW
     assert list(by_delta_rs(tables)[0]) == SYNC_STATUS.names
     assert groups_in(by_delta_rs(tables, version=1)) == ["a", "b"]
-
-
-def test_of_several_at_once_each_replaces_all_of_another(tables: TableStore) -> None:
-    def replace(number: int) -> None:
-        own, groups = TableStore(tables.root), [f"{number}-{each}" for each in range(20 + number)]
-        for version in range(8):
-            own.replace(SYNC_STATUS, rows(*groups, version=version))
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(replace, range(3)))
-    assert tables.version(SYNC_STATUS) == 24
-    for version in range(1, 25):
-        found = by_delta_rs(tables, version)
-        (number,) = {int(row["group_id"].partition("-")[0]) for row in found}
-        assert len(found) == 20 + number
-        assert len({row["source_offset"] for row in found}) == 1
