@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -16,7 +18,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from builders.runs_in_tables import by_delta_rs, fill, run
+from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
+from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
@@ -25,6 +28,7 @@ from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import DataFile, entry, write_rows
+from tools.stored_names import note_stored
 
 
 def begins(**by_cluster: int) -> pa.Table:
@@ -188,3 +192,84 @@ def test_columns_that_may_be_called_otherwise_in_files_are_not_taken_for_nothing
     enter(tables, protocol)
     with pytest.raises(TableError, match=r"by columnMapping; give tables\.root another place"):
         tables.all_rows(RECORD_RUNS)
+
+
+HOUR = timedelta(hours=1)
+
+
+def age(*paths: Path, hours: float = 2) -> None:
+    """Have files been written long ago, in this order."""
+    for number, each in enumerate(paths):
+        at = time.time() - 3600 * hours + number
+        os.utime(each, (at, at))
+
+
+@pytest.fixture
+def path(tables: TableStore) -> Path:
+    Maintainer(tables, HOUR).prepare(RECORD_RUNS)
+    checkpoint_every_tenth(tables, RECORD_RUNS)
+    return Path(tables.path(RECORD_RUNS))
+
+
+def log_of(path: Path) -> list[Path]:
+    return sorted((path / "_delta_log").glob("0*"))
+
+
+def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_the_whole_table(
+    tables: TableStore, path: Path
+) -> None:
+    maintainer, follower = Maintainer(tables, timedelta(seconds=1)), TableStore(tables.root)
+    maintainer.prepare(RECORD_RUNS)
+    fill(tables, *range(0, 120, 10))
+    away_since, current = 4, follower.version(RECORD_RUNS)
+    maintainer.compact(RECORD_RUNS)
+    before = maintainer.size(RECORD_RUNS).on_disk
+    fill(tables, *range(120, 240, 10))
+    maintainer.compact(RECORD_RUNS)
+    age(*log_of(path))
+    time.sleep(1.1)
+    newest = tables.version(RECORD_RUNS)
+    maintainer.clean_up(RECORD_RUNS)
+    assert [each.name for each in log_of(path)] == [f"{newest:020d}.checkpoint.parquet", f"{newest:020d}.json"]
+    assert len(list(path.glob("*.parquet"))) == 1
+    assert maintainer.size(RECORD_RUNS).on_disk < before
+    assert follower.version(RECORD_RUNS, away_since) == tables.version(RECORD_RUNS) > current
+    with pytest.raises(FileNotFoundError):
+        follower.read_added(RECORD_RUNS, away_since, newest)
+    missed, version = follower.rows_since(RECORD_RUNS, away_since)
+    assert version == newest
+    assert len(rows_in(missed)) == 48 == len(set(rows_in(missed)))
+    fill(follower, 240)
+    assert len(by_delta_rs(tables)) == 50
+
+
+def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: Path) -> None:
+    fill(tables, 0, 10)
+    (path / "below").mkdir()
+    of_table, names = [*path.glob("*.parquet")], ("old.parquet", "a b%20ä.parquet", "below/old.parquet")
+    old, young = [path / name for name in names], path / "young.parquet"
+    for file in (young, *old):
+        file.write_bytes(b"no entry of the log has this")
+    age(*of_table, *old)
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    assert [each for each in (*old, young, *of_table) if each.exists()] == [young, *of_table]
+    assert len(by_delta_rs(tables)) == 4
+
+
+def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
+    tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure would leave neither."""
+    fill(tables, *range(0, 50, 10))
+    age(*log_of(path))
+    stored, clean_up = note_stored(monkeypatch), DeltaTable.cleanup_metadata
+    at_that_moment = list[tuple[list[str], bool]]()
+
+    def noted(self: DeltaTable) -> None:
+        at_that_moment.append(([*stored], log_of(path)[0].name.endswith(f"{0:020d}.json")))
+        clean_up(self)
+
+    monkeypatch.setattr(DeltaTable, "cleanup_metadata", noted)
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    assert at_that_moment == [(["rows", "_delta_log", "_last_checkpoint", "_delta_log"], True)]
+    assert not log_of(path)[0].name.endswith(f"{0:020d}.json")
