@@ -24,7 +24,7 @@ from offset_sync.ingest.checkpoint import Offsets, count_offsets
 from offset_sync.ingest.commit_batch import UNREAD, CommitReader, committed_at_ms
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import LEAST_RECORDS
-from offset_sync.ingest.kafka_source import read_whole_ranges, shares
+from offset_sync.ingest.kafka_source import read_whole_ranges
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.model.errors import UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, Stop, TopicPartition
@@ -35,19 +35,6 @@ from offset_sync.tables.catalog import QUARANTINE
 # Reading
 
 SEVENTH = TopicPartition(CONSUMER_OFFSETS, 7)
-RANGES = st.dictionaries(
-    st.integers(0, 5).map(lambda number: TopicPartition(CONSUMER_OFFSETS, number)),
-    st.tuples(st.integers(0, 40), st.integers(0, 60)).map(lambda each: OffsetRange(*each)),
-)
-
-
-@law(200)
-@given(RANGES, st.integers(0, 4))
-def test_each_log_is_read_by_one_task(ranges: dict[TopicPartition, OffsetRange], tasks: int) -> None:
-    found = shares(ranges, tasks)
-    read = {place: each for place, each in ranges.items() if each.end > each.start}
-    assert sorted(item for share in found for item in share.items()) == sorted(read.items())
-    assert len(found) == max(1, min(tasks, len(read)))
 
 
 class Reader:
@@ -233,14 +220,3 @@ def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(ask
     job.ingest(8, commit(7), first=80)
     assert asked == [({3: 60}, {3: 80})]
     assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]
-
-
-@pytest.mark.parametrize(("taken_in", "forgotten"), [(None, 0), (3, 30)])
-def test_a_driver_that_starts_or_whose_last_batch_the_checkpoint_has_forgotten_loads_everything(
-    asked: Asked, taken_in: int | None, forgotten: int
-) -> None:
-    job = SharedJob()
-    job.before = forgotten
-    job.batch._ingester.note_taken_in(taken_in)
-    job.ingest(40, commit(4))
-    assert asked == [({}, {3: 400})]

@@ -74,22 +74,6 @@ def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> No
     assert job.commits("committed_offset") == [(5,)]
 
 
-def test_old_commits_expire_negative_ones_are_no_position_and_tombstones_are_of_their_records_time(job: Job) -> None:
-    """In the order of the log, however tasks deliver them."""
-    old, gone = commit(5, version=1, expires_at_ms=1_700_000_600_000), (commit_key("g", "orders", 1), None)
-    job.ingest(0, old, commit(6), commit(-1), commit(7, partition=1), gone, reverse=True)
-    names = ("log_offset", "committed_offset", "committed_at", "expires_at", "is_tombstone")
-    assert job.commits(*names) == [
-        (0, 5, at(1_700_000_000_000), at(1_700_000_600_000), False),
-        (1, 6, at(1_700_000_000_000), None, False),
-        (2, -1, at(1_700_000_000_000), None, False),
-        (3, 7, at(1_700_000_000_000), None, False),
-        (4, None, at(WRITTEN_MS), None, True),
-    ]
-    columns = job.offsets.clusters["X"].columns
-    assert (columns["genuine_offset"].tolist(), columns["is_deleted"].tolist()) == ([6, 7], [False, True])
-
-
 def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
     groups = [("classic", 2, CLASSIC_EMPTY), ("classic", 2, None), ("new", 3, None), ("ignored", 6, b"\0\0")]
     raw = [(group_key(group, kind), value) for group, kind, value in groups]

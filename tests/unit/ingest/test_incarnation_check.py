@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
 from fakes.tables import MemoryTables
-from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS, IncarnationCheck, OvertakenError
+from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -85,18 +83,6 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     assert {life[1] for life in lives(job)} == {1, 2}
 
 
-def test_a_copy_shows_that_its_origin_was_cut_though_the_origin_is_not_indexed() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 4}, {ORDERS: 6}]))
-    job.logs = {"X": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
-    job.index(0, *((ORDERS, at, mirrored(at + 6)) for at in range(4)))
-    job.logs = {"X": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
-    job.epoch_ends = {ORDERS: 7}
-    job.restart()
-    job.index(1, (ORDERS, 4, mirrored(7)), (ORDERS, 5, mirrored(8)))
-    assert ("X", 2, 7, "LOG_TRUNCATED") in lives(job)
-    assert (4, 2, "X", 7) in [run[2:] for run in job.runs()], "readers of the index judge it"
-
-
 def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
     job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
@@ -149,19 +135,6 @@ def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() 
     job.fetch_each = overtaken  # type: ignore[method-assign]
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert [life[1:] for life in lives(job)] == [(1, None, None), (2, 6, "LOG_TRUNCATED"), (2, None, "READ_AGAIN")]
-
-
-def test_a_log_of_which_nothing_new_was_read_is_asked_about_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = cut_job()
-    job.plan.ends = [{ORDERS: 10}, {ORDERS: 10}, {ORDERS: 10}]
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
-    job.index(1)
-    assert len(lives(job)) == 1
-    later = time.monotonic() + ALL_LOGS_SECONDS
-    monkeypatch.setattr(time, "monotonic", lambda: later)
-    job.index(2)
-    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
-    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 4, "X", 106)]
 
 
 def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:
@@ -270,20 +243,3 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
         queries.note(2, first=12)
     queries.note(2, first=16)
     assert queries.reasons() == {None, "ELECTED"}
-
-
-def test_a_leader_that_does_not_say_where_an_epoch_ended_delays_no_other_cluster() -> None:
-    queries, other = Queries(), list[bool]()
-    queries.note(1, first=10)
-
-    def silent() -> None:
-        asked = threading.Thread(target=queries.note, args=(1, "X"), kwargs={"first": 9}, daemon=True)
-        asked.start()
-        asked.join(10)
-        other.append(asked.is_alive())
-        raise ClusterError("Y", "no answer")
-
-    queries.meanwhile.append(silent)
-    with pytest.raises(ClusterError, match="no answer"):
-        queries.note(2, first=12)
-    assert (other, queries.reasons()) == ([False], {None}), "nothing is noted of it before it answers"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 
@@ -76,18 +75,6 @@ def test_what_spark_can_read_is_spark_s_and_any_other_failure_stays_one() -> Non
     assert not is_of_source(OSError("no brokers"))
     # What Spark would read with other logs is read without it.
     assert read(again(Log([(ORDERS, record(7))])), None) == [(7, 5000)]
-
-
-def test_one_line_names_the_first_record_and_counts_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        read(again(Log([(ORDERS, record(0)), (ORDERS, record(4, LAST_MS + 1))], [(PAY, record(5, 2**63 - 1))])))
-        read(again(Log([(PAY, record(5, -(2**63)))])))
-    assert caplog.messages == [
-        "clusters.dc1: orders-0 offset 4 has the time 9223372036854776 ms, which Spark cannot hold: it counts as "
-        "9223372036854775, and so have 1 more records of this micro-batch",
-        "clusters.dc1: pay-1 offset 5 has the time -9223372036854775808 ms, which Spark cannot hold: it counts as "
-        "-9223372036854775",
-    ]
 
 
 Headers = list[tuple[str, bytes | None]]

@@ -13,7 +13,6 @@ import pytest
 
 from fakes.polled_job import ORDERS, Broker, Job
 from offset_sync.ingest.group_activity import GroupActivity
-from offset_sync.ingest.polled_commits import ALL_TYPES_S
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition
@@ -95,16 +94,6 @@ def test_a_refused_group_is_named_once_and_holds_back_no_other(caplog: pytest.Lo
     ]
 
 
-def test_groups_of_other_types_are_looked_for_each_minute() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.broker.unlisted.add("g")
-    for number in range(3):
-        job.poll(number)
-        job.seconds += ALL_TYPES_S / 2
-    assert (job.broker.looks, job.known("genuine_offset")) == (2, 100)
-
-
 def test_groups_that_no_coordinator_lists_are_unknown() -> None:
     listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
     no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
@@ -153,16 +142,3 @@ def test_a_group_that_was_not_asked_before_may_have_committed_at_any_time() -> N
     after = Job(job.broker, job.tables, job.now_ms)
     after.poll(4)
     assert (since_ms(after, "late"), since_ms(after)) == (ABSENT, ABSENT), "it was excluded until now"
-
-
-def test_what_was_committed_while_a_poll_took_long_is_not_dated_after_it() -> None:
-    job = Job(Broker())
-    job.broker.commit(10)
-    job.broker.takes = lambda: job.pass_time(8_000)
-    job.poll(0)  # begins at 1,005 s
-    job.broker.commit(80)
-    after = Job(job.broker, job.tables, job.now_ms + 3_600_000)
-    after.poll(1)
-    assert since_ms(after) == since_ms(Job(job.broker, job.tables, after.now_ms)) == 1_005_000
-    job.poll(1)
-    assert since_ms(job) == 1_005_000

@@ -274,22 +274,3 @@ def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_i
     assert not silent.has_started
     silent.answers.set()
     until(lambda: silent.has_started and not silent.starts[0].isActive)
-
-
-def test_others_go_on_while_a_query_that_is_to_be_restarted_does_not_end(fine: Cluster) -> None:
-    may_end = threading.Event()
-    stuck = Query()
-    stuck.stop = lambda: (may_end.wait(30), stuck.end())  # type: ignore[method-assign,assignment,return-value]
-    restarted = Cluster()
-    restarted.start = iter([stuck, Query()]).__next__  # type: ignore[method-assign]
-    group = QuerySupervisor(stop := threading.Event())
-    for name, cluster in (("dc1", restarted), ("dc2", fine)):
-        group.add(name, cluster)  # type: ignore[arg-type]
-    with running(group, stop, lambda: None):
-        until(lambda: fine.has_started)
-        group.restart("dc1")
-        fine.starts[0].end("down")
-        until(lambda: len(fine.starts) == 2)
-        assert stuck.isActive
-        may_end.set()
-        until(lambda: not stuck.isActive)

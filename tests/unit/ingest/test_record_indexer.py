@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import pyarrow as pa
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
@@ -91,20 +90,6 @@ def test_a_topic_created_again_is_recorded_beside_its_first_life(caplog: pytest.
     assert [record.getMessage() for record in caplog.records] == [
         "clusters.Y: orders-0: topic recreated; re-reading from offset 0 on, where its records have been replaced"
     ]
-
-
-def test_a_topic_deleted_before_its_first_query_has_an_incarnation_that_cannot_return() -> None:
-    """Whatever id it has at another cluster. One that is known may be gone for a while."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}, {ORDERS: 3}]))
-    row = {"cluster": "X", "topic": "orders", "topic_id": "orders-1", "partitions": 2}
-    job.tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
-    orders = job.topics.pop("orders")
-    job.index(0, (ORDERS, 0, None))
-    job.topics["orders"] = orders
-    job.index(1, (ORDERS, 1, None))
-    del job.topics["orders"]
-    job.index(2, (ORDERS, 2, None))
-    assert job.tables.rows(INDEXED_TOPICS, "cluster", "topic_id") == [("X", "orders-1"), ("Y", ""), ("Y", "orders-1")]
 
 
 @pytest.mark.parametrize(

@@ -277,11 +277,3 @@ def test_a_copy_of_another_hop_is_unread(names: str, there: str, stream: str, or
     runs, errors = runs_at(config, "Y", there, *copies)
     assert runs == [(stream, 0, 1, "X", 70), (stream, 1, 1, "", 1), (stream, 2, 1, "X", 71)]
     assert errors == [(1, f"origin header {origin!r} is of no cluster that is mirrored to this one")]
-
-
-def test_redpandas_place_header_has_the_name_at_the_origin() -> None:
-    config = config_of(preset="redpanda-migrator", place_header="Place")
-    copies = [of_redpanda("id-X", 70, "orders-3"), of_redpanda("id-X", 71, "X.orders-3"), of_redpanda("id-X", 72)]
-    runs, errors = runs_at(config, "Y", "X.orders", *copies)
-    assert runs == [("X.orders", 0, 1, "X", 70), ("X.orders", 1, 1, "Y", 1), ("X.orders", 2, 1, "", 2)]
-    assert errors == [(2, NO_PLACE)]

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
-from fakes.reconciler_site import config_of
 from fakes.unchecked import OnlySpark
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
-from offset_sync.ingest.index_parts import EVERY_S, TopicAccess
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.log_reader import Chunk, UnreadError
-from offset_sync.kafka.requests import Clock, Reach
-from offset_sync.model.errors import ClusterError
+from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.files import Files
@@ -170,78 +167,3 @@ def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_re
     again.is_healed = True
     job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
     assert (frontier(job, ORDERS), again.unreadable.lines()) == (14, [])
-
-
-INCLUDED = ["orders", "pay-.*"]
-
-
-class Admin:
-    """A cluster with *topics*, of which some may not be described (*hidden*) and some not be read (*closed*)."""
-
-    def __init__(self, alias: str, *topics: str, hidden: Collection[str] = (), closed: Collection[str] = ()) -> None:
-        self.alias, self.there, self.hidden, self.closed = alias, set(topics), set(hidden), set(closed)
-        self.is_down = False
-
-    def topics(self) -> dict[str, MemoryTopic]:
-        self._answer()
-        return {name: MemoryTopic("id") for name in self.there - self.hidden}
-
-    def describe(self, topics: Collection[str], deadline: float = 0) -> dict[str, MemoryTopic | ClusterError]:
-        self._answer()
-        hidden = {name: ClusterError(self.alias, f"{name} is hidden") for name in self.hidden & set(topics)}
-        return {name: MemoryTopic("id") for name in (self.there - self.hidden) & set(topics)} | hidden
-
-    def unreadable(self, topics: Collection[str], deadline: float = 0) -> dict[str, ClusterError]:
-        self._answer()
-        closed = (self.there & self.closed & set(topics)) - self.hidden
-        return {name: ClusterError(self.alias, f"{name} is closed") for name in sorted(closed)}
-
-    def _answer(self) -> None:
-        if self.is_down:
-            raise ClusterError(self.alias, "is down")
-
-
-class Site:
-    """Rights to *admins*, and a clock that is turned by hand."""
-
-    def __init__(self, *admins: Admin) -> None:
-        self.now = 0.0
-        clock = Clock(lambda: self.now, lambda seconds: None)
-        config = config_of([each.alias for each in admins] if len(admins) > 1 else ["X", "Y"])
-        config = config.model_copy(update={"topics": config.topics.model_copy(update={"include": INCLUDED})})
-        self.rights = TopicAccess(config, {each.alias: each for each in admins}, clock)  # type: ignore[misc]
-        for each in admins:
-            self.rights.readable(each.alias)
-
-    def granted_after(self, seconds: float) -> list[str]:
-        self.now += seconds
-        return self.rights.granted()
-
-
-def test_what_may_not_be_read_is_left_out_and_everything_else_is_read() -> None:
-    """A topic that is named in full is asked for though no list has it; a silent cluster is an error, and no right."""
-    site = Site(admin := Admin("X", "orders", "pay-in", "pay-out", "other", closed=["pay-in", "other"]))
-    assert site.rights.readable("X") == (True, {"pay-in"})
-    assert site.rights.refusals() == ["clusters.X: pay-in is closed"]
-    admin.closed |= admin.there
-    assert site.rights.readable("X") == (False, {"orders", "pay-in", "pay-out"})
-    assert Site(Admin("X")).rights.readable("X") == (False, set())
-    hidden = Site(admin := Admin("X", "pay-in", hidden=["orders"]), Admin("Y", "orders"))
-    assert (hidden.rights.readable("X"), hidden.rights.refusals()) == ((True, set()), ["clusters.X: orders is hidden"])
-    admin.is_down = True
-    with pytest.raises(ClusterError, match="is down"):
-        hidden.rights.readable("X")
-    assert hidden.granted_after(EVERY_S) == []
-
-
-@pytest.mark.parametrize("change", ["hidden", "closed", "there"])
-def test_a_right_that_was_granted_and_a_topic_that_is_gone_are_noticed_within_a_minute(change: str) -> None:
-    topic = "orders" if change == "hidden" else "pay-in"
-    admin = Admin("X", "orders", "pay-in", hidden=["orders"], closed=["pay-in"])
-    site = Site(admin, Admin("Y", "orders"))
-    assert [site.granted_after(EVERY_S) for _ in range(3)] == [[], [], []]
-    getattr(admin, change).discard(topic)
-    assert site.granted_after(EVERY_S / 2) == []
-    assert site.granted_after(EVERY_S / 2) == ["X"]
-    site.rights.readable("X")
-    assert site.granted_after(EVERY_S) == []

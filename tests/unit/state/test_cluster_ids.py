@@ -13,8 +13,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
-from offset_sync.state import cluster_ids
-from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
+from offset_sync.state.cluster_ids import ids_file, refuse_shared, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names, strays
 from offset_sync.tables.files import Files
 
@@ -102,16 +101,6 @@ def test_what_another_job_has_kept_meanwhile_wins(place: Path) -> None:
     assert kept(place) == BOTH
 
 
-def test_a_query_that_starts_later_keeps_a_first_id_too_but_not_one_of_a_dry_run(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_ids, "ask_by_new_client", Clusters(**BOTH))
-    verify(config_at(place), None, "dc1")
-    assert not Path(ids_file(config_at(place))).exists()
-    verify(config_at(place), FILES, "dc1")
-    assert kept(place) == {"dc1": "id-1"}
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"dc1": 5}', "null"])
 def test_a_file_that_is_not_whole_says_nothing(place: Path, content: str) -> None:
     config = config_at(place)
@@ -149,15 +138,6 @@ def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.Monkey
 
     patch.setattr(TopicMetadata, "listed", listed)
     return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
-
-
-def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config()
-    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc2.dc1.other"]}
-    learn_names(chosen, admins(chosen, there, monkeypatch))
-    assert [chosen.names.topic(alias, "dc1.orders") for alias in ALIASES] == ["orders", "dc1.orders", "dc2.dc1.orders"]
-    not_included = {alias: ["dc2.dc1.x", "dc1.x"] for alias in ALIASES}
-    learn_names(config(), admins(config(), not_included, monkeypatch))
 
 
 def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:

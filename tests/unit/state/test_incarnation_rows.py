@@ -19,15 +19,13 @@ from builders.index_rows import add, begin, edge, life, run
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.incarnation_log import IncarnationLog
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.model.values import ClusterPartition
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
 from offset_sync.tables.catalog import (
     ARRIVED,
     ELECTED,
     LOG_INCARNATIONS,
-    OFFSET_COMMITS,
     READ_AGAIN,
     RECORD_RUNS,
     RECREATED,
@@ -110,38 +108,6 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
 
 
 # Lives of logs of commits
-PARTITION = ("X", CONSUMER_OFFSETS, 1)
-
-
-def lives_of(*lives: dict[str, Any]) -> tuple[Any, CommitLogIncarnations]:
-    made: Any = MemoryTables()
-    made.append(LOG_INCARNATIONS, to_table(lives))
-    found = CommitLogIncarnations(made)
-    found.refresh()
-    return made, found
-
-
-def test_what_was_captured_up_to_when_a_life_was_noticed_is_gone_from_where_it_begins() -> None:
-    _, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION), row(1, 2, 3, TRUNCATED, log=PARTITION))
-    read = [("X", 1, 2, 3), ("X", 1, 3, 3), ("X", 1, 5, 3), ("X", 1, 5, 2), ("X", 1, 5, 1.9), ("X", 1, 3, 0.9)]
-    read += [("X", 0, 9, 3), ("Y", 1, 9, 3)]  # other logs go on
-    names = ("cluster", "log_partition", "log_offset", "captured_at", "group_id")
-    rows = [dict(zip(names, (*place, NOW - days_ago * DAY, "g"), strict=True)) for *place, days_ago in read]
-    gone_ms = lives.gone_ms(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)).tolist()
-    first, second = (int((NOW - days_ago * DAY).timestamp() * 1000) for days_ago in (2, 1))
-    assert gone_ms == [-1, second, first, first, second, -1, -1, -1]
-    assert (lives.is_new("X"), lives.is_new("Y")) == (True, False)
-
-
-def test_a_life_that_came_while_one_was_restoring_by_those_before_is_new() -> None:
-    made, lives = lives_of(row(2, 1, 5, TRUNCATED, log=PARTITION))
-    places = lives.places()
-    made.append(LOG_INCARNATIONS, to_table([row(1, 2, 3, TRUNCATED, log=PARTITION)]))
-    lives.refresh()  # by another client
-    lives.take("X", places)
-    assert lives.is_new("X")
-    lives.take("X")
-    assert not lives.is_new("X")
 
 
 @law(100)

@@ -12,16 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fakes.clusters import MemoryIndex
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
-from fakes.reconciler_site import config_of
-from fakes.short_life import DAY_MS, KEY, Life, at
+from fakes.short_life import DAY_MS, KEY, Life
 from fakes.starts import by_last_known, whole
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.last_known import LastKnown
-from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, TABLES
+from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
 
@@ -171,15 +166,6 @@ def test_a_commit_that_arrives_late_counts_in_its_place(
     assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
-def test_with_other_clusters_all_is_read(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(tables, history, 0, 0.3)
-    without_z = {alias: each for alias, each in made.config.clusters.items() if alias != "Z"}
-    by_last_known(tables, made.config.model_copy(update={"clusters": without_z}))
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
-
-
 BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
 
 
@@ -230,32 +216,3 @@ def test_a_table_that_cannot_be_replaced_prevents_no_start(
     life.start(is_folded=True)
     assert life.site.offsets.keys == [KEY]
     assert [each.getMessage() for each in caplog.records] == ["last_known was not replaced: no space left on device"]
-
-
-COMMIT = {"group_id": "g", "partition": 0, "committed_offset": 7, "metadata": "", "is_tombstone": False}
-COMMIT |= {"is_own": False, "log_partition": 1, "log_offset": 3}
-COMMIT |= dict.fromkeys(("committed_at", "captured_at", "made_at"), at(0))
-
-
-def streams(folder: Path, aliases: list[str], names: str, copy: tuple[str, str]) -> set[str]:
-    """Return the streams of a group's only commit, as known at a start that writes last_known."""
-    places = {"root": f"{folder}/t", "checkpoints": f"{folder}/c"}
-    config = config_of(aliases, mirror={"names": names}, tables=places)
-    assert not config.names.problems({copy[0]: [copy[1]]})
-    tables = TableStore(config.tables.root, names=config.names)
-    tables.create(TABLES)
-    if tables.version(OFFSET_COMMITS) == 0:
-        row = COMMIT | {"cluster": copy[0], "topic": copy[1]}
-        TableStore(tables.root).append(OFFSET_COMMITS, pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema))
-    state = SyncState(config, MemoryIndex())
-    LastKnown(tables, config, replaces=True).restore(state, CommitLogIncarnations(tables))
-    return {key.topic for key in state.offsets.keys}
-
-
-def test_under_other_names_topics_are_other_streams(tmp_path: Path) -> None:
-    """last_known has topics as their clusters call them."""
-    for names, wanted in (("same", "orders"), ("mm2", "dc2.orders"), ("mm2", "dc2.orders"), ("same", "orders")):
-        assert streams(tmp_path / "names", ["dc1", "dc2"], names, ("dc2", "orders")) == {wanted}
-    of_now, other = ("dc3", "dc2.dc1.orders"), ("dc3", "dc1.orders")
-    known = [streams(tmp_path, ["dc1", "dc2", "dc3"], "mm2", copy) for copy in (of_now, of_now, other, other, of_now)]
-    assert known == [{"dc1.orders"}] * 2 + [{"dc2.dc1.orders at dc3"}] * 2 + [{"dc1.orders"}]

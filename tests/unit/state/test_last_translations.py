@@ -53,19 +53,6 @@ def settled() -> LastTranslations:
     return pair
 
 
-def test_a_new_commit_unsettles_even_at_the_same_offset_and_its_answer_is_not_kept() -> None:
-    pair = settled()
-    assert not is_settled(pair, commit=6)
-    assert not is_settled(pair, at_ms=2)
-    kept = [(COMMIT, AT_MS), (COMMIT + 1, AT_MS), (COMMIT, AT_MS + 1)]
-    assert [bool(pair.are_valid(ONE, *each)[0]) for each in kept] == [True, False, False]
-    pair.unsettle(ONE)
-    assert not pair.are_valid(ONE, COMMIT, AT_MS).any()
-    never = LastTranslations()
-    never.columns.fit(1)
-    assert not is_settled(never, commit=-1, at_ms=-1)
-
-
 @pytest.mark.parametrize(
     ("outcome", "changed"),
     [
@@ -83,24 +70,6 @@ def test_what_is_not_held_or_may_still_move_is_never_settled(outcome: Outcome, c
     for _ in range(5):
         noted(pair, 7, outcome, **changed)
     assert not is_settled(pair)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"wanted": 8},
-        {"commit": 6},
-        {"at_ms": 2},
-        {"duplicates": 1},
-        {"state": State.INDEX_BEHIND},
-        {"outcome": Outcome.TARGET_ACTIVE},
-    ],
-)
-def test_anything_that_differs_is_news_and_begins_to_count_again(changed: dict[str, object]) -> None:
-    pair = settled()
-    assert noted(pair, **({"wanted": 7, "outcome": Outcome.UNCHANGED} | changed))  # type: ignore[arg-type]
-    assert not noted(pair, **({"wanted": 7, "outcome": Outcome.UNCHANGED} | changed))  # type: ignore[arg-type]
-    assert pair.columns["repeats"].tolist() == [1]
 
 
 def pair_with(*known: tuple[int, int, int]) -> LastTranslations:

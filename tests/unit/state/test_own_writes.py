@@ -317,15 +317,6 @@ def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Ke
             assert {committed.keys[key] for key in places.keys_in(place).tolist()} == every
 
 
-def test_an_empty_group_id_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    committed = CommittedOffsets(["X"])
-    places = KeyIndex(committed, lambda group_id: group_id != "", lambda topic: True)
-    for partition in range(3):
-        committed.ids([(group, "orders", partition) for group in ("", "a")])
-        places.is_included(np.arange(len(committed.keys)))
-    assert [line.split(":")[0] for line in caplog.messages] == ["offsets committed with an empty group id are left out"]
-
-
 def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() -> None:
     committed = CommittedOffsets(["X"])
     key = committed.ids([GroupPartition("g", "orders", 0)])

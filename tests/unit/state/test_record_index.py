@@ -289,16 +289,3 @@ def positions(cache: RecordIndex) -> dict[int, int | None]:
         needs = int(cut_pieces(Runs.of([0], [1], [y], [number], [0]), source, 1 << 60).needs[0])
         found[number] = needs if needs < NO_LIMIT else None
     return found
-
-
-def test_what_is_read_again_below_the_frontier_contradicts_nothing_wherever_a_micro_batch_began() -> None:
-    tables = MemoryTables()
-    cache = cache_of(tables)
-    add(tables, RECORD_RUNS, begin(0), run(0, 20))
-    cache.refresh()
-    # Two micro-batches of a checkpoint that was set back; what one in between has read is in the table once only.
-    add(tables, RECORD_RUNS, begin(0), run(0, 5), begin(8), run(8, 4, "X", 8))
-    cache.refresh()
-    log = log_of(cache)
-    assert not log.is_contradicted
-    assert content(cache) == (0, 20, ["X"], [0], [20], [0], [0])

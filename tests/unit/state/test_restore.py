@@ -203,15 +203,6 @@ def told_old() -> GrownLog:
     return history
 
 
-@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["in order", "backwards"])
-def test_a_start_knows_the_commit_in_the_partition_of_now(order: slice) -> None:
-    history = GrownLog()
-    history.grow()
-    for each in [*OLD, (1, 0, 10)][order]:
-        history.capture(*each)
-    assert held(history.started()[0])[:2] == AS_IT_IS[:2]
-
-
 @pytest.mark.parametrize("is_at_once", [False, True])
 def test_who_follows_the_tables_takes_the_commit_in_the_new_partition_for_the_newer_one(is_at_once: bool) -> None:
     history = told_old()
@@ -228,12 +219,3 @@ def test_who_follows_the_tables_takes_the_commit_in_the_new_partition_for_the_ne
     history.capture(1, 1, 20)
     follow_commits(history.tables, state, version, lives)
     assert held(state) == (20, 20, True)
-
-
-def test_an_overtaken_driver_takes_in_what_another_one_has_read_of_the_new_partition() -> None:
-    history = told_old()
-    state, lives = history.started()
-    history.grow()
-    history.capture(1, 0, 10)
-    restore_missed(history.tables, state, "X", {0: 4}, {0: 4, 1: 1}, lives)
-    assert held(state) == AS_IT_IS

@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 from builders.record_indexes import log_of
-from builders.runs_in_tables import by_delta_rs, rows_in, run
+from builders.runs_in_tables import by_delta_rs, run
 from offset_sync.model.errors import TableError
 from offset_sync.state import record_index, seal
 from offset_sync.tables import segments
@@ -48,20 +47,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files of eight rows, in row groups of four."""
     monkeypatch.setattr(seal, "FILE_ROWS", 8)
     monkeypatch.setattr(segments, "GROUP_ROWS", 4)
-
-
-def test_every_reader_finds_the_same_rows_and_who_follows_none_that_is_new(tables: TableStore) -> None:
-    for rows in ROWS:
-        append(tables, *rows)
-    known, path = tables.version(RECORD_RUNS), tables.path(RECORD_RUNS)
-    assert seal_all(tables) == 6
-    (file,) = DeltaTable(path).file_uris()
-    assert f"/{PREFIX}" in file
-    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == SORTED
-    (added,) = pa.table(DeltaTable(path).get_add_actions(flatten=True)).to_pylist()
-    assert (added["num_records"], added["min.start_offset"], added["max.start_offset"]) == (6, 0, 7)
-    found = tables.added(RECORD_RUNS, known, known + 1)
-    assert (found.rows.num_rows, found.is_moved) == (0, True)
 
 
 def test_nothing_is_sealed_before_there_is_enough_and_what_is_sealed_stays(tables: TableStore) -> None:

@@ -182,18 +182,3 @@ def test_copies_below_an_index_that_began_late_may_be_of_a_former_life_of_their_
     site.commit("X", "readers", 5)
     site.reconcile()
     assert [row.state for row in site.rows()] == [state]
-
-
-@pytest.mark.parametrize(("topic_id", "state"), [("orders at X", "AT_FRONTIER"), ("a former one", "TOPIC_RECREATED")])
-def test_a_recreated_source_before_any_of_it_was_indexed_is_told_by_the_id_that_its_copies_were_indexed_with(
-    topic_id: str, state: str
-) -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "X0", frontier=0))
-    site.put(log("Y", "X0"))
-    site.index.logs.pop(("X", "orders", 0), None)
-    site.index.ids.pop(("X", "orders"), None)
-    site.index.epochs[ClusterPartition("X", *ORDERS)] = (topic_id, 0)
-    site.commit("X", "readers", 1)
-    site.reconcile()
-    assert [row.state for row in site.rows()] == [state]

@@ -53,17 +53,6 @@ def test_writers_are_remembered_beyond_a_checkpoint(tables: TableStore) -> None:
     assert (epochs(rows), version) == (list(range(52)), 52)
 
 
-def test_rows_go_where_their_names_say_and_no_rows_cost_no_version(tables: TableStore) -> None:
-    mixed = claims(1).select(DRIVERS.names[::-1]).append_column("more", pa.array([1]))
-    tables.append(DRIVERS, mixed)
-    tables.append(DRIVERS, claims(), ("query", 9))
-    tables.append(DRIVERS, claims(2), ("query", 9))
-    found = DeltaTable(tables.path(DRIVERS))
-    assert (found.version(), [field.name for field in found.schema().fields]) == (2, DRIVERS.names)
-    rows = tables.all_rows(DRIVERS).sort_by("epoch").select(["job", "epoch"])
-    assert rows.to_pylist() == [{"job": "j", "epoch": 1}, {"job": "j", "epoch": 2}]
-
-
 _APPENDS = """
 tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
 tables.create([DRIVERS])
@@ -245,24 +234,6 @@ def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
     assert log_at(path).newest().number == 3
     assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == 4
     assert rows(tables) == [1, 2, 3]
-
-
-def test_others_that_come_between_for_ever_are_an_error_after_a_while(
-    tables: TableStore, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(table_log, "PATIENCE_SECONDS", 0.5)
-    enter, number = DeltaTable.create_write_transaction, iter(range(10, 1000))
-
-    def enter_after_somebody(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        other = Change([new_file(tables, next(number))]).actions()
-        enter(DeltaTable(path), other, "append", self.schema())
-        enter(self, *arguments, **named)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", enter_after_somebody)
-    mine = new_file(tables, 5)
-    with pytest.raises(TableError, match=r"drivers: "):
-        log_at(path).commit(lambda _now: Change([mine]))
-    assert 5 not in rows(tables)
 
 
 def test_a_checkpoint_that_cannot_be_written_costs_no_append(

@@ -46,14 +46,6 @@ def stats(values: list[Any], type_: pa.DataType) -> tuple[Any, Any, int]:
     return found["minValues"].get("x"), found["maxValues"].get("x"), found["nullCount"]["x"]
 
 
-def test_columns_that_are_not_skipped_by_have_no_bounds() -> None:
-    assert stats([True, False], pa.bool_()) == (None, None, 0)
-    assert stats([b"\xff"], pa.binary()) == (None, None, 0)
-    assert stats(["a", "x" * 257], pa.string()) == (None, None, 0)
-    assert stats(["a", "x" * 10_000], pa.string()) == (None, None, 0), "nor has the file itself"
-    assert stats(["x" * 256], pa.string())[0] == "x" * 256
-
-
 @law(200)
 @given(st.lists(st.integers(-62_135_596_799_000_000, 253_402_300_799_000_000), min_size=1, max_size=5))
 def test_times_are_within_their_bounds_and_these_within_a_millisecond(micros: list[int]) -> None:

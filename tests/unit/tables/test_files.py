@@ -45,12 +45,6 @@ def test_a_path_of_this_disk_may_be_written_in_four_ways(tmp_path: Path, form: s
     assert files.names(form.format(folder)) == ["a.json"]
 
 
-@pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "abfss://c@a.net/a", "memory://a"])
-def test_a_path_elsewhere_is_not_taken_for_local(path: str) -> None:
-    assert Files().local(path) is None
-    assert Files().uri(path) == path
-
-
 def test_a_path_without_a_scheme_is_in_hadoops_default_file_system() -> None:
     files = Files(default="hdfs://name:8020")
     assert files.local("/a/b") is None
@@ -149,14 +143,6 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         Files().write_text(str(path), "another")
     assert path.read_text() == "whole"
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
-
-
-def test_a_file_that_is_put_stays_as_it_was_put_first(files: Files, folder: str, tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    for text in ("first", "second"):
-        files.put_text(f"{folder}/below/a", text)
-    assert files.read_text(f"{folder}/below/a") == "first"
-    assert [each.name for each in (tmp_path / "below").iterdir()] == ["a"]
 
 
 def core_site(value: str, name: str = "fs.defaultFS") -> str:

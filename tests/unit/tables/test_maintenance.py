@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -23,7 +22,7 @@ from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
-from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
@@ -48,18 +47,6 @@ def maintainer(tables: TableStore) -> Maintainer:
     return made
 
 
-def test_only_what_ends_below_a_partitions_begin_is_cut(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10, 20, 30)
-    tables.append(RECORD_RUNS, run(20, length=0))
-    tables.append(RECORD_RUNS, run(15, length=0))
-    assert cut(maintainer, begins(dc1=20)) == 3
-    assert by_delta_rs(tables) == [("dc1", 20), ("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
-    assert cut(maintainer, begins(dc1=20, dc2=15)) == 1
-    assert ("dc2", 10) in by_delta_rs(tables)
-    assert cut(maintainer, begins(dc1=20, dc2=15)) == 0
-    assert cut(maintainer, begins()) == 0
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_which_rows_are_below_their_begin(seed: int) -> None:
     rng = random.Random(seed)
@@ -74,27 +61,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
         row[1] is not None and row[:3] in begin and row[3] < begin[row[:3]] and row[3] + row[4] <= begin[row[:3]]
         for row in rows
     ]
-
-
-def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_do(tables: TableStore) -> None:
-    maintainer = Maintainer(tables, timedelta(hours=1))
-    tables.log(RECORD_RUNS).set_properties({"delta.appendOnly": "true"})
-    assert (maintainer.prepare(RECORD_RUNS), maintainer.prepare(RECORD_RUNS)) == (True, False)
-    properties = DeltaTable(tables.path(RECORD_RUNS)).metadata().configuration
-    assert properties["delta.appendOnly"] == "false"
-    assert properties["delta.logRetentionDuration"] == "interval 3600 seconds"
-    maintainer.prepare(OFFSET_COMMITS)
-    assert DeltaTable(tables.path(OFFSET_COMMITS)).metadata().configuration["delta.appendOnly"] == "true"
-
-
-def test_from_a_table_that_is_only_appended_to_nothing_can_be_removed(tables: TableStore) -> None:
-    maintainer = Maintainer(tables, timedelta(hours=1))
-    for number in range(3):
-        tables.append(DRIVERS, pa.Table.from_pylist([{"epoch": number}], DRIVERS.arrow_schema))
-    with pytest.raises(TableError, match=r"drivers: .*append"):
-        maintainer.remove(DRIVERS, lambda rows: np.ones(rows.num_rows, np.bool_))
-    maintainer.compact(DRIVERS)
-    assert (maintainer.size(DRIVERS).files, tables.all_rows(DRIVERS).num_rows) == (1, 3)
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,20 +174,6 @@ def mended(root: str) -> TableStore:
     return found
 
 
-def test_clustering_alone_is_taken_away(tables: TableStore) -> None:
-    """Not what another writer has added, by which files are read otherwise."""
-    first = log_of(tables) / entry(0)
-    for features, version in ((["clustering", "domainMetadata"], 1), (["clustering", "rowTracking"], 0)):
-        lines = [json.loads(line) for line in first.read_text().splitlines()]
-        protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}
-        first.write_text("\n".join(json.dumps(protocol if "protocol" in line else line) for line in lines))
-        for later in log_of(tables).glob(f"*{1:09d}.json"):
-            later.unlink()
-        again = TableStore(tables.root)
-        again.log(DRIVERS).make(DRIVERS)
-        assert again.version(DRIVERS) == version
-
-
 WHOLE = '{"commitInfo":{}}\n{"add":{"path":"part-0.parquet"}}\n'
 DAMAGED = {"empty": "", "zeros": "\0" * 300, "cut off": WHOLE[:-20], "blank": "\n"}
 
@@ -232,36 +218,6 @@ def test_an_entry_before_others_is_refused_by_name_with_the_remedy(table: Path, 
     entry_of(table, 3).write_text("")
     with pytest.raises(TableError, match=rf"{version:020d}.json"):
         repair_log(table)
-    assert entry_of(table, 3).exists()
-
-
-def test_an_entry_that_a_checkpoint_holds_is_refused(table: Path) -> None:
-    entry_of(table, 3).write_text("")
-    entry_of(table, 3, "checkpoint.parquet").write_bytes(b"PAR1 and so on PAR1")
-    with pytest.raises(TableError):
-        repair_log(table)
-
-
-def test_a_log_that_names_a_checkpoint_that_is_not_there_names_none_after(table: Path) -> None:
-    last = table / "_delta_log" / "_last_checkpoint"
-    last.write_text('{"version":2,"size":5}')
-    entry_of(table, 2, "checkpoint.parquet").write_bytes(b"PAR1 and so on PAR1")
-    assert not repair_log(table)
-    assert last.exists()
-    entry_of(table, 2, "checkpoint.parquet").unlink()
-    assert not repair_log(table), "no entry has gone"
-    assert [each.name for each in (table / "_delta_log").iterdir() if each.suffix != ".json"] == []
-
-
-def test_of_two_checkpoints_only_that_goes_which_cannot_be_read(table: Path) -> None:
-    last = table / "_delta_log" / "_last_checkpoint"
-    last.write_text('{"version":1}')
-    entry_of(table, 1, "checkpoint.parquet").write_bytes(b"PAR1 and so on PAR1")
-    entry_of(table, 3, "checkpoint.parquet").write_bytes(b"PAR1 and so on")
-    repair_log(table)
-    assert entry_of(table, 1, "checkpoint.parquet").exists()
-    assert last.exists()
-    assert not entry_of(table, 3, "checkpoint.parquet").exists()
     assert entry_of(table, 3).exists()
 
 

@@ -14,10 +14,8 @@ from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.tables import files as whole_files
-from offset_sync.tables import rows as table_rows
 from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.rows import partners, renamed
+from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
 
 
@@ -88,21 +86,6 @@ def test_of_a_table_that_was_set_back_all_rows_come_again(tmp_path: Path) -> Non
     shutil.copytree(before.path(DRIVERS), tables.path(DRIVERS))
     rows, version = TableStore(tables.root).rows_since(DRIVERS, known)
     assert (epochs(rows), version) == ([9], 1)
-
-
-def test_small_files_come_together_and_large_ones_in_pieces(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(6):
-        tables.append(DRIVERS, claims(*range(10 * number, 10 * number + 10)))
-    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [60]
-    monkeypatch.setattr(whole_files, "BATCH_ROWS", 4)
-    monkeypatch.setattr(table_rows, "_WORTH_A_BATCH", 20)
-    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [20, 20, 20]
-    (few,) = tables.batches(DRIVERS, ["epoch"], ("epoch", 55))
-    assert few.schema.names == ["epoch"]
-    assert epochs(few) == list(range(50, 60))
-    assert read(tables) == list(range(60))
 
 
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +181,3 @@ def test_answers_under_another_name_at_the_target_are_left_out(
     (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
     assert part.column_names == ["topic", "translated_at"]
     assert part.num_rows == len(wanted)
-
-
-def test_a_partner_is_the_row_with_the_same_values() -> None:
-    rows = pa.table({"a": ["x", "y", None, "x"], "b": pa.array([1, 1, 1, 2], pa.int64())})
-    few = pa.table({"b": pa.array([2, 1, 1], pa.int32()), "a": ["x", None, "x"]})
-    assert partners(rows, few, ("a", "b")).tolist() == [2, -1, -1, 0]
-    assert partners(rows, few.slice(0, 0), ("a", "b")).tolist() == [-1] * 4
-    assert partners(rows.slice(0, 0), few, ("a", "b")).tolist() == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -108,19 +107,6 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
         assert ([*files.sealed], [each for each, _ in files.unsealed]) == wanted, name
     path.rename(tmp_path / "part-1.parquet")  # without the name of one it is not looked up
     assert segments_of(tmp_path / "part-1.parquet").newest().sealed == {}
-
-
-def test_row_groups_are_read_by_several_threads_also_after_the_file_is_gone(tmp_path: Path) -> None:
-    path, said = write(tmp_path, table(some_rows(random.Random(1), 200)))
-    segments = segments_of(path)
-    segments.read(str(path), 0, SCHEMA)
-    path.unlink()  # a reader that has opened it reads on
-    groups = range(int(said.parts["group"].max()) + 1)
-    with ThreadPoolExecutor(4) as threads:
-        parts = list(threads.map(lambda group: segments.read(str(path), group, SCHEMA), [*groups, *groups]))
-    assert sum(part.num_rows for part in parts) == 400
-    with pytest.raises(FileNotFoundError):
-        segments_of(path).read(str(path), 0, SCHEMA)
 
 
 def test_a_file_that_is_no_parquet_file_is_named(tmp_path: Path) -> None:
