@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -19,15 +19,14 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from fakes.unchecked import UNCHECKED
 from generators.hypothesis_strategies import law
-from offset_sync.ingest import commit_batch, commit_ingester
+from offset_sync.ingest import commit_ingester
 from offset_sync.ingest.checkpoint import Offsets, count_offsets
-from offset_sync.ingest.commit_batch import UNREAD, CommitReader, committed_at_ms
+from offset_sync.ingest.commit_batch import committed_at_ms
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.ingest.commit_log_check import LEAST_RECORDS
 from offset_sync.ingest.kafka_source import read_whole_ranges
-from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.model.errors import UnknownVersionError
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, Stop, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import QUARANTINE
@@ -35,28 +34,6 @@ from offset_sync.tables.catalog import QUARANTINE
 # Reading
 
 SEVENTH = TopicPartition(CONSUMER_OFFSETS, 7)
-
-
-class Reader:
-    """A log of which the end cannot be read."""
-
-    def __init__(self, *_arguments: object) -> None:
-        pass
-
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
-        key, value = commit_key("g", "orders", 0), commit_value(5, committed_at_ms=1)
-        for place, each in ranges.items():
-            yield [(place, RecordContent(each.start, 5, key, value, ()))]
-        raise UnreadError("dc1", dict.fromkeys(ranges, Stop(3, "the log ends at offset 4")))
-
-
-def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit_batch, "RangeReader", Reader)
-    rows = [row for batch in CommitReader("dc1", {}).read({SEVENTH: OffsetRange(0, 9)}) for row in batch.to_pylist()]
-    assert [(row["kind"], row["log_partition"], row["log_offset"], row["error"]) for row in rows] == [
-        ("commit", 7, 0, None),
-        (UNREAD, 7, None, "__consumer_offsets-7 cannot be read from offset 3 on: the log ends at offset 4"),
-    ]
 
 
 def test_spark_reads_only_committed_records() -> None:

@@ -90,17 +90,6 @@ def test_while_a_cluster_or_the_leader_does_not_answer_nothing_is_taken_in(silen
     assert job.genuine() == {"g": 8}
 
 
-def test_a_log_that_could_not_be_read_to_the_end_of_its_range_and_was_not_cut_fails_and_is_read_once_more() -> None:
-    job = CommitLogJob(log=[commit(1), commit(2), commit(3)])
-    job.unread = "the log ends at offset 2"
-    with pytest.raises(ClusterError, match="the log ends at offset 2: the micro-batch is read once more"):
-        job.take_in(read=job.log[:2])
-    assert job.commits("committed_offset") == []
-    job.unread = ""
-    job.take_in()
-    assert job.commits("committed_offset") == [(1,), (2,), (3,)]
-
-
 def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_before() -> None:
     job = CommitLogJob(log=[commit(1), commit(2), commit(3)])
     job.take_in()
@@ -110,21 +99,3 @@ def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_befo
     job.unread = "the log ends at offset 3"
     job.take_in(read=[])
     assert job.known()["genuine_offset"] == 7
-
-
-def test_a_micro_batch_that_failed_and_is_read_again_after_a_cut_has_no_author_from_the_first_try() -> None:
-    """The first try took our write for the record at 1; another leader has a genuine commit of the group there."""
-    job = CommitLogJob(log=[commit(5)])
-    job.take_in()
-    job.write_as_we_do("g", 7)
-    job.log += [commit(7), commit(3, "lost")]
-    job.reconcile_errors = [RuntimeError("the first time")]
-    with pytest.raises(RuntimeError, match="the first time"):
-        job.take_in()
-    job.cut(1, commit(6), commit(4, "new"))
-    job.take_in()
-    written = job.commits("log_offset", "group_id", "committed_offset", "is_own")
-    assert {(1, "g", 6, False), (2, "new", 4, False)} <= {*written}
-    assert job.known()["genuine_offset"] == 6
-    assert job.known("lost")["log_offset"] == -1, "a later record of its key is new, wherever it is"
-    assert job.reconciled[-1] == (["g", "new"], 1)

@@ -81,19 +81,6 @@ def test_at_first_every_group_has_to_answer_and_later_the_others_go_on() -> None
     assert job.known("genuine_offset", other) == 8
 
 
-def test_a_refused_group_is_named_once_and_holds_back_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.broker.commit(7, "h")
-    job.broker.refused["h"] = ClusterError("X", "group 'h': grant Describe")
-    for number in range(3):
-        job.poll(number)
-    assert job.known("genuine_offset") == 100
-    assert [each.message for each in caplog.records if "grant" in each.message] == [
-        "clusters.X: not polled: group 'h': grant Describe"
-    ]
-
-
 def test_groups_that_no_coordinator_lists_are_unknown() -> None:
     listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
     no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())

@@ -96,26 +96,6 @@ def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began_if_i
     assert (leaders.look(), leaders.said().ended) == (found, {} if told is None else {ORDERS: EpochEnd(5, told)})
 
 
-@pytest.mark.parametrize(
-    ("now", "known", "topic_id", "found"),
-    [
-        (4, ("id", 4), "id", "whole"),
-        (None, ("id", 4), "id", "whole"),
-        (5, None, "id", "whole"),
-        (0, ("former id", 4), "id", "whole"),
-        (5, ("id", 5), "id", "whole"),
-        (3, ("id", 4), "id", "unknown"),  # one that was leader before the index looked has nothing to say
-    ],
-)
-def test_no_leader_is_asked_if_nothing_has_changed_or_can_be_known(
-    now: int | None, known: tuple[str, int] | None, topic_id: str, found: str
-) -> None:
-    leaders = Leaders(now=now, topic_id=topic_id)
-    leaders.index.epochs.pop(AT_X)
-    leaders.index.epochs |= {AT_X: known} if known else {}
-    assert (leaders.look(), leaders.asked) == (found, [])
-
-
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_without_an_answer_the_log_is_unknown_and_queried_again(
     monkeypatch: pytest.MonkeyPatch, is_refused: bool

@@ -85,22 +85,6 @@ def test_a_record_that_was_read_live_was_made_between_two_looks_whatever_its_tim
             assert (made <= read.until_ms).all()
 
 
-@law(150)
-@given(seeds, offsets, st.integers(1, 30))
-def test_what_a_clock_is_ahead_by_is_known_as_well_as_the_log_is_looked_at(
-    seed: int, ahead_ms: int, looks: int
-) -> None:
-    live = Live(random.Random(seed), ahead_ms)
-    for _ in range(looks):
-        written, made, _ = live.look()
-    assert live.clock.ahead_ms is not None
-    assert abs(live.clock.ahead_ms - ahead_ms) <= BATCH_MS
-    assert (np.abs(made - written) <= BATCH_MS).all()
-    assert live.clock._low is not None
-    assert live.clock._high is not None
-    assert live.clock._low <= ahead_ms <= live.clock._high, "without a jump the bounds hold the truth"
-
-
 # What was in the log before we looked
 
 

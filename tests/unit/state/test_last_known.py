@@ -170,25 +170,6 @@ BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", 
 
 
 @BOTH_STARTS
-def test_writes_at_a_cluster_that_is_not_read_are_remembered(
-    tables: TableStore, tmp_path: Path, is_folded: bool
-) -> None:
-    life = Life(tables, tmp_path, "XY")
-    life.commit("X", 0, 100, 0)
-    life.answer(100, 10)
-    life.site.clusters["Y"].commit("g", next(iter(life.site.clusters["Y"].logs)), 100)
-    life.commit("X", 1, None, 1000)
-    life.commit("X", 2, 5, 8 * DAY_MS, "other")
-    for _ in range(2):
-        life.start(is_folded=is_folded)
-    life.site.state.unread.begin(["X", "Y"])
-    life.site.state.unread.note_read(["X"])
-    life.site.pass_time(8 * DAY_MS + 5000)
-    life.says("X", 50, 10)
-    assert life.stands("Y") == 10, "the group came back lower"
-
-
-@BOTH_STARTS
 def test_a_cluster_that_was_away_does_not_get_the_last_word(
     tables: TableStore, tmp_path: Path, is_folded: bool
 ) -> None:

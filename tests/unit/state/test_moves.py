@@ -73,21 +73,6 @@ def test_a_move_that_is_noticed_at_work_happened_now_whatever_the_other_machines
     assert site.home() == ("X" if home_silence == "0s" else None), "another cluster is active after it"
 
 
-def test_a_move_of_before_the_start_has_its_time_but_none_that_is_to_come(site: Site) -> None:
-    site.move("Y", at_ms=site.now_ms - HOUR_MS)
-    site.moves.follow(site.state)
-    site.commit("X", site.now_ms - 1)
-    site.now_ms += HOUR_MS
-    assert site.home() == "X", "committed after the move, and Y is silent"
-    site.move("Y", at_ms=site.now_ms + HOUR_MS)
-    site.start()
-    site.moves.follow(site.state)
-    assert site.home() == "Y"
-    site.now_ms += 1
-    site.commit("X", site.now_ms)
-    assert site.home() is None
-
-
 @pytest.mark.parametrize("other", [{"step": "commit"}, {"result": "failed"}, {"result": "refused"}])
 def test_other_steps_and_those_that_were_not_done_move_nothing(site: Site, other: dict[str, str]) -> None:
     site.commit("X", site.now_ms)

@@ -20,11 +20,9 @@ from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import (
     ARRIVED,
-    ELECTED,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     RECORD_RUNS,
-    RECREATED,
 )
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Segments, TableFiles
@@ -74,18 +72,6 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         kept_up.refresh()
         expected = (0, 40, ["X"], [0], [40], [0], [0])
         assert content(kept_up) == content(read_in_one(tables)) == expected
-
-
-def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3))
-    add(tables, RECORD_RUNS, run(3, 3))
-    cache = cache_of(tables)
-    cache.refresh()
-    tables.versions[RECORD_RUNS.name].pop()
-    cache.refresh()
-    log = log_of(cache)
-    assert log.frontier == 3
 
 
 places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])
@@ -231,18 +217,6 @@ def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since
 def origins(index: RecordIndex) -> list[int]:
     log = log_of(index, AT_Y)
     return log.runs.origin.tolist()
-
-
-def test_where_the_records_of_earlier_leaders_ended_is_known_of_the_topic_as_it_is_now() -> None:
-    tables, log = MemoryTables(), ClusterPartition(*AT_X)
-    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=1) | {"begins_at": None, "reason": None})
-    add(tables, LOG_INCARNATIONS, life("X", 7, noticed_ms=2, reason=ELECTED), life("X", 5, noticed_ms=3))
-    index = read_in_one(tables)
-    assert set(index.epoch_ends(log)) == {(2, 7, 1), (3, 5, 2)}
-    assert [each.begins_at for each in index.incarnations(log)] == [5], "an election that loses nothing is no life"
-    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=4, reason=RECREATED) | {"topic_id": "another"})
-    index.refresh()
-    assert index.epoch_ends(log) == []
 
 
 @pytest.mark.parametrize("produced_at", ["X", "Y"])

@@ -49,20 +49,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "GROUP_ROWS", 4)
 
 
-def test_nothing_is_sealed_before_there_is_enough_and_what_is_sealed_stays(tables: TableStore) -> None:
-    for rows in ROWS:
-        append(tables, *rows)
-    version = tables.version(RECORD_RUNS)
-    assert seal_all(tables, 7) == 0
-    assert tables.version(RECORD_RUNS) == version
-    assert (seal_all(tables, 6), seal_all(tables)) == (6, 0)
-    append(tables, ("dc1", 9))
-    assert seal_all(tables) == 1
-    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
-    Maintainer(tables, HOUR).compact(RECORD_RUNS, but=PREFIX)
-    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
-
-
 def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for rows in ROWS:
         append(tables, *rows)

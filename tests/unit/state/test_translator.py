@@ -17,8 +17,6 @@ from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state import translator
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.translate.index.incarnations import Incarnation
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations
 
 SECOND = TopicPartition("orders", 1)
@@ -165,20 +163,3 @@ def test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_w
     site.reconcile()
     assert {(row.group_id, row.state) for row in site.rows()} == {("readers", expected), ("others", "EXACT")}
     assert site.target_offset("Y", "readers") == (None if expected == "LOG_TRUNCATED" else 7)
-
-
-@pytest.mark.parametrize(
-    ("alias", "begins_at", "state"), [("X", 3, "NOT_INDEXED"), ("X", 4, "EXACT"), ("Y", 0, "EXACT"), ("Z", 0, "EXACT")]
-)
-def test_copies_below_an_index_that_began_late_may_be_of_a_former_life_of_their_origin(
-    alias: str, begins_at: int, state: str
-) -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.index.logs["Y", "orders", 0] = LogIndex(2)
-    site.put(log("X", "X0:3 Y2 X4:6"))
-    site.put(log("Y", "Y2 X4:6", first=2))
-    life = Incarnation(begins_at, STARTED_MS - HOUR_MS, f"orders at {alias}", is_recreated=False)
-    site.index.lives[ClusterPartition(alias, *ORDERS)] = [life]
-    site.commit("X", "readers", 5)
-    site.reconcile()
-    assert [row.state for row in site.rows()] == [state]

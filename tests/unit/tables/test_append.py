@@ -36,23 +36,6 @@ def test_a_version_of_a_writer_is_appended_once_be_it_its_first(tables: TableSto
     assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == [0, 1, 3, 10, 11, 13]
 
 
-def test_writers_are_remembered_beyond_a_checkpoint(tables: TableStore) -> None:
-    tables.append(DRIVERS, claims(0), ("query", 7))
-    for number in range(1, 52):
-        tables.append(DRIVERS, claims(number))
-    log = Path(tables.path(DRIVERS), "_delta_log")
-    assert [each.name for each in log.glob("*.checkpoint*")] == [f"{50:020d}.checkpoint.parquet"]
-    for old in sorted(log.glob("*.json"))[:50]:
-        old.unlink()  # as maintenance does, in time
-    again = TableStore(tables.root)
-    again.append(DRIVERS, claims(99), ("query", 7))
-    again.create([DRIVERS])
-    assert by_delta_rs(again) == epochs(again.all_rows(DRIVERS)) == list(range(52))
-    assert again.version(DRIVERS, 3) == 52
-    rows, version = again.rows_since(DRIVERS, 3)
-    assert (epochs(rows), version) == (list(range(52)), 52)
-
-
 _APPENDS = """
 tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
 tables.create([DRIVERS])
@@ -234,17 +217,3 @@ def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
     assert log_at(path).newest().number == 3
     assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == 4
     assert rows(tables) == [1, 2, 3]
-
-
-def test_a_checkpoint_that_cannot_be_written_costs_no_append(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(_table: DeltaTable) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(DeltaTable, "create_checkpoint", fail)
-    tables.log(DRIVERS).set_properties({"delta.checkpointInterval": "2"})
-    for number in range(3):
-        tables.append(DRIVERS, claims(number))
-    assert rows(tables) == [0, 1, 2]
-    assert "no checkpoint written: [Errno 28]" in caplog.text

@@ -17,10 +17,6 @@ from offset_sync.tables import storage_check
 from offset_sync.tables.catalog import (
     ALL_TABLES,
     DRIVERS,
-    LAST_KNOWN,
-    LOG_INCARNATIONS,
-    RECORD_FINGERPRINTS,
-    RECORD_RUNS,
     TABLES,
 )
 from offset_sync.tables.storage_check import check_storage
@@ -45,24 +41,6 @@ def test_every_table_and_every_column_says_what_it_means(made: TableStore) -> No
             (column.name, column.comment) for column in table.columns
         ]
         assert found.version() == 0
-
-
-def test_a_table_that_loses_no_rows_is_append_only_and_each_remembers_its_writers_for_long(made: TableStore) -> None:
-    for table in TABLES:
-        properties = DeltaTable(made.path(table)).metadata().configuration
-        loses_rows = table in (RECORD_RUNS, RECORD_FINGERPRINTS, LOG_INCARNATIONS, LAST_KNOWN)
-        assert properties["delta.appendOnly"] == str(not loses_rows).lower()
-        assert properties["delta.setTransactionRetentionDuration"] == "interval 90 days"
-
-
-def test_the_protocol_is_plain_so_that_every_reader_reads_every_table(made: TableStore) -> None:
-    for table in ALL_TABLES:
-        found = DeltaTable(made.path(table))
-        protocol, properties = found.protocol(), found.metadata().configuration
-        assert (protocol.min_reader_version, protocol.reader_features or []) == (1, [])
-        assert not {"deletionVectors", "columnMapping", "v2Checkpoint"} & set(protocol.writer_features or [])
-        assert properties["delta.enableDeletionVectors"] == "false"
-        assert "delta.columnMapping.mode" not in properties
 
 
 _MAKES = """

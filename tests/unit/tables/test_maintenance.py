@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +17,13 @@ from deltalake import DeltaTable
 
 from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import DataFile, entry, write_rows
+from offset_sync.tables.transaction_log import DataFile, write_rows
 from tools.stored_names import note_stored
 
 
@@ -110,54 +107,6 @@ def test_a_table_with_columns_of_a_later_version_keeps_what_is_in_them(
     told = DeltaTable(tables.path(RECORD_RUNS)).to_pyarrow_table()["told"].to_pylist()
     assert sorted(map(str, told)) == ["None"] * 6 + ["kept"]
     assert "record_runs: its files are left alone: columns ['told'] are unknown" in caplog.text
-
-
-VECTOR = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000"
-"""The first row of a file is gone: a RoaringBitmapArray in Z85, as Delta's protocol has it."""
-
-
-def enter(tables: TableStore, *actions: dict[str, Any]) -> None:
-    """Enter what only Spark would."""
-    later = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS) + 1))
-    later.write_text("".join(json.dumps(action) + "\n" for action in actions))
-
-
-def with_feature(name: str) -> dict[str, Any]:
-    features = {"readerFeatures": [name], "writerFeatures": [name, "appendOnly", "invariants"]}
-    return {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
-
-
-def without_its_first_row(tables: TableStore) -> list[dict[str, Any]]:
-    """Return how the newest file loses its first row without being rewritten."""
-    lines = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS))).read_text().splitlines()
-    (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
-    gone = {"path": added["path"], "deletionTimestamp": added["modificationTime"], "dataChange": True}
-    vector = {"storageType": "i", "pathOrInlineDv": VECTOR, "sizeInBytes": 34, "cardinality": 1}
-    return [{"remove": gone}, {"add": added | {"deletionVector": vector}}]
-
-
-@all_work
-def test_rows_that_are_only_marked_as_gone_do_not_come_back(
-    tables: TableStore, maintainer: Maintainer, work: Callable[[Maintainer], object]
-) -> None:
-    fill(tables, 0, 10)
-    enter(tables, with_feature("deletionVectors"), *without_its_first_row(tables))
-    version = tables.version(RECORD_RUNS)
-    for act in (partial(work, maintainer), partial(tables.all_rows, RECORD_RUNS)):
-        with pytest.raises(TableError, match=r"by deletionVectors; run in Spark: ALTER TABLE .*REORG TABLE .*PURGE"):
-            act()
-    assert tables.version(RECORD_RUNS) == version
-
-
-@pytest.mark.parametrize("protocol", [with_feature("columnMapping"), {"protocol": {"minReaderVersion": 2}}])
-def test_columns_that_may_be_called_otherwise_in_files_are_not_taken_for_nothing(
-    tables: TableStore, protocol: dict[str, Any]
-) -> None:
-    fill(tables, 0)
-    protocol["protocol"].setdefault("minWriterVersion", 5)
-    enter(tables, protocol)
-    with pytest.raises(TableError, match=r"by columnMapping; give tables\.root another place"):
-        tables.all_rows(RECORD_RUNS)
 
 
 HOUR = timedelta(hours=1)
