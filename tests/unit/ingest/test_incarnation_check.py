@@ -202,44 +202,33 @@ def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
 
 # Queries of one driver that ask about the same logs at the same time
 
-FIRST, LAST = TopicPartition("orders", 0), TopicPartition("orders", 1)
-OLD_END = 10
-
 
 class Queries:
-    """What the queries of one driver share; the first epoch of each log ends at 10, *meanwhile* leaders are asked."""
+    """What the queries of one driver share; the first epoch of the log ends at 10, *meanwhile* leaders are asked."""
 
     def __init__(self) -> None:
         self.meanwhile, self.tables = list[Callable[[], object]](), MemoryTables()
         tables: Any = self.tables
-        self.check = IncarnationCheck(tables, dict.fromkeys(("X", "Y"), self), dict)
+        self.check = IncarnationCheck(tables, {"Y": self}, dict)
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         if self.meanwhile:
             self.meanwhile.pop()()
-        return dict.fromkeys(epochs, ReportedEnd(OLD_END))
+        return dict.fromkeys(epochs, ReportedEnd(10))
 
-    def note(self, leader_epoch: int, alias: str = "Y", **log_ends: int) -> None:
-        """Note what a cluster says of its logs; up to 10 each was indexed before."""
-        places = {FIRST: log_ends.get("first"), LAST: log_ends.get("last")}
-        ends = {
-            place: MemoryEnds(0, end, leader_epoch=leader_epoch) for place, end in places.items() if end is not None
-        }
-        said: dict[str, Any] = {alias: ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
-        plans = {ClusterPartition(alias, *place): OffsetRange(OLD_END, OLD_END) for place in ends}
-        self.check.note(said, plans, self.check.moment())
-
-    def reasons(self) -> set[str | None]:
-        """Return why lives have begun, None where they have not."""
-        return {reason for (reason,) in self.tables.rows(LOG_INCARNATIONS, "reason")}
+    def note(self, leader_epoch: int, log_end: int) -> None:
+        """Note what the cluster says of its log; up to 10 it was indexed before."""
+        ends = {TopicPartition(*ORDERS): MemoryEnds(0, log_end, leader_epoch=leader_epoch)}
+        said: dict[str, Any] = {"Y": ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
+        self.check.note(said, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}, self.check.moment())
 
 
 def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
     """The one that is answered last knows by then how far the log reaches under the new leader."""
     queries = Queries()
-    queries.note(1, first=10)
-    queries.meanwhile.append(lambda: queries.note(2, first=15))
+    queries.note(1, 10)
+    queries.meanwhile.append(lambda: queries.note(2, 15))
     with pytest.raises(OvertakenError):
-        queries.note(2, first=12)
-    queries.note(2, first=16)
-    assert queries.reasons() == {None, "ELECTED"}
+        queries.note(2, 12)
+    queries.note(2, 16)
+    assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}

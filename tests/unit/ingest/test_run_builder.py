@@ -176,7 +176,7 @@ def oracle(records: list[Record]) -> list[Run]:
     return runs
 
 
-@law(250)
+@law(100)
 @given(logs(), st.lists(st.integers(0, 24), max_size=6))
 def test_wherever_batches_end_the_runs_are_the_same(records: list[Record], borders: list[int]) -> None:
     runs, malformed = cut(records, borders)

@@ -152,7 +152,7 @@ def partition_log(world: World, index: RecordIndex, alias: str) -> PartitionLog:
     return PartitionLog.of(index.log(alias, "orders", 0), index.code(alias), metadata)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", [*range(40), 108])
 def test_no_answer_skips_a_record_that_is_not_read(seed: int) -> None:
     world = World(random.Random(seed))
     world.play(80)

@@ -25,7 +25,7 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.segments import Directory
 
 
-@law(120)
+@law(40)
 @given(HISTORIES, st.booleans())
 def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffled: bool) -> None:
     tables, plain = SealedTables(), MemoryTables()
@@ -66,7 +66,7 @@ def batches_of(rng: random.Random) -> Iterator[list[dict[str, Any]]]:
         yield rows
 
 
-@law(80)
+@law(25)
 @given(HISTORIES)
 def test_an_index_that_is_kept_up_while_its_files_are_sealed_knows_what_a_start_does(rng: random.Random) -> None:
     tables, plain = SealedTables(), MemoryTables()

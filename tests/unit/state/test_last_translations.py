@@ -102,7 +102,7 @@ def same_again(
     pair.note_window(KEYS, committed, fresh.offset, revision)
 
 
-@law(250)
+@law(100)
 @given(st.one_of(any_cases(), cases), generators)
 def test_kept_answers_and_windows_change_nothing_while_both_logs_grow(case: Case, rng: random.Random) -> None:
     pair = pair_with(*[(0, -1, 0)] * len(KEYS))
@@ -112,7 +112,7 @@ def test_kept_answers_and_windows_change_nothing_while_both_logs_grow(case: Case
         commits = [rng.choice([each, rng.choice(every_commit(case))]) for each in commits]
 
 
-@law(150)
+@law(60)
 @given(cases, generators)
 def test_kept_answers_and_windows_change_nothing_as_holes_grow_old(case: Case, rng: random.Random) -> None:
     pair = pair_with(*[(0, -1, 0)] * len(KEYS))

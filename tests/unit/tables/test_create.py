@@ -51,12 +51,12 @@ tables.append(DRIVERS, claims(int(sys.argv[2])))
 
 
 def test_so_do_processes_that_append_at_once(tmp_path: Path) -> None:
-    others = [start_process(_MAKES, tmp_path, number) for number in range(4)]
-    assert [other.wait(120) for other in others] == [0] * 4
+    others = [start_process(_MAKES, tmp_path, number) for number in range(2)]
+    assert [other.wait(120) for other in others] == [0, 0]
     tables = TableStore(str(tmp_path))
-    assert epochs(tables.all_rows(DRIVERS)) == [0, 1, 2, 3]
+    assert epochs(tables.all_rows(DRIVERS)) == [0, 1]
     assert {table.name: tables.version(table) for table in TABLES} == {
-        table.name: 4 if table is DRIVERS else 0 for table in TABLES
+        table.name: 2 if table is DRIVERS else 0 for table in TABLES
     }
 
 

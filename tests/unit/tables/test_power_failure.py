@@ -90,7 +90,6 @@ def _cut(path: Path, filled: bytes = b"") -> None:
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
-    "empty": lambda path: path.write_bytes(b""),
     "cut off": _cut,
     "zeros at the end": lambda path: _cut(path, b"\0"),
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
