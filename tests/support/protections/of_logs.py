@@ -88,7 +88,8 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Copies of an earlier incarnation have an origin of their own",
         ((_KNOWN + "_told_apart", lambda _known, _log, copies, _origin: copies),),
-        _TESTS + "state/test_former_lives.py::test_no_answer_skips_a_record_that_is_not_read[108]",
+        _TESTS + "state/test_record_index.py::"
+        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
     ),
     Protection(
         "What was read of a leader above the end of its epoch is read again",
@@ -128,8 +129,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A new incarnation and its rows become visible together",
         ((_STATE + "record_index.RecordIndex._incarnations_after", _without_rebuilding),),
-        _TESTS + "state/test_record_index.py::"
-        "test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
+        _TESTS + "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
     ),
     Protection(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
