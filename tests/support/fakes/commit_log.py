@@ -91,6 +91,17 @@ class CommitLogJob(IngestingJob, AsTables):
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
         restore(self.tables, self.state, self.lives)
 
+    def restarted(self) -> CommitLogJob:
+        """Return the next driver."""
+        return CommitLogJob(
+            self.tables,
+            log=self.log,
+            topic_id=self.topic_id,
+            cuts=self.cuts,
+            ends_by_batch=self.ends_by_batch,
+            done=self.done,
+        )
+
     def cut(self, end: int, *later: Raw) -> None:
         """Lose the records at *end* and above, under another leader, and get others."""
         self.cuts.append(end)
