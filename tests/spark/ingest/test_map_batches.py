@@ -10,9 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
-from offset_sync.ingest.commit_batch import DECODED_SCHEMA
-from offset_sync.ingest.map_batches import in_its_share, map_batches, to_sql
-from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.map_batches import in_its_share, map_batches
 
 PLACES = pa.schema([("place", pa.int64()), ("process", pa.string())])
 
@@ -35,17 +33,6 @@ def test_few_records_are_worked_on_in_the_driver_and_all_of_them_in_order(
     assert found.schema == PLACES
     assert found.column("place").to_pylist() == list(range(0, 1000, 2))
     assert set(found.column("process").to_pylist()) == {where}
-
-
-@pytest.mark.parametrize("at_most", [0, DRIVER_MAX_RECORDS + 1])
-def test_no_records_are_no_rows(spark: SparkSession, at_most: int) -> None:
-    assert map_batches(spark.range(0), marked, PLACES, 2, at_most) == PLACES.empty_table()
-
-
-@pytest.mark.parametrize("schema", [CUT_SCHEMA, DECODED_SCHEMA], ids=["runs", "commits"])
-def test_what_tasks_return_is_of_the_same_types(spark: SparkSession, schema: pa.Schema) -> None:
-    frame = spark.range(1).mapInArrow(lambda _: iter([pa.RecordBatch.from_pylist([], schema)]), to_sql(schema))
-    assert frame.toArrow().schema == schema
 
 
 def test_every_cluster_has_its_share_of_the_slots(spark: SparkSession) -> None:

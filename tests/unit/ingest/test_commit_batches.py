@@ -23,7 +23,6 @@ from offset_sync.ingest import commit_ingester
 from offset_sync.ingest.checkpoint import Offsets, count_offsets
 from offset_sync.ingest.commit_batch import committed_at_ms
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.ingest.commit_log_check import LEAST_RECORDS
 from offset_sync.ingest.kafka_source import read_whole_ranges
 from offset_sync.model.errors import UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
@@ -98,8 +97,6 @@ def test_a_plan_that_leaves_records_for_the_next_one_is_never_whole(sizes: list[
 
 # Commits of an unknown version
 
-FEW = LEAST_RECORDS - 1
-
 
 @pytest.fixture
 def job() -> IngestingJob:
@@ -128,22 +125,6 @@ def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says
             "__consumer_offsets-3 offset 50 (known: up to 4); update Offset Sync: it reads no further"
         )
     assert (counts(job), job.reconciled) == ((0, 0), [])
-
-
-def test_they_are_counted_over_micro_batches_and_one_that_comes_again_counts_once(
-    job: IngestingJob,
-) -> None:
-    """Else five broken records and two retries would stop the query."""
-    job.reconcile_errors = [RuntimeError("another"), RuntimeError("reason")]
-    for _ in range(2):
-        with pytest.raises(RuntimeError):
-            job.ingest(0, *new(FEW // 2))
-    job.ingest(0, *new(FEW // 2))
-    job.ingest(1, *new(FEW - FEW // 2), first=FEW)
-    assert counts(job) == (0, FEW)
-    with pytest.raises(UnknownVersionError):
-        job.ingest(2, *new(1), first=2 * FEW)
-    assert counts(job) == (0, FEW)
 
 
 # Micro-batches that another driver took in: they do not come again, so the state loads them from the table

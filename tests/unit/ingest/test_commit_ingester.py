@@ -16,8 +16,6 @@ from fakes.tables import PowerFailure
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 
-LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, timezone.utc)
-"""The last time that readers of the tables know."""
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
 
@@ -136,18 +134,6 @@ def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job
     reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
     assert "value version 9 is unknown for record type 1" in reasons
     assert all(reasons)
-
-
-@pytest.mark.parametrize("at_ms", [2**62, -(2**62), 2**63 - 1, -1])
-def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: int) -> None:
-    job.ingest(0, commit(5, version=1, at_ms=at_ms, expires_at_ms=2**62), commit(6, group="other"))
-    assert job.commits("group_id", "committed_at", "expires_at") == [
-        ("g", at(WRITTEN_MS), LAST),
-        ("other", at(1_700_000_000_000), None),
-    ]
-    assert job.offsets.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
-    job.ingest(1, (commit_key("a", "t", 1), None), (group_key("g"), None), first=2, written_ms=2**53)
-    assert job.commits("committed_at")[-1] == job.tables.rows(GROUP_EVENTS, "at")[-1] == (LAST,)
 
 
 # Once, whatever happens

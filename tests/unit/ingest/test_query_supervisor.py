@@ -75,23 +75,6 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
     assert (len(fine.times), nothing.gaps()) == (1, [1, 1, 1])
 
 
-def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(
-    group: QuerySupervisor, clock: Clock, run_for: Run
-) -> None:
-    failing, other = [Query() for _ in range(3)], Query()
-    starts = Starts(clock, iter(failing))
-    group.add("dc1", starts)
-    group.add("dc2", Starts(clock, iter([other])))
-    seen: list[object] = []
-    clock.after(5, lambda: failing[0].end("org.example.KafkaException: timed out\nat line 1"))
-    clock.after(5.5, lambda: seen.append(group.errors()))
-    clock.after(9, lambda: seen.append((group.errors(), other.isActive)))
-    clock.after(10, failing[1].end)  # without an error
-    run_for(15)
-    assert starts.gaps() == [6, 6]
-    assert seen == [{"dc1": "org.example.KafkaException: timed out"}, ({}, True)]
-
-
 # Stopping
 
 

@@ -65,12 +65,6 @@ def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judge
     assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
 
 
-def test_an_election_stays_while_commits_are_unknown() -> None:
-    rows = [row(20, 5), row(1, 9), row(20, 5, log=("Z", "orders", 0)), row(1, 9, log=("Z", "orders", 0))]
-    assert gone(rows, read=["Z"]) == [5]
-    assert gone(rows, read=[]) == []
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_without_them_all_readers_know_the_same_of_every_log_and_every_commit(seed: int) -> None:
     rng = random.Random(seed)

@@ -130,20 +130,6 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
     assert (log.frontier, log.is_contradicted) == (21, True)
 
 
-def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_void() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 60)
-    tables.seal(3)
-    tables.seal(2)
-    index = read_in_one(tables)
-    del tables.sealed[next(iter(tables.sealed))]
-    tables.move()
-    index.refresh()
-    log = log_of(index)
-    assert log.begin == 30
-    assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 1
-
-
 def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
     """Return what changes these columns of a directory: of its parts, or where they have these of its spans."""
 

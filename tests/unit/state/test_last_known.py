@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
 from fakes.short_life import DAY_MS, KEY, Life
 from fakes.starts import by_last_known, whole
 from offset_sync.state import last_known
-from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
 
@@ -79,24 +78,6 @@ def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_
     assert len(found.commits) > 60
     assert len(found.answers) > 20
     assert any(found.pending.values())
-
-
-def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
-) -> None:
-    append(tables, history, 0, 0.6)
-    by_last_known(tables, made.config)
-    rows = history[OFFSET_COMMITS].slice(0, int(0.6 * history[OFFSET_COMMITS].num_rows))
-    of_x = rows.filter(pc.equal(rows.column("cluster"), "X"))
-    life = {"cluster": "X", "topic": "__consumer_offsets", "partition": of_x["log_partition"][0].as_py()}
-    life |= {"topic_id": "t", "leader_epoch": 1, "begins_at": 5, "reason": "LOG_TRUNCATED"}
-    life["noticed_at"] = pc.max(rows.column("captured_at")).as_py()
-    before = whole(tables, made.config)
-    tables.append(LOG_INCARNATIONS, pa.Table.from_pylist([life], LOG_INCARNATIONS.arrow_schema))
-    found = by_last_known(tables, made.config)
-    assert found == whole(tables, made.config) != before
-    request.getfixturevalue("no_whole_history")
-    assert by_last_known(tables, made.config) == found
 
 
 def spoil(kind: str, tables: TableStore) -> None:

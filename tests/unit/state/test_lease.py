@@ -144,19 +144,6 @@ def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_mo
     assert tables.claimed().is_settled
 
 
-def test_a_driver_that_has_not_told_what_the_one_before_left_leaves_that_to_the_next() -> None:
-    tables = Watched()
-    tables.claimed()
-    second = tables.claimed()
-    second.is_followed_up = False
-    second.end()
-    third = tables.claimed()
-    assert third.may_have_written
-    tables.pass_time(FRESH_S + SETTLE_S)
-    third.end()
-    assert not tables.claimed().may_have_written
-
-
 def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
     tables = Watched()
     first, second = tables.claimed(), tables.claimed()

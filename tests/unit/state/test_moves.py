@@ -73,14 +73,6 @@ def test_a_move_that_is_noticed_at_work_happened_now_whatever_the_other_machines
     assert site.home() == ("X" if home_silence == "0s" else None), "another cluster is active after it"
 
 
-@pytest.mark.parametrize("other", [{"step": "commit"}, {"result": "failed"}, {"result": "refused"}])
-def test_other_steps_and_those_that_were_not_done_move_nothing(site: Site, other: dict[str, str]) -> None:
-    site.commit("X", site.now_ms)
-    site.move("Y", **other)
-    assert not site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
 # When a move was, is kept
 
 

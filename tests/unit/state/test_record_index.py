@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run
+from builders.index_rows import LogKey, add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemorySegments, MemoryTables
 from generators.hypothesis_strategies import law
@@ -31,21 +30,6 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
-
-
-def test_up_to_when_a_log_is_complete_is_what_was_said_last_of_its_present_life() -> None:
-    """By a clock that was set back the last word may be the earlier one; an older version says nothing."""
-    tables = MemoryTables()
-    kept_up = cache_of(tables)
-    told = []
-    for start, complete_ms in ((0, None), (3, 9_000), (6, 5_000), (9, None)):
-        complete = None if complete_ms is None else EPOCH + timedelta(milliseconds=complete_ms)
-        add(tables, RECORD_RUNS, begin(start) | {"complete_until": complete}, run(start, 3, origin_start=start))
-        kept_up.refresh()
-        told.append([index.log("Y", "orders", 0).complete_until_ms for index in (kept_up, read_in_one(tables))])  # type: ignore[union-attr]
-    assert told == [[0, 0], [9_000, 9_000], [5_000, 5_000], [5_000, 5_000]]
-    add(tables, LOG_INCARNATIONS, life("Y", 5, noticed_ms=20_000))
-    assert read_in_one(tables).log("Y", "orders", 0).complete_until_ms == 9_000  # type: ignore[union-attr]
 
 
 def gappy() -> list[list[dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs, start_process
-from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.errors import TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables import table_log
 from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
@@ -58,19 +57,6 @@ def test_an_append_whose_answer_was_lost_is_there_once(
     lose_answer(monkeypatch)
     tables.append(DRIVERS, claims(1), writer)
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([1], 1)
-
-
-def test_a_table_that_cannot_be_written_is_an_error_and_its_rows_are_not_seen(
-    tables: TableStore, tmp_path: Path
-) -> None:
-    with pytest.raises(TableError, match="no-root/drivers"):
-        TableStore(str(tmp_path / "no-root")).append(DRIVERS, claims(1))
-    later = Path(tables.path(DRIVERS), "_delta_log", f"{1:020d}.json")
-    later.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
-    with pytest.raises(TableError, match="drivers: "):
-        tables.append(DRIVERS, claims(1), ("query", 0))
-    later.unlink()
-    assert by_delta_rs(tables) == []
 
 
 def move_rows(tables: TableStore) -> None:

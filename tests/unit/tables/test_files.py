@@ -67,16 +67,6 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert files.names(f"{folder}/b") == ["1"]
 
 
-def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
-    nowhere = f"{folder}/nowhere"
-    assert (files.names(nowhere), files.below(nowhere)) == ([], [])
-    for read in (files.read_text, files.open):
-        with pytest.raises(FileNotFoundError):
-            read(nowhere)
-    with pytest.raises(FileNotFoundError), files.open_parquet(nowhere):
-        pass
-
-
 def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     files: Files, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,19 +158,6 @@ def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_
     assert len(by_delta_rs(tables)) == 50
 
 
-def test_files_without_an_entry_go_when_they_are_old(tables: TableStore, path: Path) -> None:
-    fill(tables, 0, 10)
-    (path / "below").mkdir()
-    of_table, names = [*path.glob("*.parquet")], ("old.parquet", "a b%20ä.parquet", "below/old.parquet")
-    old, young = [path / name for name in names], path / "young.parquet"
-    for file in (young, *old):
-        file.write_bytes(b"no entry of the log has this")
-    age(*of_table, *old)
-    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
-    assert [each for each in (*old, young, *of_table) if each.exists()] == [young, *of_table]
-    assert len(by_delta_rs(tables)) == 4
-
-
 def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
     tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from collections.abc import Callable, Iterator
@@ -117,16 +116,6 @@ def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, dama
 HOUR = timedelta(hours=1)
 
 
-def test_an_entry_of_another_writer_that_is_one_line_stays(tables: TableStore) -> None:
-    """As that of a VACUUM: its number must not come again, for followers have seen it."""
-    said = {"commitInfo": {"timestamp": 1, "operation": "VACUUM END", "operationParameters": {}}}
-    (log_of(tables) / entry(1)).write_text(json.dumps(said))
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    again.append(DRIVERS, claims(5))
-    assert again.version(DRIVERS) == 2
-
-
 def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
     checkpoint_every_tenth(tables, DRIVERS)
     with alone(Path(tables.path(DRIVERS))) as is_alone:
@@ -200,13 +189,6 @@ def test_the_newest_entry_is_removed_where_it_is_not_whole(
     assert sorted(each.name for each in (table / "_delta_log").iterdir()) == [entry_of(table, n).name for n in range(3)]
     (line,) = caplog.messages
     assert line.startswith(str(entry_of(table, 3)))
-
-
-def test_a_log_that_is_whole_stays_as_it_is_without_a_wait_for_its_lock(table: Path) -> None:
-    (table / "_delta_log" / "_last_checkpoint").write_text("")
-    assert not repair_log(table)
-    assert not repair_log(table.parent / "another")
-    assert not (table.parent / ".commits.lock").exists()
 
 
 @pytest.mark.parametrize("version", [0, 2])

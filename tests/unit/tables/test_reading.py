@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -71,21 +70,6 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retenti
     assert added(middle + 1, compacted) == added(newest, newest) == []
     assert added(compacted, newest) == [4]
     assert read(tables) == [2, 3, 4, 11, 12]
-
-
-def test_of_a_table_that_was_set_back_all_rows_come_again(tmp_path: Path) -> None:
-    tables = TableStore(str(tmp_path / "now"))
-    tables.create([DRIVERS])
-    for number in range(3):
-        tables.append(DRIVERS, claims(number))
-    _, known = tables.rows_since(DRIVERS, None)
-    before = TableStore(str(tmp_path / "before"))
-    before.create([DRIVERS])
-    before.append(DRIVERS, claims(9))
-    shutil.rmtree(tables.path(DRIVERS))
-    shutil.copytree(before.path(DRIVERS), tables.path(DRIVERS))
-    rows, version = TableStore(tables.root).rows_since(DRIVERS, known)
-    assert (epochs(rows), version) == ([9], 1)
 
 
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
