@@ -115,6 +115,13 @@ def test_what_is_decided_stays_decided_while_nothing_happens(
         decided = None if found[1] else found
 
 
+def test_of_no_groups_there_are_no_homes() -> None:
+    none = np.empty((CLUSTERS, 0), np.int64)
+    found = homes(Activity(none, none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
+    assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
+    assert (found.home.dtype, found.is_contested.dtype) == (np.intp, np.bool_)
+
+
 @pytest.mark.parametrize(("apart_ms", "is_decided"), [(7_000, False), (7_001, True)])
 def test_of_clocks_that_may_be_wrong_the_two_that_were_active_last_count(apart_ms: int, is_decided: bool) -> None:
     committed = np.array([[1_000_000], [1_000_000 + apart_ms], [1]])
@@ -215,6 +222,20 @@ def test_members_that_left_a_silence_ago_are_forgotten_for_streams_met_later(lat
     known.commit("Y", 20_000, "pay")
     known.commit("X", 1, "pay")
     assert known.home(1_000_000 + 9 * SILENCE_MS, "pay") == home
+
+
+def test_members_are_those_that_were_named_last() -> None:
+    known = Known()
+    known.commit("X", 1_000_000)
+    known.commit("Y", 2_000_000)
+    now_ms = 2_000_000 + 2 * SILENCE_MS
+    known.homes.note_members("X", {"g", "another"}, now_ms)
+    assert (known.home(now_ms), known.homes.with_members("X")) == ("X", {"g", "another"})
+    known.commit("X", 1_000_000, group="another")
+    known.commit("Y", 2_000_000, group="another")
+    assert known.home(now_ms, group="another") == "X", "it was not met before"
+    known.homes.note_members("X", {"another"}, now_ms + 10_000)
+    assert known.homes.with_members("X") == {"another"}
 
 
 def test_a_cluster_is_silent_so_long_after_its_last_members_have_left() -> None:

@@ -134,7 +134,7 @@ kinds = st.sampled_from(["begin", "begin", "resolve", "note_held", "doubt", "abo
 calls = st.tuples(kinds, pairs)
 
 
-@law(400)
+@law(1000)
 @given(st.lists(calls, max_size=12))
 def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write(
     history: list[tuple[str, list[tuple[int, int]]]],
