@@ -154,7 +154,7 @@ PROTECTIONS = (
     Protection(
         "after a micro-batch was read, a new client gets to the same cluster",
         (("offset_sync.ingest.log_check.LogCheck._ask", _asked_unverified),),
-        _UNIT + "ingest/test_log_check.py::test_what_new_clients_would_read_elsewhere_is_not_written_down",
+        _UNIT + "ingest/test_incarnation_check.py::test_what_new_clients_would_read_elsewhere_is_not_written_down",
     ),
     Protection(
         "a micro-batch that another cluster has planned is planned again",
@@ -170,7 +170,7 @@ PROTECTIONS = (
     Protection(
         "what was read of a log whose leader is silent since is read again",
         (("offset_sync.ingest.log_check.refuse_unknown", lambda *_read: None),),
-        _UNIT + "ingest/test_log_check.py::"
+        _UNIT + "ingest/test_incarnation_check.py::"
         "test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down",
     ),
     Protection(

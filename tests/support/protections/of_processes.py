@@ -155,7 +155,7 @@ PROTECTIONS = (
     Protection(
         "a recognised write ends those before it",
         (("offset_sync.state.own_writes.OwnWrites.drop_inherited", lambda _writes, _key=None: None),),
-        _UNIT + "state/test_committed_offsets.py::"
+        _UNIT + "state/test_own_writes.py::"
         "test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
     ),
     # It is killed between a poll and its record.
