@@ -39,7 +39,7 @@ def installation(clusters: Clusters, spark_environment: None, topic_name: str, t
     for mirror in mirrors:
         mirror.start()
     producers.start()
-    time.sleep(3)
+    time.sleep(2)
     producers.stop()
     for mirror in mirrors:
         mirror.drain()
