@@ -6,22 +6,20 @@ broker is an hour ahead all the time: what is newer is not decided by it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker.committed_offsets import admin_for, commit
-from broker.crafted_logs import Clusters, create_topics
-from broker.log_contents import COMMITS
+from broker.committed_offsets import admin_for
+from broker.crafted_logs import Clusters
 from broker.performer import Performer, apart, write_records
 from broker.skewed_clock import skewed_by
 from broker.stage import SILENCE, SYNC, Case, Pause, Stage
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import TopicPartition as Place
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
+from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -356,17 +354,6 @@ CASES: list[Case] = [
 @pytest.fixture(scope="module")
 def stage(pair: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return Stage(pair, tmp_path_factory.mktemp("whose"), CASES)
-
-
-def test_the_broker_stamps_commits_an_hour_ahead(pair: Clusters, topic_name: str) -> None:
-    create_topics(pair["dc1"], {topic_name: 1})
-    commit(pair["dc1"], {f"{topic_name}-group": {(topic_name, 0): 0}})
-    stamped = [
-        record.timestamp()[1]
-        for record in read_partition(pair["dc1"], (COMMITS, 0))
-        if topic_name.encode() in (record.key() or b"")
-    ]
-    assert abs(stamped[-1] - time.time() * 1000 - HOUR_MS) < 60_000
 
 
 @pytest.mark.parametrize("case", [each.__name__ for each in CASES])
