@@ -67,7 +67,7 @@ def test_what_may_not_write_touches_no_cluster_and_leaves_everything_to_the_run_
     assert all("dc9" in row["error"] for row in rows)
 
 
-def test_maintenance_cuts_what_is_deleted_and_read_by_all_and_nothing_where_a_cluster_does_not_answer(
+def test_maintenance_cuts_what_is_deleted_and_read_by_all_and_the_next_answer_is_right(
     clusters: Clusters, spark_environment: None, topic_name: str, group_name: str, tmp_path: Path
 ) -> None:
     place, known = (topic_name, 0), {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
@@ -89,13 +89,7 @@ def test_maintenance_cuts_what_is_deleted_and_read_by_all_and_nothing_where_a_cl
         admin = admin_of(clusters[alias])  # it has to live until the answer is there
         (deleted,) = admin.delete_records([ClientPartition(*place, 60)]).values()
         deleted.result(120)
-    before, text = indexed(), installation.config_file.read_text()
-    assert {start for _, start, _ in before} == {0, 60}
-    installation.config_file.write_text(text.replace(known["dc2"], UNREACHABLE))
-    (failure,) = installation.maintain()
-    installation.config_file.write_text(text)
-    assert failure.startswith("clusters.dc2: ")
-    assert indexed() == before
+    assert {start for _, start, _ in indexed()} == {0, 60}
     assert installation.maintain() == []
     assert indexed() == {("dc1", 60, 40), ("dc2", 60, 40)}
     commit(clusters["dc1"], {group_name: {place: 85}})

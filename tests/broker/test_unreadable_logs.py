@@ -14,12 +14,15 @@ Then come topics without replicas. Everything that only one broker holds waits f
 
 from __future__ import annotations
 
+import argparse
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import pytest
 from confluent_kafka import Producer
@@ -33,6 +36,9 @@ from broker.job import Job
 from broker.replicated_cluster import ReplicatedCluster, replicated_cluster
 from broker.segments import corrupt_batch
 from consumer.moving import cutover
+from offset_sync.config import load_config
+from offset_sync.ingest import index_parts
+from offset_sync.jobs.index_records import index_records
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -132,19 +138,14 @@ class Site:
         value = committed(self.dc2.first, [group])[group].get(place)
         return None if value is None else value.offset
 
-    def arrives(self, group: str, offset: int, place: Partition, *jobs: Job) -> None:
-        """Return once *group* has *offset* at dc2; all *jobs* have to run meanwhile."""
+    def arrives(self, group: str, offset: int, place: Partition, sync: Job, index: Future[Sequence[str]]) -> None:
+        """Return once *group* has *offset* at dc2; both jobs have to run meanwhile."""
 
         def has_arrived() -> bool:
-            for job in jobs:
-                assert job.process.poll() is None, f"the job ended:\n{job.output()[-3000:]}"
+            assert not index.done(), index.result()
             return self.offset(group, place) == offset
 
-        try:
-            until(has_arrived, 600)
-        except AssertionError as late:
-            said = "\n".join(job.output()[-3000:] for job in jobs)
-            raise AssertionError(f"{place}: {self.offset(group, place)} instead of {offset}: {late}\n{said}") from None
+        until(has_arrived, 600, sync)
 
     def reason(self, group: str, place: Partition) -> str:
         """Return what a report says now of *group* from dc1 to dc2."""
@@ -170,8 +171,16 @@ def site(
         future.result(120)
     servers = {"dc1": dc1.bootstrap_servers, "dc2": dc2.first.bootstrap_servers}
     folder, quickly = tmp_path_factory.mktemp("unreadable"), {"trigger_interval": "500ms"}
-    sync = {**quickly, "reconcile_interval": "1s"}
-    site = Site(dc1, dc2, install(folder, servers, ["unreadable-.*"], sync=sync, index=quickly))
+    impatient = {"bootstrap.servers": servers["dc2"], "default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
+    installation = install(
+        folder,
+        servers,
+        ["unreadable-.*"],
+        sync={**quickly, "reconcile_interval": "1s"},
+        index=quickly,
+        clusters={"dc2": {"kafka": impatient}},
+    )
+    site = Site(dc1, dc2, installation)
     for count in (BATCH, 2 * BATCH, 3 * BATCH):
         for place in PLACES:
             site.write(place, count)
@@ -191,27 +200,39 @@ def test_once_names_the_corrupt_batch_and_the_other_partitions_are_exact(site: S
     assert cutover(site.installation, "plan", "dc1", "dc2", "--planned", "--groups", "unreadable-plan") == []
 
 
-def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_exact_in_the_end(site: Site) -> None:
-    with ExitStack() as started:
-        index, sync = (
-            started.enter_context(site.installation.started(job)) for job in ("index_records", "sync_offsets")
-        )
+@contextmanager
+def indexing(installation: Installation) -> Iterator[Future[Sequence[str]]]:
+    """Run ``index_records`` in this process, where it looks every three seconds what can be read again."""
+    stop, arguments = threading.Event(), argparse.Namespace(once=False)
+    with mock.patch.object(index_parts, "EVERY_S", 3.0), ThreadPoolExecutor(1) as pool:
+        job = pool.submit(index_records, load_config(installation.config_file), arguments, stop)
+        try:
+            yield job
+        finally:
+            stop.set()
+        assert job.result() == []
+
+
+def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_exact_in_the_end(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    with indexing(site.installation) as index, site.installation.started("sync_offsets") as sync:
         for place in PLACES:
             site.write(place, 4 * BATCH)
         site.commit("unreadable-running", 35, *PLACES)
         for place in (GOOD, QUIET):
-            site.arrives("unreadable-running", 35, place, index, sync)
+            site.arrives("unreadable-running", 35, place, sync, index)
         assert site.offset("unreadable-running", BAD) in (None, BATCH)
         site.dc2.nodes[LEADERS[QUIET]].pause()
         site.write(GOOD, 5 * BATCH)
         site.commit("unreadable-away", 45, GOOD)
-        site.arrives("unreadable-away", 45, GOOD, index, sync)
-        until(lambda: "clusters.dc2: unreadable-good-1 cannot be read from offset 40 on" in index.output(), job=index)
+        site.arrives("unreadable-away", 45, GOOD, sync, index)
+        until(lambda: "clusters.dc2: unreadable-good-1 cannot be read from offset 40 on" in caplog.text, job=sync)
         assert site.reason("unreadable-running", QUIET) == "Withheld: CLUSTER_UNREACHABLE"
         # Micro-batches that begin after the query has left that partition out.
         site.write(GOOD, 6 * BATCH)
         site.commit("unreadable-left-out", 55, GOOD)
-        site.arrives("unreadable-left-out", 55, GOOD, index, sync)
+        site.arrives("unreadable-left-out", 55, GOOD, sync, index)
         site.dc2.nodes[LEADERS[QUIET]].resume()
         admin = admin_of(site.dc2.first)
         (deleted,) = admin.delete_records([ClientPartition(*BAD, 2 * BATCH)]).values()
@@ -219,6 +240,6 @@ def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_
         site.write(QUIET, 5 * BATCH)
         site.commit("unreadable-healed", 37, *PLACES)
         for place in PLACES:
-            site.arrives("unreadable-healed", 37, place, index, sync)
+            site.arrives("unreadable-healed", 37, place, sync, index)
         assert "cannot be read" not in site.reason("unreadable-healed", BAD)
         assert site.reason("unreadable-healed", QUIET) == "InSync: None"
