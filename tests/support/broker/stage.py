@@ -82,21 +82,16 @@ class Stage:
                 return
             if SILENCE in pauses.values():
                 time.sleep(SILENCE_S + 1)
-            t0 = time.monotonic()
             self._settle(sync)
-            print(f"SETTLE {act} {time.monotonic() - t0:6.1f}", flush=True)
             for performer in performers.values():
                 performer.begin_act(act)
 
     def _go_on(self, name: str, steps: Iterator[Pause]) -> Pause | None:
-        t0 = time.monotonic()
         try:
             return next(steps, None)
         except Exception:  # of this case alone; the others go on
             self._ended[name] = traceback.format_exc(limit=-6)
             return None
-        finally:
-            print(f"CASE {time.monotonic() - t0:6.1f} {name}", flush=True)
 
     def _settle(self, sync: Job) -> None:
         """Return when all that is committed now has been taken in."""
