@@ -60,7 +60,8 @@ class Running:
 
     def scrape(self) -> Scrape:
         """Return what the metrics of ``sync_offsets`` say now."""
-        *_, port = re.findall(r"metrics: http://127\.0\.0\.1:(\d+)/metrics", self.job.output())
+        told = r"^sync_offsets .*metrics: http://127\.0\.0\.1:(\d+)/metrics"
+        *_, port = re.findall(told, self.job.output(), re.MULTILINE)
         return fetch(int(port))
 
     def arrives(self, group: str, offset: int, alias: str = "dc2") -> None:
