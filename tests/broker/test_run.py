@@ -176,8 +176,6 @@ def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(runn
     assert "polled-outage" in running.scrape().values("group_staleness_seconds", "group_id", **FORWARD)
     running.clusters["dc2"].start()
     running.arrives("polled-outage", 65)
-    running.commit("polled-outage", 80, "dc2")
-    running.arrives("polled-outage", 80, "dc1")
 
 
 def test_a_job_that_dies_is_started_again_and_what_was_committed_meanwhile_arrives(running: Running) -> None:
