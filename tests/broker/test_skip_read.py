@@ -127,7 +127,7 @@ def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
     assert reader.metrics["skipped-total"] == 0
     (line,) = crossed.host.logged(f"SkipRead of group {crossed.name} cannot read its lists")
     assert " to cluster " in line
-    assert line.endswith(f", and the consumer reads from cluster {crossed.crossing.cluster_id}")
+    assert f"reads from cluster {crossed.crossing.cluster_id}" in line
     assert committed(elsewhere, [USED + crossed.name])[USED + crossed.name] == {}
 
 
