@@ -22,7 +22,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from broker.committed_offsets import committed
 from broker.installation import until
 from offset_sync.model.errors import ClusterError
- from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import Partition, admin_of, client_options, open_partition_reader, stable_ends
 from offset_sync_demo.kafka.log_dump import LogRecord, dump_ids, dump_log
 from offset_sync_demo.kafka.topics import add_partitions, create_topic, delete_topic, partition_count
@@ -118,22 +118,6 @@ def _is_gone(number: int) -> bool:
         return " Z " in Path(f"/proc/{number}/stat").read_text()  # dead, and no process here is its parent
     except (FileNotFoundError, ProcessLookupError):
         return True
-
-
-def test_records_of_other_days_stay_unless_their_topic_says_otherwise(clusters: Clusters, topic_name: str) -> None:
-    kept, retired = topic_name, f"{topic_name}-retired"
-    create_topic(clusters["dc1"], kept, 1)
-    create_topic(clusters["dc1"], retired, 1, {"retention.ms": "60000"})
-    for deleted in (1, 2):  # the second time a whole pass of the broker has gone by
-        for topic in (kept, retired):
-            produce(clusters["dc1"], topic, ["old"], timestamp=1)
-        until(lambda expected=deleted: _log_start(clusters["dc1"], retired) == expected)  # type: ignore[misc]
-    assert _log_start(clusters["dc1"], kept) == 0
-
-
-def _log_start(cluster: EmbeddedCluster, topic: str) -> int:
-    with closing(open_partition_reader(cluster, "log start")) as reader:
-        return int(reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[0])
 
 
 # Producers and groups

@@ -86,7 +86,7 @@ def installation(
         create_topics(cluster, {"secured": 1, "kept": 1, "listed": 1})
         set_rights(cluster, GRANTED)
     write_log(dc1, {PLACE: native_log("dc1", 20), KEPT: native_log("dc1", 5), LISTED: native_log("dc1", 4)})
-    write_log(dc2, {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
+    write_log(dc2, {PLACE: [None, None, *copied_log("dc1", range(20), first=2)], KEPT: copied_log("dc1", range(5))})
     write_log(dc2, {LISTED: [*native_log("dc2", 1), *copied_log("dc1", range(4), first=1)]})
     commit(dc1, {"billing": {PLACE: 7}})
     commit(dc2, {"other": {PLACE: 9}})

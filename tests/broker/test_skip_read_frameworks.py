@@ -66,11 +66,11 @@ def test_a_connect_sink_gets_what_is_due(crossing: Crossing, group_name: str, ja
     assert application.values() == crossing.due()
 
 
-@pytest.mark.parametrize(("protocol", "ack_mode"), [("classic", "RECORD"), ("consumer", "BATCH")])
 def test_a_listener_container_of_spring_gets_what_is_due_also_where_it_seeks_back(
-    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path, protocol: str, ack_mode: str
+    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path
 ) -> None:
     crossing.give(group_name)
-    with spring_reader(crossing, group_name, tmp_path, jar, protocol=protocol, ack_mode=ack_mode) as application:
+    how = {"protocol": "consumer", "ack_mode": "RECORD"}
+    with spring_reader(crossing, group_name, tmp_path, jar, **how) as application:
         wait(application, crossing)
     assert application.values() == crossing.due()
