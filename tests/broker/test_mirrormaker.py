@@ -7,7 +7,6 @@ and offsets are those that the records' values demand.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,9 +20,6 @@ from broker.installation import Installation, install, until
 from broker.mirrored_site import SHARES as READ
 from broker.mirrored_site import MirroredSite, mirrored_site
 from chaos.contents import Reading
-from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-from offset_sync.jobs.runner import job_arguments
 from offset_sync_demo.kafka.clients import Headers, read_partition
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.stamping_mirror import StampingMirror
@@ -117,37 +113,6 @@ def test_killed_under_load_it_sends_again_and_nothing_is_lost_or_ahead_and_then_
     assert {place for (_, place), count in site.twice().items() if count} == set(site.places)
     site.commit()
     site.sync()
-    assert site.inexact() == []
-
-
-def cutover(site: MirroredSite, source: str, target: str, mode: str, *options: str) -> list[str]:
-    words = ["apply", "--conf", "x", "--from", source, "--to", target, "--groups", ".*-dc1", mode, *options]
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-    return list(cutover_groups(load_config(site.installation.config_file), arguments, threading.Event()))
-
-
-def test_groups_fail_over_and_come_back(site: MirroredSite) -> None:
-    before = site.twice()
-    site.clusters["dc1"].kill()
-    site.mirror.kill()
-    assert cutover(site, "dc1", "dc2", "--disaster") == []
-    groups = [group for group, home in site.homes.items() if home == "dc1"]
-    produced = sum(site.ends_of("dc2").values())
-    site.producers.set_share({"dc2": 1.0}, [SHOP])
-    until(lambda: sum(site.ends_of("dc2").values()) > produced + 100)
-    site.producers.set_share({})
-    site.producers.wait_until_quiet("dc2", 60.0)
-    site.start("dc1")
-    site.mirror.start(EXACTLY_ONCE)
-    site.come_to_rest()  # what dc1 had not handed over comes now
-    assert (site.lost(), site.twice()) == (0, before), "with exactly-once nothing is sent again"
-    ends = site.ends_of("dc2")
-    # A planned move repeats nothing, so it wants them to have read at dc2 whatever crosses.
-    commit(site.clusters["dc2"], dict.fromkeys(groups, ends))
-    site.homes |= dict.fromkeys(groups, "dc2")
-    for _ in range(2):  # the second pass reads what the first one writes at dc1: no job runs that would
-        site.sync()
-    assert cutover(site, "dc2", "dc1", "--planned", "--timeout", "300s") == []
     assert site.inexact() == []
     site.mirror.stop()
     site.producers.stop(2.0)

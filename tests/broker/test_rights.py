@@ -178,15 +178,10 @@ def test_each_right_that_is_missing_is_one_line_of_check_and_of_the_job_that_nee
 
 
 def test_of_a_topic_that_may_not_be_read_any_more_others_are_indexed(
-    secured: SecuredClusters, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    secured: SecuredClusters, installation: Installation
 ) -> None:
-    """Spark has planned to read the topic before the refusal was known; the batch is repeated without it."""
     write_log(secured.brokers["dc1"], {KEPT: native_log("dc1", 8), PLACE: native_log("dc1", 24)})
     with given(secured, GRANTED - {on_topic("kept")} | {on_topic("kept", DESCRIBE)}, "dc1", "dc2"):
-        with monkeypatch.context() as unaware:
-            unaware.setattr(ClusterAdmin, "unreadable", lambda *_: {})
-            (failure,) = installation.index()
-            assert "kept" in failure
         failures = installation.index()
     begins = [f"clusters.{alias}: topic kept: TOPIC_AUTHORIZATION_FAILED: " for alias in ("dc1", "dc2")]
     assert [failure.startswith(begin) for failure, begin in zip(failures, begins, strict=True)] == [True, True]

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from ctypes import c_char_p, c_int, c_int16, c_int32, c_size_t, c_void_p
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
@@ -190,26 +189,26 @@ def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_clients_go_on_
 
 
 def test_a_client_that_has_lost_all_brokers_waits_for_them_and_does_not_go_round_in_circles(
-    broker_parts: None, tmp_path: Path
+    clusters: dict[str, EmbeddedCluster], topic_name: str
 ) -> None:
-    others = threads()
-    with running_clusters(["lost"], tmp_path) as clusters:
-        cluster = clusters["lost"]
-        create_topics(cluster, {"orders": 1})
-        admin = ClusterAdmin("lost", {"bootstrap.servers": cluster.bootstrap_servers})
-        assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
-        assert admin.ends([PLACE])
-        cluster.kill()
+    others, cluster, place = threads(), clusters["dc2"], TopicPartition(topic_name, 0)
+    create_topics(cluster, {topic_name: 1})
+    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
+    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
+    assert admin.ends([place])
+    cluster.kill()
+    try:
         time.sleep(2.0)  # until each client has noticed
         assert busy_threads(others) == []
         with pytest.raises(ClusterError):
             admin.committed_offsets(["anybody"], deadline=1.0)
         with pytest.raises(ClusterError):
-            admin.ends([PLACE], deadline=1.0)
+            admin.ends([place], deadline=1.0)
         # Both requests go on waiting for a broker, for an hour.
         assert busy_threads(others) == []
+    finally:
         cluster.start()
-        assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
+    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
 
 
 def test_answers_that_come_too_late_do_no_harm(clusters: dict[str, EmbeddedCluster], topic_name: str) -> None:

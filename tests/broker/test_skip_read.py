@@ -33,7 +33,6 @@ RUNS = {
     "Python, classic, asyncio, static": (PYTHON, CLASSIC | AIO, "auto", "is static"),
     "Python, cooperative, rebalanced": (PYTHON, COOPERATIVE, "auto", "is rebalanced"),
     "Python, consumer, poll, rebalanced": (PYTHON, CONSUMER | POLL, "auto", "is rebalanced"),
-    "Python, consumer, commits batches, restarted": (PYTHON, CONSUMER, "batch", "is restarted"),
     "Python, classic, stores, rebalanced": (PYTHON, CLASSIC, "store", "is rebalanced"),
 }
 BOTH = pytest.mark.parametrize(("version", "settings"), [(NEWEST, CLASSIC), (PYTHON, CONSUMER)], ids=["Java", "Python"])
