@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
-from broker.installation import Installation, install, until
+from broker.installation import Installation, install
 from offset_sync.config import load_config
 from offset_sync.ingest import record_indexer
 from offset_sync.ingest.kept_runs import KeptRuns
@@ -62,10 +62,8 @@ def shift(cluster: EmbeddedCluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def installation(
-    clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Installation]:
-    """Each side has all that the other one has produced, two offsets higher; the jobs run as in production."""
+def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """Each side has all that the other one has produced, two offsets higher."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1, COPY[alias][0]: 1})
         shift(clusters[alias])
@@ -77,9 +75,12 @@ def installation(
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     mirror = {"names": "mm2", "place_header": "Place"}
     status = {"page": str(folder / "status.html")}
-    installation = install(folder, servers, [TOPIC], mirror=mirror, status=status, groups={"include": [GROUP]})
-    with installation.running():
-        yield installation
+    return install(folder, servers, [TOPIC], mirror=mirror, status=status, groups={"include": [GROUP]})
+
+
+def catch_up(installation: Installation) -> None:
+    """Run both jobs to the end of what is there."""
+    assert (installation.index(), installation.sync()) == ([], [])
 
 
 def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
@@ -101,8 +102,9 @@ def runs_of(installation: Installation) -> set[tuple[object, ...]]:
 def test_each_name_is_answered_by_the_name_of_its_stream_at_the_other_side(
     clusters: Clusters, installation: Installation
 ) -> None:
-    until(lambda: offsets_at(clusters, "dc2") == {"dc1.named": 11, "named": 5})
-    rows = until(lambda: installation.rows("offset_translations", outcome="COMMITTED"))
+    catch_up(installation)
+    assert offsets_at(clusters, "dc2") == {"dc1.named": 11, "named": 5}
+    rows = installation.rows("offset_translations", outcome="COMMITTED")
     assert {(row["topic"], row["stream"], row["target_topic"]) for row in rows} == {
         ("named", "dc1.named", "dc1.named"),
         ("dc2.named", "dc2.named", "named"),
@@ -124,7 +126,6 @@ def test_reports_plans_and_single_offsets_have_both_names(
     config, stop = load_config(installation.config_file), threading.Event()
     words = ["--conf", "x", "--once", "--format", "json"]
     arguments = status_arguments(job_arguments("report")).parse_args(words)
-    until(lambda: not report_status(config, arguments, stop))
     capsys.readouterr()
     assert not report_status(config, arguments, stop)
     partitions = json.loads(capsys.readouterr().out)["partitions"]
@@ -147,20 +148,21 @@ def test_reports_plans_and_single_offsets_have_both_names(
 def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
     clusters: Clusters, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "600s") == []
+    assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "60s") == []
     assert offsets_at(clusters, "dc2") == {"dc1.named": 11, "named": 5}
     # It goes on at dc2, where more is produced, and so is at dc1.
     for here, there, numbers in (("dc2", "dc1", range(10, 14)), ("dc1", "dc2", range(20, 23))):
         produce(clusters[here], numbers)
         produce(clusters[there], numbers, mirrored_from=here)
     commit(clusters["dc2"], {GROUP: {COPY["dc2"]: 24, OWN: 13}})
-    until(lambda: offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15})
+    catch_up(installation)
+    assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
     capsys.readouterr()
     assert cutover(installation, "plan", "dc2", "dc1") == []
     said = capsys.readouterr().out
     assert "namer subscribes at dc1 to: dc2.named, named" in said
     assert "never committed" not in said
-    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "600s") == []
+    assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
     assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
     steps = installation.rows("cutovers", step="commit", source_cluster="dc2")
     assert {(row["topic"], row["stream"], row["target_topic"]) for row in steps} == {
@@ -182,7 +184,7 @@ def test_large_micro_batches_are_written_with_the_same_names(
     large = Installation(tmp_path)
     assert large.index() == []
     assert set(kept) == {"dc1", "dc2"}
-    until(lambda: offsets_of(large) == offsets_of(installation))
+    assert offsets_of(large) == offsets_of(installation)
 
 
 def offsets_of(installation: Installation) -> dict[tuple[object, ...], tuple[object, object]]:
