@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import Producer
 
+from broker.committed_offsets import commit
 from broker.crafted_logs import Clusters, Headers, create_topics
 from broker.installation import install
 from offset_sync.config import load_config
@@ -92,6 +93,8 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
 ) -> None:
     servers = servers_of(clusters)
     prepare(clusters, {"checked": Kind(by_stamp())})
+    for alias in ("dc1", "dc2"):  # whose clock is told by what it has just written
+        commit(clusters[alias], {"checked-group": {("checked", 0): 3}})
     ended = install(tmp_path, servers, ["checked"], groups={"include": ["checked-.*"]}).run("check", "--json")
     assert ended.exit_code == 0, ended.output()
     (line,) = [line for line in ended.output().splitlines() if line.startswith('{"ok"')]

@@ -21,8 +21,7 @@ from confluent_kafka import Producer, TopicPartition
 
 from broker.committed_offsets import committed
 from broker.installation import until
-from offset_sync.model.errors import ClusterError
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import Partition, client_options, open_partition_reader, stable_ends
 from offset_sync_demo.kafka.log_dump import LogRecord, dump_ids, dump_log
 from offset_sync_demo.kafka.topics import create_topic
@@ -58,14 +57,6 @@ def produce(cluster: EmbeddedCluster, topic: str, values: list[str], timestamp: 
 
 
 # Brokers
-
-
-def test_a_broker_that_cannot_start_says_why(broker_parts: None, tmp_path: Path) -> None:
-    with (
-        pytest.raises(ClusterError, match=r"(?s)clusters\.dc9.*num\.io\.threads"),
-        running_clusters(["dc9"], tmp_path, extra={"num.io.threads": "many"}),
-    ):
-        pass
 
 
 _PROGRAM = """
@@ -131,22 +122,6 @@ def test_acknowledged_records_are_at_the_offsets_that_producers_have_wherever_th
             assert log.ids.tolist() == acknowledged.ids.tolist()
             assert log.offsets.tolist() == acknowledged.offsets.tolist()
             assert log.timestamps.tolist() == acknowledged.timestamps.tolist()
-
-
-def test_aborted_records_are_in_the_log_but_no_committed_reader_sees_them(clusters: Clusters, topic_name: str) -> None:
-    create_topic(clusters["dc1"], topic_name, 1)
-    load = TopicLoad(topic_name, 1, RATE, is_transactional=True, abort_every=2)
-    producers = Producers({"dc1": clusters["dc1"]}, [load], {})
-    producers.start()
-    until(lambda: len(producers.aborted("dc1")) > 0 and producers.count() >= 500)
-    producers.stop()
-    place = (topic_name, 0)
-    acknowledged, aborted = producers.acknowledged("dc1")[place], producers.aborted("dc1")[place]
-    log = dump_ids(clusters["dc1"], place)
-    assert log.ids.tolist() == acknowledged.ids.tolist()
-    assert len(aborted) > 0
-    assert not np.isin(aborted.ids, log.ids).any()
-    assert stable_ends(clusters["dc1"], [place])[place] > len(acknowledged) + len(aborted)
 
 
 @pytest.mark.parametrize(("protocol", "commits", "members"), [("classic", "manual", 1), ("consumer", "auto", 2)])
