@@ -213,6 +213,7 @@ def test_aborted_records_are_not_copied_and_an_open_transaction_is_not_waited_fo
     for value, end in (("kept", producer.commit_transaction), ("dropped", producer.abort_transaction)):
         producer.begin_transaction()
         producer.produce(topic_name, value, partition=0)
+        producer.flush(120)  # else what is aborted is not even sent
         end(120)
     producer.begin_transaction()
     producer.produce(topic_name, "undecided", partition=0)
