@@ -17,9 +17,9 @@ import pyarrow as pa
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import Plan
-from fakes.named_doors import NamedTables
 from fakes.tables import MemoryFrame, MemoryTables
 from fakes.unchecked import ONLY_SPARK
+from leaving.named_tables import NamedTables
 from offset_sync.config import Config, parse_config
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress
