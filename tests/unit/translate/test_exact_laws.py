@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import ask, log
-from generators.hypothesis_strategies import NOW_MS, cases, generators, histories, law
-from generators.mirrored_logs import arrives_in_order
+from generators.hypothesis_strategies import cases, generators, histories, law
 from offset_sync.model.values import State
 from oracles import translation_check
 from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset, readable_from
@@ -27,63 +26,6 @@ def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
 
 
 @law(150)
-@given(cases)
-def test_nothing_below_the_answer_is_unread_and_the_record_at_it_is(case: Case) -> None:
-    commits = every_commit(case)
-    required = f_by_offset(case)
-    for committed, answer in zip(commits, translated(case, commits)):
-        assert all(last_read < committed for last_read in required[: answer.offset])
-        assert answer.offset == case.target.frontier or required[answer.offset] >= committed
-
-
-@law(150)
-@given(cases)
-def test_answers_never_fall_as_commits_grow_and_never_pass_the_frontier(case: Case) -> None:
-    offsets = [answer.offset for answer in translated(case, every_commit(case))]
-    assert offsets == sorted(offsets)
-    assert all(0 <= offset <= case.target.frontier for offset in offsets)
-
-
-@law(150)
-@given(cases, generators)
-def test_more_index_of_the_target_never_moves_an_answer_back(case: Case, rng: random.Random) -> None:
-    less = replace(case, target=replace(case.target, frontier=rng.randint(0, case.target.frontier)))
-    commits = every_commit(case)
-    for before, after in zip(translated(less, commits), translated(case, commits)):
-        assert before.offset == after.offset or before.offset == less.target.frontier < after.offset
-
-
-@law(150)
-@given(cases, generators)
-def test_more_index_of_a_source_in_order_never_moves_an_answer_back(case: Case, rng: random.Random) -> None:
-    # Out of order it may, and must: a late record turns out not to have been read where the hole was passed.
-    if case.source is None or not arrives_in_order(case.source):
-        return
-    less = replace(case, source=replace(case.source, frontier=rng.randint(0, case.source.frontier)))
-    commits = every_commit(case)
-    for before, after in zip(translated(less, commits), translated(case, commits)):
-        assert before.offset <= after.offset
-        assert before.duplicates <= after.duplicates or before.offset < after.offset
-
-
-@law(150)
-@given(cases, generators)
-def test_no_index_of_the_source_is_never_answered_later_than_some(case: Case, rng: random.Random) -> None:
-    commits = every_commit(case)
-    for before, after in zip(translated(replace(case, source=None), commits), translated(case, commits)):
-        assert before.offset <= after.offset
-
-
-@law(150)
-@given(cases, st.integers(0, NOW_MS))
-def test_time_alone_never_moves_an_answer_back(case: Case, later_ms: int) -> None:
-    commits = every_commit(case)
-    later = replace(case, now_ms=case.now_ms + later_ms)
-    for before, after in zip(translated(case, commits), translated(later, commits)):
-        assert before.offset <= after.offset
-
-
-@law(150)
 @given(cases, generators)
 def test_batches_borders_and_growth_of_the_index_do_not_show(case: Case, rng: random.Random) -> None:
     commits = every_commit(case)
@@ -96,14 +38,6 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
     alone = dict(zip(every_commit(case), translated(case, every_commit(case))))
     batch = rng.choices(list(alone), k=2 * len(alone))
     assert translated(case, batch) == [alone[committed] for committed in batch]
-
-
-@law(150)
-@given(cases)
-def test_the_same_batch_twice_is_the_same_result(case: Case) -> None:
-    commits = every_commit(case)
-    *_, (_, source, target) = translation_check.growing(case)
-    assert translation_check.ask(case, commits, source, target) == translation_check.ask(case, commits, source, target)
 
 
 @law(250)
