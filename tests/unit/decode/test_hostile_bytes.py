@@ -118,6 +118,12 @@ def test_odd_but_legal_text_comes_through_byte_for_byte() -> None:
     assert [row["metadata"] for row in rows] == names
 
 
+def test_zero_is_an_epoch_and_a_time_like_any_other() -> None:
+    values = [commit_value(0, version=1, expires_at_ms=0, committed_at_ms=0), commit_value(0, version=3, epoch=0)]
+    expiring, led = decode([(KEY, value) for value in values])
+    assert (expiring["expires_at_ms"], expiring["committed_at_ms"], led["leader_epoch"]) == (0, 0, 0)
+
+
 def test_lengths_spelled_with_needless_varint_bytes_are_read_as_kafka_reads_them() -> None:
     rows = decode([(KEY, V4 + b"\x82\x80\x80\x80\0" + b"m" + TIME + b"\x80\0")])
     assert (rows[0]["kind"], rows[0]["metadata"]) == ("commit", "m")

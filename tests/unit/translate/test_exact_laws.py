@@ -17,7 +17,7 @@ from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset, reada
 from oracles.translation_check import disagreements, every_commit, translated
 
 
-@law(2600)
+@law(800)
 @given(cases, generators, st.none() | st.integers(1, 5))
 def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
     case: Case, rng: random.Random, page_runs: int | None
