@@ -83,7 +83,7 @@ def _says_nothing(node: cst.CSTNode) -> bool:
     """True for what decides nothing: a type's word, an assertion that columns are of one length, text for people."""
     if isinstance(node, cst.Arg):
         return (node.keyword is not None and node.keyword.value in _GUARDS) or m.matches(node.value, _TYPES)
-    return m.matches(node, _TEXTS)
+    return bool(m.matches(node, _TEXTS))
 
 
 def _is_told_by_another(mutation: Mutation) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from builders.logs import ask, log
 from generators.hypothesis_strategies import cases, generators, histories, law
 from offset_sync.model.values import State
+from offset_sync.translate.exact import Bounds, Known, translate
 from oracles import translation_check
 from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset, readable_from
 from oracles.translation_check import disagreements, every_commit, translated
@@ -38,6 +40,24 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
     alone = dict(zip(every_commit(case), translated(case, every_commit(case))))
     batch = rng.choices(list(alone), k=2 * len(alone))
     assert translated(case, batch) == [alone[committed] for committed in batch]
+
+
+@law(100)
+@given(cases, generators)
+def test_known_answers_are_given_again_but_beyond_the_sources_index(case: Case, rng: random.Random) -> None:
+    *_, (_, *indexes) = translation_check.growing(case)
+    source, target = translation_check.logs_of(case, indexes[0], indexes[1])
+    commits, bounds = np.array(every_commit(case), np.int64), Bounds(case.now_ms - case.hole_grace_ms)
+    fresh = translate(commits, source, target, bounds)
+    is_behind = commits > source.index.frontier
+    is_sure = ~fresh.at_frontier & ~fresh.index_behind & (fresh.lost == 0) & (fresh.offset >= target.log_start)
+    is_known = (is_sure | is_behind) & np.array([rng.random() < 0.7 for _ in commits], np.bool_)
+    columns = (fresh.offset, fresh.duplicates, fresh.duplicates_at_most)
+    known = Known(is_known, *(np.where(is_known & ~is_behind, each, -7) for each in columns))
+    found = translate(commits, source, target, bounds._replace(known=known))
+    assert [each.tolist() for each in found[:-1]] == [each.tolist() for each in fresh[:-1]]
+    of_others = translate(commits[~is_known | is_behind], source, target, bounds).has_young_hole
+    assert found.has_young_hole == of_others
 
 
 @law(250)
