@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from builders.logs import ask, log
 from generators.hypothesis_strategies import cases, generators, histories, law
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, Known, translate
 from oracles import translation_check
@@ -40,6 +41,13 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
     alone = dict(zip(every_commit(case), translated(case, every_commit(case))))
     batch = rng.choices(list(alone), k=2 * len(alone))
     assert translated(case, batch) == [alone[committed] for committed in batch]
+
+
+def test_in_short_histories_pages_that_were_let_go_do_not_show() -> None:
+    for seed in range(8):
+        rng = random.Random(seed)
+        for case in [*random_cases(random_world(rng), rng)][:2]:
+            assert disagreements(case, rng, rng.choice((1, 2, 3))) == [], translation_check.describe(case)
 
 
 @law(100)
