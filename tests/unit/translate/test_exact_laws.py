@@ -44,9 +44,9 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
 
 
 def test_in_short_histories_pages_that_were_let_go_do_not_show() -> None:
-    for seed in range(8):
+    for seed in range(6):
         rng = random.Random(seed)
-        for case in [*random_cases(random_world(rng), rng)][:2]:
+        for case in [*random_cases(random_world(rng), rng)][:1]:
             assert disagreements(case, rng, rng.choice((1, 2, 3))) == [], translation_check.describe(case)
 
 
