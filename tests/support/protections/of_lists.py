@@ -43,7 +43,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record that the mirror dropped is on no read list",
         ((_LIST + "_HOLES_ARE_UNREAD", NEVER_YOUNG),),
-        _OF_LIST + "what_the_mirror_dropped_is_delivered_though_the_answer_counts_it_as_read",
+        _OF_LIST + "on_the_list_are[not-what-the-mirror-dropped]",
     ),
     Protection(
         "Where a log is withheld there is no read list",
