@@ -15,7 +15,7 @@ import pytest
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
-from broker.installation import Installation, install
+from broker.installation import install
 from broker.installation import until as until_job
 from broker.live_directions import SHIFT, LiveDirections, until
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
@@ -128,7 +128,6 @@ def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
     took = until(lambda: is_everywhere(networks["Y"], group_name, last))
     stop.set()
     repairing.join()
-    print(f"\n{group_name}: X to Z {max(delays):.2f} s at most, {max(usual):.2f} before; Y {took:.1f} s after")
     assert max(delays) <= max(usual) + ANOTHER_DIRECTION_S, "more than the machine itself takes, in each series"
     assert took < 30
 
@@ -156,13 +155,12 @@ def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
         return is_reached()
 
     # One client in three takes the silent broker for the controller and is replaced: the next pass makes up for it.
-    took = until(lambda: is_reached() or is_reached_by_a_pass())
+    until(lambda: is_reached() or is_reached_by_a_pass())
     kept = [offsets(cluster.direct, group)[number] for group in groups for number in led.keys() - reached.keys()]
     assert set(kept) == {SHIFT + 1}, "while a leader is silent it is unknown whether its log is the same"
     cluster.heal()
     until(lambda: live.has_returned)
-    healed = until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
-    print(f"\none leader silent: the others' partitions after {took:.1f} s, all {healed:.1f} s after it answers")
+    until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
 
 
 def leaders(cluster: ProxiedCluster, topic: str) -> dict[int, int]:
@@ -195,24 +193,12 @@ def test_slow_links_that_are_reset_again_and_again_only_delay(
 ) -> None:
     (proxy,) = networks["Z"].proxies
     proxy.delay(0.1)  # on each way
-    stop = threading.Event()
-
-    def reset() -> None:
-        while not stop.wait(3.0):
-            proxy.reset()
-
-    resetting = threading.Thread(target=reset)
-    resetting.start()
-    try:
-        for offset in range(1, 6):
-            live.batch("X", of_all(group_name, offset), offset)
-            stands = offsets(networks["Z"].direct, group_name)
-            assert all(value <= offset + SHIFT for value in stands.values())
-        took = until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 5))
-    finally:
-        stop.set()
-        resetting.join()
-    print(f"\n200 ms and resets: {took:.1f} s")
+    for offset in range(1, 4):
+        live.batch("X", of_all(group_name, offset), offset)
+        proxy.reset()
+        stands = offsets(networks["Z"].direct, group_name)
+        assert all(value <= offset + SHIFT for value in stands.values())
+    until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 3))
 
 
 @contextmanager
@@ -224,12 +210,6 @@ def led_astray(networks: Clusters) -> Iterator[None]:
         yield
     finally:
         proxy.lead_to(before)
-
-
-def astray_site(networks: Clusters, folder: Path, group: str) -> Installation:
-    servers = {alias: networks[alias].bootstrap_servers for alias in ("X", "Z")}
-    intervals = {"reconcile_interval": "5s", "trigger_interval": "1s"}
-    return install(folder, servers, ["orders"], groups={"include": [f"{group}.*"]}, sync=intervals)
 
 
 def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
@@ -244,10 +224,13 @@ def is_refused(lines: Sequence[str]) -> bool:
     return all(line.startswith("clusters.X: its id is ") and "and was " in line for line in lines) and bool(lines)
 
 
-def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_by_once(
+def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there(
     networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
 ) -> None:
-    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
+    """Neither while each job runs once, nor while one goes on."""
+    servers, target = {alias: networks[alias].bootstrap_servers for alias in ("X", "Z")}, networks["Z"]
+    intervals = {"reconcile_interval": "5s", "trigger_interval": "1s"}
+    site = install(tmp_path, servers, ["orders"], groups={"include": [f"{group_name}.*"]}, sync=intervals)
     commit_all(networks["X"], group_name, 5)
     assert (site.index(), site.sync()) == ([], [])
     assert is_everywhere(target, group_name, 5)
@@ -260,35 +243,20 @@ def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there_
         with pytest.raises(ConfigError, match=r"^clusters\.Z: is the same cluster as clusters\.X, with the id "):
             site.report()
     assert is_everywhere(target, group_name, 5)
-    assert is_refused(said[0])
-    assert is_refused(said[1])
-    assert "TOPIC_RECREATED" not in str(said[2])
+    assert (is_refused(said[0]), is_refused(said[1]), "TOPIC_RECREATED" in str(said[2])) == (True, True, False)
     assert "its id is " in known["clusters.X", "connection"]
     assert unknown["clusters.Z", "cluster id"].startswith("is the same cluster as clusters.X, with the id ")
     assert site.rows("record_runs") == runs
     commit_all(networks["X"], group_name, 9)
-    assert (site.index(), site.sync()) == ([], [])
-    assert is_everywhere(target, group_name, 9)
-
-
-def test_a_name_that_leads_to_another_cluster_while_the_jobs_run_changes_nothing_there(
-    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
-) -> None:
-    site, target = astray_site(networks, tmp_path, group_name), networks["Z"]
-    commit_all(networks["X"], group_name, 5)
-    with site.started("index_records") as index, site.started("sync_offsets") as sync:
-        until_job(lambda: is_everywhere(target, group_name, 5), job=sync)
+    with site.started("sync_offsets") as sync:
+        until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
         with led_astray(networks):
-            for job in (index, sync):
-                until_job(lambda job=job: "clusters.X: its id is " in job.output(), job=job)  # type: ignore[misc]
+            until_job(lambda: "clusters.X: its id is " in sync.output(), job=sync)
             commit_all(target, f"{group_name}-of-z", 9)  # for the log that is not X's to grow
             until_job(lambda: sync.output().count("clusters.X: its id is ") > 2, job=sync)
-            assert is_everywhere(target, group_name, 5)
-        commit_all(networks["X"], group_name, 9)
-        until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
-    with site.started("index_records", "--once", log_name="again") as again:
-        again.wait()
-    assert again.exit_code == 0
+            assert is_everywhere(target, group_name, 9)
+        commit_all(networks["X"], group_name, 11)
+        until_job(lambda: is_everywhere(target, group_name, 11), job=sync)
 
 
 def asked(admin: ClusterAdmin, group: str) -> object:

@@ -1,73 +1,111 @@
-"""The command check on real brokers: plain ones, and secured ones with exactly the rights that are needed."""
+"""The command check on real brokers with a topic of each kind: what it says of brokers and the mirror.
+
+No mirror runs: copies are written as mirrors write them. What it says of rights is in `test_rights`.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
-from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType, ResourceType
+from confluent_kafka import Producer
 
 from broker.committed_offsets import commit
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.installation import Installation, install
-from broker.rights import minimal_rights, right, set_rights
-from broker.secured_clusters import SecuredClusters
+from broker.crafted_logs import Clusters, Headers, create_topics
+from broker.installation import install
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.jobs.checks.facts import METADATA
 from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.finding import Finding
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(600)]
-
-TOPIC, PLACE = "checked", ("checked", 0)
-READ, DESCRIBE = AclOperation.READ, AclOperation.DESCRIBE
-ON_TOPIC = right(ResourceType.TOPIC, TOPIC, READ)
-ON_COMMITS = right(ResourceType.TOPIC, "__consumer_offsets", READ)
-ON_GROUP = right(ResourceType.GROUP, "checked-group", READ)
-ON_LISTS = right(ResourceType.GROUP, "__offset-sync.read.", READ, ResourcePatternType.PREFIXED)
-ON_LISTS_DESCRIBE = right(ResourceType.GROUP, "__offset-sync.read.", DESCRIBE, ResourcePatternType.PREFIXED)
-ON_MARKS = right(ResourceType.GROUP, "__offset-sync.seen.", DESCRIBE, ResourcePatternType.PREFIXED)
-ON_OWN_GROUPS = right(ResourceType.GROUP, "offset-sync", DESCRIBE, ResourcePatternType.PREFIXED)
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
+COUNT, FIRST_MS = 120, int(time.time() * 1000) - 60_000
+CHECKPOINTS = "dc1.checkpoints.internal"
+APPENDED = {"message.timestamp.type": "LogAppendTime"}
 
 
-def prepare(brokers: Clusters) -> None:
-    for cluster in brokers.values():
-        create_topics(cluster, {TOPIC: 1})
-    write_log(brokers["dc1"], {PLACE: native_log("dc1", 20)})
-    write_log(brokers["dc2"], {PLACE: copied_log("dc1", range(20))})
-    for cluster in brokers.values():
-        commit(cluster, {"checked-group": {PLACE: 3}})
+class Kind(NamedTuple):
+    """A topic of which dc2 has copies: their headers, and how both clusters' topics are made."""
+
+    headers: Callable[[int], Headers] = lambda _number: []
+    settings: Mapping[str, str] = MappingProxyType({})
+    partitions: tuple[int, int] = (1, 1)
 
 
-def told(findings: Iterable[Finding], alias: str) -> dict[str, str]:
-    """Return the level of each check of a cluster."""
-    return {each.check: each.level.value for each in findings if each.place == f"clusters.{alias}"}
+def by_stamp(origin: bytes = b"dc1", wrap: Callable[[bytes], bytes] = bytes) -> Callable[[int], Headers]:
+    return lambda number: [("IDC", wrap(origin)), ("Offset", wrap(b"%d" % number))]
+
+
+def by_migrator(number: int) -> Headers:
+    return [("redpanda-migrator-provenance", b"id"), ("redpanda-migrator-offset", number.to_bytes(8, "big"))]
+
+
+KINDS = {
+    "stamped": Kind(by_stamp()),
+    "bare": Kind(),
+    "wrapped": Kind(by_stamp(wrap=base64.b64encode)),
+    "unknown": Kind(by_stamp(b"dc9")),
+    "migrator": Kind(by_migrator),
+    "appended": Kind(by_stamp(), settings=APPENDED),
+    "wider": Kind(by_stamp(), partitions=(1, 2)),
+}
+
+
+def prepare(clusters: Clusters, kinds: dict[str, Kind]) -> None:
+    for name, kind in kinds.items():
+        create_topics(clusters["dc1"], {name: kind.partitions[0]})
+        create_topics(clusters["dc2"], {name: kind.partitions[1]}, kind.settings)
+    write(clusters["dc1"], {name: [(number, []) for number in range(COUNT)] for name in kinds})
+    write(
+        clusters["dc2"], {name: [(each, kind.headers(each)) for each in range(COUNT)] for name, kind in kinds.items()}
+    )
+
+
+def write(cluster: EmbeddedCluster, records: dict[str, list[tuple[int, Headers]]]) -> None:
+    """Write records of these numbers, which have the same content and time wherever they are written."""
+    producer = Producer(client_options(cluster.bootstrap_servers, enable_idempotence=True, linger_ms=5))
+    for topic, numbered in records.items():
+        for number, headers in numbered:
+            content: dict[str, Any] = {"value": b"%d" % number, "timestamp": FIRST_MS + number, "headers": headers}
+            producer.produce(topic, partition=0, **content)
+    assert producer.flush(120) == 0
+
+
+def lines(findings: Sequence[Finding], place: str) -> list[str]:
+    return [f"{each.level.value} {each.check}: {each.text}" for each in findings if each.place == place]
+
+
+def servers_of(clusters: Clusters) -> dict[str, str]:
+    return {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
 
 
 def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     clusters: Clusters, spark_environment: None, tmp_path: Path
 ) -> None:
-    used = {alias: clusters[alias] for alias in ("dc1", "dc2")}
-    prepare(used)
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in used.items()}
-    installation = install(tmp_path, servers, [TOPIC], groups={"include": ["checked-.*"]})
-    ended = installation.run("check", "--json")
+    servers = servers_of(clusters)
+    prepare(clusters, {"checked": Kind(by_stamp())})
+    for alias in ("dc1", "dc2"):  # whose clock is told by what it has just written
+        commit(clusters[alias], {"checked-group": {("checked", 0): 3}})
+    ended = install(tmp_path, servers, ["checked"], groups={"include": ["checked-.*"]}).run("check", "--json")
     assert ended.exit_code == 0, ended.output()
     (line,) = [line for line in ended.output().splitlines() if line.startswith('{"ok"')]
-    found = [Finding(**each) for each in json.loads(line)["findings"]]
-    levels = {each.check: each.level for each in found if each.place == "clusters.dc2"}
-    assert levels == {
-        **dict.fromkeys(["connection", "clock", "topics", "commits", "own groups", "groups"], "OK"),
-        "no other right": "WARN",
-        **dict.fromkeys(["mirror headers", "broker settings"], "OK"),
-        "copies": "WARN",
+    told = [Finding(**each) for each in json.loads(line)["findings"]]
+    of_dc2 = {each.check: each for each in told if each.place == "clusters.dc2"}
+    passed = ["connection", "clock", "topics", "commits", "own groups", "groups"]
+    passed += ["mirror headers", "broker settings", "copies"]
+    assert {name: each.level for name, each in of_dc2.items()} == dict.fromkeys(passed, "OK") | {
+        "no other right": "WARN"
     }
-    texts = {each.check: each.text for each in found if each.place == "clusters.dc2"}
-    assert "no authorizer" in texts["no other right"]
-    assert "have another timestamp than their originals" in texts["copies"]  # they were written for this test
+    assert "no authorizer" in of_dc2["no other right"].text
     assert "Java" not in ended.output()
     told_by_broker = OwnRights("dc2", {"bootstrap.servers": servers["dc2"]})
     settings = told_by_broker.settings(told_by_broker.brokers()[0])
@@ -75,90 +113,34 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     assert settings[METADATA] == "4096"
 
 
-def granted() -> set[AclBinding]:
-    others = {acl for acl in minimal_rights() if acl.name not in ("orders", "*")}
-    return others | {ON_TOPIC, ON_GROUP}
+@pytest.fixture
+def _checkpoint(clusters: Clusters) -> Iterator[None]:
+    """MirrorMaker's topic, which no other test shall find."""
+    create_topics(clusters["dc2"], {CHECKPOINTS: 1})
+    yield
+    admin = admin_of(clusters["dc2"])
+    admin.delete_topics([CHECKPOINTS])[CHECKPOINTS].result(120)
 
 
-@pytest.fixture(scope="module")
-def installation(secured: SecuredClusters, tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    prepare(secured.brokers)
-    for cluster in secured.brokers.values():
-        set_rights(cluster, granted())
-    lists = {"read_lists": {"groups": ["checked-.*", "other"]}}
-    sections = {"clusters": secured.sections(), "groups": {"include": ["checked-.*"]}, "sync": lists}
-    return install(tmp_path_factory.mktemp("check"), secured.addresses, [TOPIC], **sections)
-
-
-def test_the_minimal_rights_pass_over_tls(installation: Installation) -> None:
+@pytest.mark.usefixtures("_checkpoint")
+def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None:
+    prepare(clusters, KINDS)
+    installation = install(tmp_path, servers_of(clusters), [*KINDS])
     findings = find_all(load_config(installation.config_file))
-    names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "marks", "groups"]
-    expected = dict.fromkeys([*names, "no other right"], "OK")
-    assert told(findings, "dc2") == {
-        **expected,
-        "mirror headers": "OK",
-        "copies": "WARN",  # their times are those of this test
-        "broker settings": "SKIP",
-        "__consumer_offsets": "SKIP",
-    }
-    # What dc1 produces carries no headers, and its copies at dc2 do.
-    unknown = dict.fromkeys(["broker settings", "__consumer_offsets"], "SKIP")
-    assert told(findings, "dc1") == {**expected, **unknown, "mirror headers": "OK"}
-    assert [each.text.split(", ")[-1] for each in findings if each.check == "connection"] == ["SASL_SSL", "SSL"]
-    of_lists = [each.text for each in findings if each.check == "read lists"]
-    assert of_lists == ["Read on groups with the prefix __offset-sync.read."] * 2
-
-
-@pytest.mark.parametrize(
-    ("lacking", "instead", "check", "words"),
-    [
-        (ON_TOPIC, None, "topics", ["topic checked", "Describe", "grant Read"]),
-        (ON_TOPIC, right(ResourceType.TOPIC, TOPIC, DESCRIBE), "topics", ["checked: the operation Read", "grant Read"]),
-        (ON_COMMITS, None, "commits", ["topic __consumer_offsets", "grant Read"]),
-        (ON_OWN_GROUPS, None, "own groups", ["prefix offset-sync", "grant Describe"]),
-        (ON_LISTS, None, "read lists", ["prefix __offset-sync.read.", "grant Read"]),
-        (ON_LISTS, ON_LISTS_DESCRIBE, "read lists", ["prefix __offset-sync.read.: the operation Read", "grant Read"]),
-        (ON_MARKS, None, "marks", ["prefix __offset-sync.seen.", "grant Describe"]),
-        (ON_GROUP, None, "groups", ["checked-group", "grant Read"]),
-        (ON_GROUP, right(ResourceType.GROUP, "checked-group", DESCRIBE), "groups", ["checked-group", "grant Read"]),
-    ],
-)
-def test_each_right_that_is_missing_is_one_line(
-    secured: SecuredClusters,
-    installation: Installation,
-    lacking: AclBinding,
-    instead: AclBinding | None,
-    check: str,
-    words: list[str],
-) -> None:
-    set_rights(secured.brokers["dc2"], granted() - {lacking} | ({instead} if instead else set()))
-    findings = find_all(load_config(installation.config_file))
-    failed = [each for each in findings if each.level.value == "FAIL"]
-    assert [(each.place, each.check) for each in failed] == [("clusters.dc2", check)]
-    assert [word for word in [*words, "Minimal ACLs"] if word not in failed[0].text] == [], failed
-
-
-def test_unneeded_rights_are_warnings(secured: SecuredClusters, installation: Installation) -> None:
-    alter = right(ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
-    writing = right(ResourceType.TOPIC, TOPIC, AclOperation.WRITE)
-    set_rights(secured.brokers["dc2"], granted() | {alter, writing})
-    findings = find_all(load_config(installation.config_file))
-    warned = {each.text for each in findings if each.check == "no other right" and each.level.value == "WARN"}
-    assert warned == {
-        "Alter on the cluster is never needed; revoke it",
-        "Write on checked is never needed; revoke it",
-    }
-    assert not [each for each in findings if each.level.value == "FAIL"]
-
-
-def test_a_wrong_password_is_named_without_it_and_the_other_cluster_is_checked(
-    secured: SecuredClusters, tmp_path: Path
-) -> None:
-    sections = secured.sections()
-    sections["dc1"]["security"]["password"] = "c4n4ry-wrong"
-    findings = find_all(load_config(install(tmp_path, secured.addresses, [TOPIC], clusters=sections).config_file))
-    (failed,) = [each for each in findings if each.place == "clusters.dc1"]
-    assert (failed.level.value, failed.check) == ("FAIL", "connection")
-    assert "authentication" in failed.text.lower()
-    assert "c4n4ry" not in failed.text
-    assert told(findings, "dc2")["connection"] == "OK"
+    dc2 = "\n".join(lines(findings, "clusters.dc2"))
+    for expected in (
+        "OK mirror headers: appended, stamped, wider: stamped, from dc1; 150 of 150 records checked",
+        "FAIL mirror headers: wrapped: IDC is ZGMx, base64 of dc1, in 50 of 50",
+        "WARN mirror headers: unknown: the origin dc9: no cluster has this origin",
+        "WARN mirror headers: migrator: 50 of 50 have redpanda-migrator-provenance",
+        "OK copies: stamped, wider: copies have the timestamp, key and value of the records that their stamps name",
+        "WARN copies: appended: copies have timestamps of their own (message.timestamp.type=LogAppendTime)",
+        f"SKIP MirrorMaker: {CHECKPOINTS}: whether its group sync is on cannot be seen here",
+    ):
+        assert expected in dc2, dc2
+    assert "OK mirror headers: appended, stamped, wider: produced here" in "\n".join(lines(findings, "clusters.dc1"))
+    (bare,) = lines(findings, "mirror")
+    assert bare.startswith("FAIL mirror headers: bare: dc1 and dc2 have the same records without IDC")
+    differing, alike = lines(findings, "topics")
+    assert differing.startswith("FAIL partitions: wider: 1 at dc1, 2 at dc2")
+    assert alike.startswith("OK partitions: appended, bare, migrator and 3 more")

@@ -1,102 +1,198 @@
-"""``__consumer_offsets`` of a real broker, deleted, and cut as by an election: what is read afterwards counts."""
+"""``__consumer_offsets`` of a real broker, deleted, cut, emptied, widened: what is read and asked afterwards counts.
+
+What coordinators hold and the log does not have is compared once after each start. dc2 has copies of dc1's records,
+three offsets higher.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
-from broker.cluster_actions import Acts
-from broker.committed_offsets import Partition, commit
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.installation import install
+from broker.committed_offsets import Partition, admin_for, commit, committed
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
+from broker.installation import Installation, install, until
 from broker.segments import keep_records
-from offset_sync.model.values import CONSUMER_OFFSETS
+from consumer.moving import cutover
+from offset_sync.decode.consumer_offsets import coordinator_partition
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 TOPIC = "commit-lives"
 PLACE: Partition = (TOPIC, 0)
+SHIFT, COUNT = 3, 100
+LOG_PARTITIONS = 8
 MOVING, IDLE = "commit-lives-moving", "commit-lives-idle"
+WIDENED = next(f"widened-{n}" for n in range(10_000) if coordinator_partition(f"widened-{n}", 9) == LOG_PARTITIONS)
+"""A group whose coordinator's partition is a new one when there are nine."""
 
 
-def delete_commits(cluster: EmbeddedCluster) -> None:
+def delete_log(cluster: EmbeddedCluster) -> None:
     admin = admin_of(cluster)
     admin.delete_topics([CONSUMER_OFFSETS])[CONSUMER_OFFSETS].result(120)
     while CONSUMER_OFFSETS in admin.list_topics(timeout=120).topics:
         time.sleep(0.05)
 
 
-@dataclass(frozen=True)
+def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
+    """Set the configuration of the log of commits."""
+    entries = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    admin = admin_of(cluster)  # held until the answer is there
+    asked = [ConfigResource(ResourceType.TOPIC, CONSUMER_OFFSETS, incremental_configs=entries)]
+    for future in admin.incremental_alter_configs(asked).values():
+        future.result(60)
+
+
+def empty_log(cluster: EmbeddedCluster) -> None:
+    """Let retention delete all records of the log of commits."""
+    set_log(cluster, cleanup_policy="compact,delete", retention_ms="1")
+    kafka = admin_for(cluster)
+    places = [TopicPartition(CONSUMER_OFFSETS, n) for n in range(kafka.partition_count(CONSUMER_OFFSETS) or 0)]
+    until(lambda: all(each.log_start == each.log_end for each in kafka.ends(places).values()))
+    set_log(cluster, cleanup_policy="compact", retention_ms="-1")
+
+
+def widen_log(cluster: EmbeddedCluster) -> None:
+    """Give the log a partition more, which the broker takes notice of when it starts."""
+    admin = admin_of(cluster)  # held until the answer is there
+    new = NewPartitions(CONSUMER_OFFSETS, LOG_PARTITIONS + 1)
+    admin.create_partitions([new])[CONSUMER_OFFSETS].result(60)
+    cluster.restart()
+
+
 class Lives:
-    """The acts: before, after the log was deleted, with a further commit, and after that one was cut off."""
+    """The clusters and the installation; dc1's log of commits is what has another life."""
 
-    acts: Acts
+    def __init__(self, clusters: Clusters, installation: Installation) -> None:
+        self.dc1, self.dc2, self.installation = clusters["dc1"], clusters["dc2"], installation
 
-    def reasons(self) -> Counter[str]:
-        """Return what was noticed of dc1's log of commits."""
-        rows = self.acts.installation.rows("log_incarnations", cluster="dc1", topic=CONSUMER_OFFSETS)
-        return Counter(row["reason"] for row in rows if row["reason"] is not None)
+    def commit(self, *groups: str, offset: int) -> None:
+        """Commit at dc1."""
+        commit(self.dc1, {group: {PLACE: offset} for group in groups})
+
+    def offset(self, group: str, alias: str = "dc2") -> int | None:
+        """Return what *group* has, as an offset of dc1."""
+        value = committed(self.dc1 if alias == "dc1" else self.dc2, [group])[group].get(PLACE)
+        return None if value is None else value.offset - (0 if alias == "dc1" else SHIFT)
+
+    def after_sync(self, *groups: str) -> list[int | None]:
+        """Return what *groups* have at dc2 once a pass was made, which does not fail."""
+        assert self.installation.sync() == []
+        return [self.offset(group) for group in groups]
+
+    def asked_for(self, group: str) -> list[tuple[int | None, bool]]:
+        """Return what the coordinator was asked for, the oldest first."""
+        rows = self.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by="admin")
+        return [(row["committed_offset"], row["is_own"]) for row in sorted(rows, key=lambda row: row["captured_at"])]
+
+    def written(self, group: str) -> int:
+        """Return how often *group* was written at dc2."""
+        return len(self.installation.translations(group_id=group, outcome="COMMITTED"))
 
 
 @pytest.fixture(scope="module")
 def lives(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Lives:
     clusters = soiled_clusters
-    dc1, dc2 = clusters["dc1"], clusters["dc2"]
-    for cluster in (dc1, dc2):
+    stamp = Stamp(since_ms=int(time.time() * 1000) - 60_000)
+    for cluster in clusters.values():
         create_topics(cluster, {TOPIC: 1})
-    write_log(dc1, {PLACE: native_log("dc1", 12)})
-    write_log(dc2, {PLACE: copied_log("dc1", range(12))})
+    write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)}, stamp)
+    write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), SHIFT)]}, stamp)
     servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("lives"), servers, [TOPIC]), [MOVING, IDLE])
-    assert acts.installation.index() == []
+    often = {"refresh_interval": "1s", "reconcile_interval": "1s"}
+    installation = install(tmp_path_factory.mktemp("lives"), servers, [TOPIC], sync=often)
+    assert installation.index() == []
+    return Lives(clusters, installation)
+
+
+def test_a_deleted_log_and_a_cut_one_are_read_again_and_what_they_have_lost_stays_at_the_target(lives: Lives) -> None:
     for offset in (2, 3, 4):
-        commit(dc1, {MOVING: {PLACE: offset}, IDLE: {PLACE: 3}})
-    acts.play()
-    delete_commits(dc1)
-    commit(dc1, {MOVING: {PLACE: 7}})  # at a lower offset of the log than what it had
-    acts.play()
-    commit(dc1, {MOVING: {PLACE: 9}})
-    acts.play()
-    last = max(
-        acts.installation.rows("offset_commits", cluster="dc1", group_id=MOVING), key=lambda row: row["captured_at"]
-    )
+        lives.commit(MOVING, offset=offset)
+        lives.commit(IDLE, offset=3)
+    assert lives.after_sync(MOVING, IDLE) == [4, 3]
+    delete_log(lives.dc1)
+    lives.commit(MOVING, offset=7)  # at a lower offset of the log than what it had
+    assert lives.after_sync(MOVING, IDLE) == [7, 3]
+    assert lives.offset(IDLE, "dc1") is None
+    lives.commit(MOVING, offset=9)
+    assert lives.after_sync(MOVING, IDLE) == [9, 3]
+    rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=MOVING)
+    last = max(rows, key=lambda row: row["captured_at"])
     assert last["committed_offset"] == 9
-    keep_records(dc1, CONSUMER_OFFSETS, last["log_partition"], last["log_offset"])
-    acts.play()
-    return Lives(acts)
-
-
-def offsets(lives: Lives, group: str) -> list[int | None]:
-    return [lives.acts.offset(act, "dc2", group, PLACE) for act in range(4)]
-
-
-def test_the_first_commit_after_the_deletion_is_translated(lives: Lives) -> None:
-    assert offsets(lives, MOVING)[:3] == [4, 7, 9]
-
-
-def test_after_a_cut_what_the_coordinator_still_holds_is_translated(lives: Lives) -> None:
-    assert lives.acts.offset(3, "dc1", MOVING, PLACE) == 7
-    assert offsets(lives, MOVING)[3] == 7
-
-
-def test_what_a_group_has_said_and_the_log_has_lost_stays_at_the_target(lives: Lives) -> None:
-    assert lives.acts.offset(1, "dc1", IDLE, PLACE) is None
-    assert offsets(lives, IDLE) == [3, 3, 3, 3]
-
-
-def test_each_life_is_written_down_once_and_read_again(lives: Lives) -> None:
-    reasons = lives.reasons()
-    assert reasons["TOPIC_RECREATED"] == 8, "each partition"
-    assert reasons["LOG_TRUNCATED"] == 1
-    assert reasons["READ_AGAIN"] == 9
-    assert lives.acts.failures == [[]] * 4
-
-
-def test_a_cluster_whose_log_went_on_has_no_other_life(lives: Lives) -> None:
-    rows = lives.acts.installation.rows("log_incarnations", cluster="dc2", topic=CONSUMER_OFFSETS)
+    keep_records(lives.dc1, CONSUMER_OFFSETS, last["log_partition"], last["log_offset"])
+    assert lives.after_sync(MOVING, IDLE) == [7, 3]
+    assert lives.offset(MOVING, "dc1") == 7
+    rows = lives.installation.rows("log_incarnations", cluster="dc1", topic=CONSUMER_OFFSETS)
+    reasons = Counter(row["reason"] for row in rows)
+    assert reasons["TOPIC_RECREATED"] == LOG_PARTITIONS
+    assert (reasons["LOG_TRUNCATED"], reasons["READ_AGAIN"]) == (1, LOG_PARTITIONS + 1)
+    rows = lives.installation.rows("log_incarnations", cluster="dc2", topic=CONSUMER_OFFSETS)
     assert {row["reason"] for row in rows} == {None}
+
+
+def test_each_run_finds_what_the_log_has_lost(lives: Lives) -> None:
+    groups = ["compared-lost", "compared-back", "compared-gone", "compared-kept"]
+    lives.commit(*groups, offset=60)
+    empty_log(lives.dc1)
+    lives.commit(*groups[1:], offset=60)
+    assert lives.after_sync(*groups) == [60] * 4
+    # While no job runs one goes back and one is deleted, and the log does not say so any more.
+    lives.commit("compared-back", offset=20)
+    admin = admin_of(lives.dc1)
+    admin.delete_consumer_groups(["compared-gone"])["compared-gone"].result(60)
+    empty_log(lives.dc1)
+    assert lives.after_sync(*groups) == [60, 20, 60, 60]
+    asked = {group: lives.asked_for(group) for group in groups}
+    assert asked == dict(zip(groups, ([(60, False)], [(20, False)], [(None, False)], [])))
+    written = {group: lives.written(group) for group in groups}
+    until(lambda: lives.after_sync() == [] and lives.written("compared-kept") > written["compared-kept"])
+    assert lives.written("compared-gone") == written["compared-gone"], "what is gone is not refreshed"
+    assert lives.asked_for("compared-back") == [(20, False)], "it counts once"
+
+
+def test_a_report_and_a_move_need_no_job_to_know_it(lives: Lives) -> None:
+    lives.commit("compared-moved", offset=70)
+    empty_log(lives.dc1)
+    lives.installation.report()
+    (row,) = lives.installation.rows("sync_status", group_id="compared-moved")
+    found = (row["status"], row["source_cluster"], row["source_offset"], row["wanted_offset"])
+    assert found == ("Behind", "dc1", 70, 70 + SHIFT)
+    words = ("--planned", "--groups", "compared-moved", "--timeout", "100s")
+    assert cutover(lives.installation, "apply", "dc1", "dc2", *words) == []
+    assert lives.offset("compared-moved") == 70
+
+
+def test_a_running_job_finds_what_is_lost_and_takes_what_comes_later_from_the_log(lives: Lives) -> None:
+    group = "compared-running"
+    lives.commit(group, offset=40)
+    empty_log(lives.dc1)
+    with lives.installation.started("sync_offsets") as job:
+        until(lambda: lives.offset(group) == 40, job=job)
+        lives.commit(group, offset=50)
+        until(lambda: lives.offset(group) == 50, job=job)
+    assert lives.asked_for(group) == [(40, False)]
+    rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by=None)
+    assert [row["committed_offset"] for row in rows] == [50]
+
+
+def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_written_again(lives: Lives) -> None:
+    lives.commit(WIDENED, offset=30)
+    assert lives.after_sync(WIDENED) == [30]
+    widen_log(lives.dc1)
+    for offset in (10, 40):
+        lives.commit(WIDENED, offset=offset)
+        assert lives.after_sync(WIDENED) == [offset]
+    rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=WIDENED, log_partition=LOG_PARTITIONS)
+    assert {row["committed_offset"] for row in rows} == {10, 40}, "the new partition is not this group's"
+    widen_log(lives.dc2)
+    assert lives.offset(WIDENED) is None
+    assert lives.after_sync(WIDENED) == [40]

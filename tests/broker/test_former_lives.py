@@ -1,169 +1,259 @@
-"""Logs that begin another life on real brokers: the answers about them are right for the present records.
+"""Logs that begin another life on real brokers, and topics that are missing, differ, lost records or are not indexed.
 
-Every topic has a partition, dc1 is the source and dc2 the target; what a group has read is known by content.
+The answers about them are right for the present records, and no other topic is concerned. Each topic holds 20 records
+of dc1 on dc1, and the same ones on dc2 unless its name says otherwise; what a group has read is known by content.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition as Position
 
-from broker.cluster_actions import Acts
-from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
-from broker.installation import install, until
+from broker.cluster_actions import Acts, only
+from broker.committed_offsets import Partition, admin_for, commit, committed
+from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, native_log, write_log
+from broker.installation import install
 from broker.segments import keep_records
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.failpoints import BEFORE_RUNS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
-REGROWN, THIRD, HEALTHY = "lives-regrown", "lives-third", "lives-healthy"
-TOPICS = (REGROWN, THIRD, HEALTHY)
+HEALTHY, ONLY_THERE, WIDER = "held-healthy", "held-only-on-dc1", "held-wider"
+RECREATED, RECREATED_AT_SOURCE, GONE = "held-recreated-on-dc2", "held-recreated-on-dc1", "held-gone-on-dc2"
+DELETED, EMPTIED, LATER = "held-deleted-on-dc2", "held-emptied-on-dc2", "held-not-indexed"
+TRUNCATED, FILLED = "held-truncated-on-dc2", "held-hole-filled-late"
+REGROWN, THIRD = "held-regrown-on-dc1", "held-third"
+COPIED = (
+    HEALTHY, ONLY_THERE, WIDER, RECREATED, RECREATED_AT_SOURCE, GONE, DELETED, EMPTIED, LATER, TRUNCATED, REGROWN
+)  # fmt: skip
+COUNT = 20
+COMMITS = {
+    **dict.fromkeys(COPIED, 6),
+    f"{WIDER}-0": 7,
+    f"{DELETED}-15": 15,
+    f"{REGROWN}-4": 4,
+    f"{REGROWN}-8": 8,
+    f"{THIRD}-10": 10,
+    f"{THIRD}-35": 35,
+    FILLED: 5,
+}
+"""What each group has committed at dc1; its id begins with its topic's name."""
 
 
-def at(topic: str) -> Partition:
-    return topic, 0
+def at(group: str) -> Partition:
+    """Return what a group reads: of the topic that has more partitions at dc1, the one that is missing at dc2."""
+    topic = next(each for each in (*COPIED, FILLED, THIRD) if group == each or group.startswith(f"{each}-"))
+    return topic, int(group == WIDER)
 
 
-def recreate(cluster: EmbeddedCluster, topic: str) -> None:
+def commit_for(clusters: Clusters, *groups: str) -> None:
+    commit(clusters["dc1"], {group: {at(group): COMMITS[group]} for group in groups})
+
+
+def create(clusters: Clusters, topics: Sequence[str]) -> None:
+    """Create topics, with their records and copies in batches of at most six."""
+    there = [topic for topic in topics if topic != ONLY_THERE]
+    create_topics(clusters["dc1"], {topic: 2 if topic == WIDER else 1 for topic in topics})
+    create_topics(clusters["dc2"], dict.fromkeys(there, 1))
+    for count in (6, COUNT):
+        write_log(clusters["dc1"], {(topic, 0): native_log("dc1", count) for topic in topics})
+        write_log(clusters["dc2"], {(topic, 0): copied_log("dc1", range(count)) for topic in there})
+    write_log(clusters["dc1"], {(WIDER, 1): native_log("dc1", COUNT)} if WIDER in topics else {})
+
+
+def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
+    admin = admin_of(cluster)  # held until the answer is there
+    (future,) = admin.delete_records([Position(topic, 0, offset)]).values()
+    assert future.result(120).low_watermark == offset
+
+
+def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
     admin = admin_of(cluster)
     admin.delete_topics([topic])[topic].result(120)
     while topic in admin.list_topics(timeout=120).topics:
         time.sleep(0.05)
+
+
+def recreate(cluster: EmbeddedCluster, topic: str, entries: Entries) -> None:
+    delete_topic(cluster, topic)
     create_topics(cluster, {topic: 1})
+    write_log(cluster, {(topic, 0): entries})
 
 
-@dataclass(frozen=True)
-class Lives:
-    acts: Acts
-    epoch_ends: list[dict[TopicPartition, ReportedEnd]]
-
-
-@pytest.fixture(scope="module")
-def lives(three_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Lives:
-    clusters = three_clusters
-    dc1, dc2, dc3 = (clusters[alias] for alias in ("dc1", "dc2", "dc3"))
-    for cluster in (dc1, dc2, dc3):
-        create_topics(cluster, dict.fromkeys(TOPICS, 1))
-    for topic in (REGROWN, HEALTHY):
-        write_log(dc1, {at(topic): native_log("dc1", 6)})
-        write_log(dc1, {at(topic): native_log("dc1", 10)})  # in a batch of its own
-        write_log(dc2, {at(topic): copied_log("dc1", range(10))})
-    write_log(dc3, {at(THIRD): native_log("dc3", 40)})
-    for cluster in (dc1, dc2):
-        write_log(cluster, {at(THIRD): copied_log("dc3", range(40))})
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
-    groups = [f"{topic}-at-{offset}" for topic in TOPICS for offset in (4, 8, 10, 35)]
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("lives"), servers, ["lives-.*"]), groups)
-    assert acts.installation.index() == []
-    commit(dc1, {f"{topic}-at-{offset}": {at(topic): offset} for topic in (REGROWN, HEALTHY) for offset in (4, 8, 10)})
-    acts.play()
-    # dc1 loses four records, which dc2 has, and gets six others at the same offsets, which go to dc2 too.
-    keep_records(dc1, REGROWN, 0, 6)
-    epoch_ends = told_where_the_first_epoch_ended(dc1, TopicPartition(REGROWN, 0))
-    write_log(dc1, {at(REGROWN): native_log("dc1", 12)})
-    write_log(dc2, {at(REGROWN): copied_log("dc1", [*range(10), *range(6, 12)])})
-    # dc3's topic is recreated; dc1 and dc2 get copies of both lives, dc2 the new ones first below what dc1 has read.
-    recreate(dc3, THIRD)
-    write_log(dc3, {at(THIRD): native_log("dc3", 20)})
-    write_log(dc2, {at(THIRD): copied_log("dc3", [*range(40), *range(20)])})
-    commit(dc1, {f"{THIRD}-at-{offset}": {at(THIRD): offset} for offset in (10, 35)})
-    assert acts.installation.index() == []
-    acts.play()
-    commit(dc1, {f"{REGROWN}-at-8": {at(REGROWN): 9}})
-    acts.play()
-    return Lives(acts, epoch_ends)
-
-
-def told_where_the_first_epoch_ended(
-    cluster: EmbeddedCluster, place: TopicPartition
-) -> list[dict[TopicPartition, ReportedEnd]]:
+def told_where_the_first_epoch_ended(cluster: EmbeddedCluster, place: TopicPartition) -> list[object]:
     """Return what is told by who knows the present leader's epoch, and by who is not leader any more."""
-    now = ClusterAdmin(cluster.alias, options_of(cluster)).ends([place])[place].leader_epoch
+    now = admin_for(cluster).ends([place])[place].leader_epoch
     assert now is not None
     assert now > 1, "it was without a leader in between"
-    epochs = LeaderEpochs(cluster.alias, options_of(cluster))
+    epochs = LeaderEpochs(cluster.alias, {"bootstrap.servers": cluster.bootstrap_servers})
     changes = EpochChange(0, now), EpochChange(0, now + 1), EpochChange(now - 1, now)
     return [epochs.ends_in_time({place: change}) for change in changes]
 
 
-def options_of(cluster: EmbeddedCluster) -> dict[str, str]:
-    return {"bootstrap.servers": cluster.bootstrap_servers}
-
-
-def test_the_broker_says_where_an_epoch_ended_though_the_log_has_grown_since(lives: Lives) -> None:
+@pytest.fixture(scope="module")
+def acts(three_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Acts:
+    clusters = three_clusters
+    dc1, dc2, dc3 = (clusters[alias] for alias in ("dc1", "dc2", "dc3"))
+    create(clusters, [topic for topic in COPIED if topic != LATER])
+    for cluster in (dc1, dc2, dc3):
+        create_topics(cluster, {THIRD: 1})
+    write_log(dc3, {(THIRD, 0): native_log("dc3", 40)})
+    for cluster in (dc1, dc2):
+        write_log(cluster, {(THIRD, 0): copied_log("dc3", range(40))})
+        create_topics(cluster, {FILLED: 1})
+    write_log(dc1, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5])})
+    write_log(dc2, {(FILLED, 0): native_log("dc2", 10)})
+    servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), servers, ["held-.*"]), [*COMMITS, "held-all"])
+    assert acts.installation.index() == []
+    create(clusters, [LATER])
+    commit_for(clusters, *(group for group in COMMITS if at(group)[0] != THIRD))
+    commit(dc1, {"held-all": {at(topic): 6 for topic in COPIED}})
+    delete_below(dc2, DELETED, 10)
+    delete_below(dc2, EMPTIED, COUNT)
+    recreate(dc2, RECREATED, copied_log("dc1", range(3)))
+    delete_topic(dc2, GONE)
+    acts.play()
+    # dc1 loses records that dc2 has, and gets others at the same offsets, which go to dc2 too.
+    keep_records(dc1, REGROWN, 0, 6)
+    told = told_where_the_first_epoch_ended(dc1, TopicPartition(REGROWN, 0))
     place = TopicPartition(REGROWN, 0)
-    assert lives.epoch_ends[:2] == [{place: ReportedEnd(6)}, {}], "a broker that lacks an epoch is no leader"
-    assert lives.epoch_ends[2] == {place: ReportedEnd(6, is_certain=False)}, (
-        "of the epoch without records it tells another"
-    )
+    assert told[:2] == [{place: ReportedEnd(6)}, {}], "a broker that lacks an epoch is no leader"
+    assert told[2] == {place: ReportedEnd(6, is_certain=False)}, "of the epoch without records it tells another"
+    write_log(dc1, {(REGROWN, 0): native_log("dc1", COUNT + 2)})
+    write_log(dc2, {(REGROWN, 0): copied_log("dc1", [*range(COUNT), *range(6, COUNT + 2)])})
+    # dc3's topic is recreated; dc1 and dc2 have copies of the old life, dc2 the new ones behind them.
+    recreate(dc3, THIRD, native_log("dc3", 20))
+    write_log(dc2, {(THIRD, 0): copied_log("dc3", [*range(40), *range(20)])})
+    commit_for(clusters, f"{THIRD}-10", f"{THIRD}-35")
+    recreate(dc1, RECREATED_AT_SOURCE, native_log("dc1", COUNT))
+    commit(dc1, {RECREATED_AT_SOURCE: {at(RECREATED_AT_SOURCE): 9}})
+    write_log(dc1, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5, 3])})
+    keep_records(dc2, TRUNCATED, 0, 0)
+    assert acts.installation.index() == []
+    acts.play()
+    write_log(dc2, {(TRUNCATED, 0): copied_log("dc1", range(5, 35))})
+    commit(dc1, {TRUNCATED: {at(TRUNCATED): 18}, f"{REGROWN}-8": {at(REGROWN): 9}})
+    assert acts.installation.index() == []
+    acts.play()
+    return acts
 
 
-def test_nothing_changes_for_a_log_that_only_got_another_leader(lives: Lives) -> None:
-    for act in (0, 1):
-        assert [lives.acts.offset(act, "dc2", f"{HEALTHY}-at-{offset}", at(HEALTHY)) for offset in (4, 8, 10)] == [
-            4,
-            8,
-            10,
-        ]
-    rows = lives.acts.installation.rows("log_incarnations", topic=HEALTHY)
-    assert {row["reason"] for row in rows} == {None, "ELECTED"}
+def offsets(acts: Acts, group: str, count: int = 3) -> list[int | None]:
+    return [acts.offset(act, "dc2", group, at(group)) for act in range(count)]
 
 
-def test_a_cut_is_known_though_the_log_is_longer_than_before(lives: Lives) -> None:
-    rows = lives.acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
+def said(acts: Acts, act: int, group: str) -> list[tuple[str, str]]:
+    return acts.said(act, group, target_cluster="dc2")
+
+
+def test_what_is_wrong_with_other_topics_does_not_concern_a_healthy_one(acts: Acts) -> None:
+    assert acts.failures == [[], [], []]
+    assert said(acts, 0, HEALTHY) == [("EXACT", "COMMITTED")]
+    assert offsets(acts, HEALTHY) == [acts.offset(act, "dc2", "held-all", at(HEALTHY)) for act in range(3)] == [6] * 3
+    rows = acts.installation.rows("log_incarnations", topic=HEALTHY)
+    assert {row["reason"] for row in rows} <= {None, "ELECTED"}, "its log only got another leader"
+    assert said(acts, 0, f"{WIDER}-0") == [("EXACT", "COMMITTED")], "the partition that both clusters have"
+    assert offsets(acts, f"{WIDER}-0", 1) == [7]
+
+
+@pytest.mark.parametrize(
+    ("topic", "state"),
+    [
+        (ONLY_THERE, "TOPIC_MISSING"),
+        (GONE, "TOPIC_MISSING"),
+        (WIDER, "PARTITIONS_DIFFER"),
+        (RECREATED, "TOPIC_RECREATED"),
+        (LATER, "NOT_INDEXED"),
+    ],
+)
+def test_a_topic_that_cannot_be_translated_is_withheld_with_the_reason(acts: Acts, topic: str, state: str) -> None:
+    for group in (topic, "held-all"):
+        assert acts.value(0, "dc2", group, at(topic)) is None
+        row = only(acts.rows(0, group_id=group, topic=topic, target_cluster="dc2"))
+        assert (row["state"], row["outcome"], row["target_offset"]) == (state, "WITHHELD", None)
+
+
+def test_a_topic_is_answered_as_soon_as_it_is_indexed_and_so_is_its_new_life(acts: Acts) -> None:
+    """Of the six records that the group has read the new log has three, and nothing else."""
+    assert (said(acts, 1, LATER), offsets(acts, LATER)[1]) == ([("EXACT", "COMMITTED")], 6)
+    assert (said(acts, 1, RECREATED), offsets(acts, RECREATED)[1]) == ([("AT_FRONTIER", "COMMITTED")], 3)
+    ids = {row["topic_id"] for row in acts.installation.rows("indexed_topics", cluster="dc2", topic=RECREATED)}
+    assert len(ids) == 2
+
+
+def test_the_copies_of_a_topic_that_its_source_has_recreated_are_unread(acts: Acts) -> None:
+    """The commit names the new topic, of whose records dc2 has none: what it has are copies of the old ones."""
+    assert offsets(acts, RECREATED_AT_SOURCE)[:2] == [6, 0]
+    assert said(acts, 1, RECREATED_AT_SOURCE) == [("EXACT", "COMMITTED")]
+
+
+def test_a_target_that_lost_its_records_is_answered_by_its_present_ones(acts: Acts) -> None:
+    """It came back empty, and then the mirror brought the records from 5 on; the group has read those below 18."""
+    assert [said(acts, act, TRUNCATED)[-1][0] for act in range(3)] == ["EXACT", "AT_FRONTIER", "EXACT"]
+    assert offsets(acts, TRUNCATED) == [6, 0, 13]
+
+
+def test_a_record_that_the_mirror_brings_late_moves_our_offset_back_to_it(acts: Acts) -> None:
+    assert offsets(acts, FILLED)[:2] == [6, 3]
+
+
+def test_an_answer_below_the_log_start_is_committed_there_and_its_loss_counted(acts: Acts) -> None:
+    found = {
+        group: only(acts.rows(0, group_id=group, target_cluster="dc2")) for group in (DELETED, f"{DELETED}-15", EMPTIED)
+    }
+    assert [(row["target_offset"], row["lost"]) for row in found.values()] == [(10, 4), (15, 0), (COUNT, COUNT - 6)]
+    assert [offsets(acts, group)[0] for group in found] == [10, 15, COUNT]
+
+
+def test_a_commit_to_lost_records_is_not_taken_for_one_to_the_new_ones_at_their_offsets(acts: Acts) -> None:
+    rows = acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
     # Where the log ended when nothing was on its way any more is written down beside it, sooner or later; and that its
     # broker was elected again, where the machine kept it from answering in time.
     begun = [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None]
     assert [each for each in begun if each[1] not in ("ARRIVED", "ELECTED")] == [(6, "LOG_TRUNCATED")]
-    again = lives.acts.installation.rows("record_runs", cluster="dc1", topic=REGROWN)
-    assert max(row["start_offset"] + row["length"] for row in again) == 12
+    assert said(acts, 1, f"{REGROWN}-8") == [("LOG_TRUNCATED", "WITHHELD")]
+    assert offsets(acts, f"{REGROWN}-8")[:2] == [8, 8]
+    assert offsets(acts, f"{REGROWN}-4") == [4, 4, 4], "below the cut it is answered as before"
 
 
-@pytest.mark.parametrize("offset", [8, 10])
-def test_a_commit_to_the_lost_records_is_not_taken_for_one_to_the_new_ones(lives: Lives, offset: int) -> None:
-    group = f"{REGROWN}-at-{offset}"
-    assert lives.acts.offset(0, "dc2", group, at(REGROWN)) == offset
-    assert lives.acts.said(1, group, target_cluster="dc2") == [("LOG_TRUNCATED", "WITHHELD")]
-    assert lives.acts.offset(1, "dc2", group, at(REGROWN)) == offset
-
-
-def test_a_commit_below_the_cut_is_answered_as_before(lives: Lives) -> None:
-    assert lives.acts.offset(1, "dc2", f"{REGROWN}-at-4", at(REGROWN)) == 4
-
-
-@pytest.mark.parametrize("offset", [10, 35])
-def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(lives: Lives, offset: int) -> None:
+def test_a_third_clusters_new_records_are_not_taken_for_its_old_ones(acts: Acts) -> None:
     """dc1 has the old life only: of the new one, from 40 on at dc2, the group has read nothing."""
-    stands = lives.acts.offset(1, "dc2", f"{THIRD}-at-{offset}", at(THIRD))
-    assert stands is not None
-    assert stands <= 40
-    assert stands == offset
+    assert [offsets(acts, f"{THIRD}-{offset}")[1] for offset in (10, 35)] == [10, 35]
+
+
+@pytest.fixture
+def pair(three_clusters: Clusters) -> Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]]:
+    def created(topic: str) -> tuple[EmbeddedCluster, EmbeddedCluster]:
+        dc1, dc2 = three_clusters["dc1"], three_clusters["dc2"]
+        for cluster in (dc1, dc2):
+            create_topics(cluster, {topic: 1})
+        return dc1, dc2
+
+    return created
 
 
 def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_looked(
-    three_clusters: Clusters, spark_environment: None, tmp_path: Path
+    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]], spark_environment: None, tmp_path: Path
 ) -> None:
     """dc2 has lost its copies 4 and 5 and got the next ones instead: it ends where it did, and 6 would skip 6 and 7.
 
     What was committed above the cut before is set back.
     """
-    dc1, dc2 = three_clusters["dc1"], three_clusters["dc2"]
-    place, group = at("taken-orders"), "taken-readers"
-    for cluster in (dc1, dc2):
-        create_topics(cluster, {place[0]: 1})
+    place, group = ("taken-orders", 0), "taken-readers"
+    dc1, dc2 = pair(place[0])
     write_log(dc1, {place: native_log("dc1", 12)})
     write_log(dc2, {place: copied_log("dc1", range(4))})
     write_log(dc2, {place: copied_log("dc1", range(6))})
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in (("dc1", dc1), ("dc2", dc2))}
+    servers = {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}
     acts = Acts({"dc1": dc1, "dc2": dc2}, install(tmp_path, servers, ["taken-.*"]), [group])
     assert acts.installation.index() == []
     commit(dc1, {group: {place: 6}})
@@ -176,60 +266,26 @@ def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_lo
         acts.play()
     assert acts.said(-1, group) == [("AT_FRONTIER", "COMMITTED")]
     assert acts.offset(-1, "dc2", group, place) == 4
-    write_log(dc2, {place: copied_log("dc1", [*range(4), 6, 7, 8])})  # or there is nothing to read
-    assert acts.installation.index() == []
-    acts.play()
-    assert [acts.offset(act, "dc2", group, place) for act in (0, -1)] == [6, 4]
 
 
-@pytest.mark.parametrize("mode", ["running", "once"])
-def test_a_target_that_was_recreated_under_traffic_is_exact_again_without_a_restart(
-    three_clusters: Clusters, spark_environment: None, tmp_path: Path, mode: str
+def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_again(
+    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]], spark_environment: None, tmp_path: Path
 ) -> None:
-    """The index goes on where it had planned to, at 400 of the old log, while the new one grows from 5 on."""
-    dc1, dc2 = three_clusters["dc1"], three_clusters["dc2"]
-    place, group = at(f"anew-{mode}"), f"anew-{mode}"
-    for cluster in (dc1, dc2):
-        create_topics(cluster, {place[0]: 1})
+    """The index goes on where it had planned to, at 400 of the old log, when the new one has five records."""
+    place, group = ("anew", 0), "anew-readers"
+    dc1, dc2 = pair(place[0])
     write_log(dc1, {place: native_log("dc1", 400)})
     write_log(dc2, {place: copied_log("dc1", range(100))})
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in (("dc1", dc1), ("dc2", dc2))}
-    installation = install(tmp_path, servers, [f"anew-{mode}"])
+    installation = install(tmp_path, {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}, ["anew"])
     assert installation.index() == []
     write_log(dc2, {place: copied_log("dc1", range(400))})
     installation.run("index_records", "--once", kill_at=BEFORE_RUNS)
-    recreate(dc2, place[0])
-    mirror = _Mirror(dc2, place)
+    recreate(dc2, place[0], copied_log("dc1", range(5)))
     commit(dc1, {group: {place: 200}})
-    if mode == "running":
-        with installation.running():
-            until(lambda: mirror.go_on() and _offset(dc2, group, place) == 200)
-    else:
-        assert installation.index() == []
-        until(mirror.is_done)
-        assert [*installation.index(), *installation.sync()] == []
-    assert _offset(dc2, group, place) == 200
+    assert installation.index() == []
+    write_log(dc2, {place: copied_log("dc1", range(300))})
+    assert [*installation.index(), *installation.sync()] == []
+    assert committed(dc2, [group])[group][place].offset == 200
     reasons = {row["reason"] for row in installation.rows("log_incarnations", cluster="dc2", topic=place[0])}
     assert reasons - {"ARRIVED"} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
     assert "LOG_TRUNCATED" not in {row["state"] for row in installation.translations()}
-
-
-class _Mirror:
-    """Copies dc1's records into *place* at *cluster*, a few at a time, up to 300."""
-
-    def __init__(self, cluster: EmbeddedCluster, place: Partition) -> None:
-        self._cluster, self._place, self._end = cluster, place, 0
-        self.go_on()
-
-    def go_on(self) -> bool:
-        self._end = min(self._end + 5, 300)
-        write_log(self._cluster, {self._place: copied_log("dc1", range(self._end))})
-        return True
-
-    def is_done(self) -> bool:
-        return self.go_on() and self._end == 300
-
-
-def _offset(cluster: EmbeddedCluster, group: str, place: Partition) -> int | None:
-    found = committed(cluster, [group])[group].get(place)
-    return None if found is None else found.offset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -107,43 +106,3 @@ def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
     while len(found := read(at_once, groups)) < len(groups):  # the markers of the transaction come a moment later
         clock.seconds += 61
     assert found[groups[0]][TopicPartition(topic_name, 0)].offset == 0
-
-
-def test_a_silent_cluster_is_waited_for_once_and_asked_again_by_another_client(
-    cluster: EmbeddedCluster,
-    at_once: GroupsAtOnce,
-    clock: HandClock,
-    groups: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert len(read(at_once, groups)) == len(groups)
-    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", 1.0)
-    cluster.pause()
-    try:
-        assert read(at_once, groups) == {}
-    finally:
-        cluster.resume()
-    began = time.monotonic()
-    assert read(at_once, groups) == {}
-    assert time.monotonic() - began < 0.5, "no request was sent"
-    clock.seconds += 11
-    cluster.pause()
-    try:
-        assert read(at_once, groups) == {}
-    finally:
-        cluster.resume()
-    clock.seconds += 11
-    assert read(at_once, groups) == {}, "each time in a row it rests for twice as long"
-    clock.seconds += 11
-    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
-    assert len(read(at_once, groups)) == len(groups)
-
-
-def test_options_that_are_wrong_are_told_and_groups_are_read_one_by_one(
-    cluster: EmbeddedCluster, groups: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    wrong = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": "nowhere"})
-    assert wrong.read(groups, 1.0) == {}
-    assert "clusters.dc2: reading committed offsets group by group for a while: org.apache.kafka" in caplog.text
-    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, at_once=wrong)
-    assert len(admin.committed_offsets(groups)) == len(groups)

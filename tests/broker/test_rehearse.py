@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, create_topics
+from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.installation import Installation, install
 from consumer.moving import cutover
 from offset_sync.config import load_config
@@ -39,7 +38,7 @@ def installation(clusters: Clusters, spark_environment: None, topic_name: str, t
     for mirror in mirrors:
         mirror.start()
     producers.start()
-    time.sleep(3)
+    wait_for_ends(clusters["dc1"], {(topic_name, number): 2 * max(COMMITS.values()) for number in range(2)})
     producers.stop()
     for mirror in mirrors:
         mirror.drain()

@@ -1,4 +1,7 @@
-"""All jobs started by one command, with real brokers: what dies is started again, and all end together."""
+"""All jobs started by one command, with real brokers whose commits are polled: what dies is started again.
+
+The tests of this file share the command's processes and go through their life in order.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,87 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, crafted_logs, create_topics, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.job import Job
-from generators.mirrored_logs import World
+from consumer.moving import cutover
 from offset_sync.jobs.run import JOBS
+from offset_sync_demo.kafka.clients import admin_of
+from tools.prometheus_expressions import series
+from tools.prometheus_scrape import Scrape, fetch
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(400)]
-ALIASES = ("dc1", "dc2")
-WORLD = World(ALIASES, ALIASES, (ALIASES, ALIASES[::-1]), 60)
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.versions,
+    pytest.mark.long,
+    pytest.mark.in_order,
+    pytest.mark.timeout(900),
+]
+
+TOPIC, PLACE = "polled", ("polled", 0)
+SHIFT, COUNT = 3, 100
+BOTH = ("dc1", "dc2")
+FORWARD = {"source": "dc1", "target": "dc2"}
+MOVE = ("--planned", "--timeout", "200s", "--confirm-readers", "--groups", "polled-moved")
 
 
-@pytest.fixture
-def running(
-    clusters: Clusters, spark_environment: None, topic_name: str, tmp_path: Path
-) -> Iterator[tuple[Installation, Job]]:
-    pair = {alias: clusters[alias] for alias in ALIASES}
-    logs = crafted_logs(WORLD, 7)
-    for alias, cluster in pair.items():
-        create_topics(cluster, {topic_name: 1})
-        write_log(cluster, {(topic_name, 0): logs[alias]})
+@dataclass(frozen=True)
+class Running:
+    """dc1 has produced records, which dc2 has behind aborted ones, three offsets higher."""
+
+    clusters: Clusters
+    installation: Installation
+    job: Job
+
+    def commit(self, group: str, offset: int, alias: str = "dc1") -> None:
+        """Commit an offset of dc1."""
+        commit(self.clusters[alias], {group: {PLACE: offset + (SHIFT if alias == "dc2" else 0)}})
+
+    def offset(self, group: str, alias: str = "dc2") -> int | None:
+        """Return what *group* has, as an offset of dc1."""
+        value = committed(self.clusters[alias], [group])[group].get(PLACE)
+        return None if value is None else value.offset - (SHIFT if alias == "dc2" else 0)
+
+    def scrape(self) -> Scrape:
+        """Return what the metrics of ``sync_offsets`` say now."""
+        told = r"^sync_offsets .*metrics: http://127\.0\.0\.1:(\d+)/metrics"
+        *_, port = re.findall(told, self.job.output(), re.MULTILINE)
+        return fetch(int(port))
+
+    def arrives(self, group: str, offset: int, alias: str = "dc2") -> None:
+        """Return once the group has it there."""
+        until(lambda: self.offset(group, alias) == offset, job=self.job)
+
+
+@pytest.fixture(scope="module")
+def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    for alias in BOTH:
+        create_topics(clusters[alias], {TOPIC: 1})
+    stamp = Stamp(since_ms=int(time.time() * 1000) - 60_000)
+    write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)}, stamp)
+    write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), SHIFT)]}, stamp)
+    commit(clusters["dc1"], {"polled-before": {PLACE: 10}})
+    folder = tmp_path_factory.mktemp("polled")
     installation = install(
-        tmp_path,
-        {alias: cluster.bootstrap_servers for alias, cluster in pair.items()},
-        [topic_name],
-        status={"interval": "2s", "page": str(tmp_path / "status.html")},
-        sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
+        folder,
+        {alias: clusters[alias].bootstrap_servers for alias in BOTH},
+        [TOPIC],
+        polled=BOTH,
+        status={"interval": "2s", "page": str(folder / "status.html")},
+        sync={"poll_interval": "1s", "reconcile_interval": "2s", "commit_timeout": "5s", "home_silence": "5s"},
+        index={"trigger_interval": "500ms"},
+        groups={"include": ["polled-.*"]},
+        metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
+    (folder / "tables").mkdir()  # all jobs find no tables, and one of them makes them
     with installation.started("run") as job:
-        yield installation, job
+        yield Running(clusters, installation, job)
 
 
 def processes(parent: int) -> dict[str, int]:
@@ -53,35 +103,98 @@ def processes(parent: int) -> dict[str, int]:
     return {name: int(number) for number, name in found}
 
 
-def test_one_command_runs_all_and_starts_again_what_dies(
-    clusters: Clusters, running: tuple[Installation, Job], topic_name: str, group_name: str
-) -> None:
-    installation, job = running
-    commit(clusters["dc1"], {group_name: {(topic_name, 0): 10}})
-    until(lambda: installation.translations(group_id=group_name, outcome="COMMITTED"), 120, job)
-    until(lambda: (installation.folder / "status.html").exists(), 60, job)
-    before = processes(job.process.pid)
-    assert {*before} == {*JOBS}
+def test_commits_before_and_after_the_start_arrive_and_a_rewind(running: Running) -> None:
+    running.arrives("polled-before", 10)
+    for offset in (20, 15):
+        running.commit("polled-after", offset)
+        running.arrives("polled-after", offset)
+    wanted = {"cluster": "dc2", "group_id": "polled-after", "committed_offset": 15 + SHIFT}
+    rows = until(lambda: running.installation.rows("offset_commits", **wanted))
+    assert {(row["is_own"], row["captured_by"], row["log_partition"]) for row in rows} == {(True, "admin", -2)}
+    until(lambda: (running.installation.folder / "status.html").exists(), job=running.job)
+
+
+def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Running) -> None:
+    def is_reconciled(scraped: Scrape) -> bool:
+        arrived = scraped.positive("positions", "outcome", **FORWARD).keys() <= {"COMMITTED", "UNCHANGED"}
+        # What we wrote is counted as ours when it is read back, a moment after the metrics say that it was committed.
+        is_read_back = scraped.value("records_total", cluster="dc2", kind="own") >= 2
+        return arrived and is_read_back and scraped.value("index_behind_records", cluster="dc2") == 0
+
+    until(lambda: is_reconciled(running.scrape()), job=running.job)
+    scraped = running.scrape()
+    assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
+    assert scraped.value("outcomes_total", outcome="COMMITTED", **FORWARD) >= 3
+    assert scraped.positive("staleness_seconds", "outcome", **FORWARD) == {}
+    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 1)
+    assert scraped.values("cluster_up", "cluster") == {"dc1": 1, "dc2": 1}
+    assert scraped.value("records_total", cluster="dc1", kind="genuine") >= 2
+    assert scraped.value("index_offsets", cluster="dc1") >= COUNT
+    assert scraped.labels().keys() <= series().keys()
+
+
+def test_a_reader_at_each_side_is_moved_at_neither(running: Running) -> None:
+    running.commit("polled-both", 30)
+    running.arrives("polled-both", 30)
+    running.commit("polled-both", 31)
+    running.commit("polled-both", 57, "dc2")
+    until(lambda: running.installation.translations(group_id="polled-both", state="COMMITTED_AT_BOTH"))
+    assert (running.offset("polled-both", "dc1"), running.offset("polled-both")) == (31, 57)
+
+
+def test_a_group_goes_there_and_back_by_cutover(running: Running) -> None:
+    running.commit("polled-moved", 40)
+    running.arrives("polled-moved", 40)
+    running.commit("polled-moved", 44)  # maybe not polled yet
+    assert cutover(running.installation, "apply", "dc1", "dc2", *MOVE) == []
+    assert running.offset("polled-moved") == 44
+    running.commit("polled-moved", 60, "dc2")
+    running.arrives("polled-moved", 60, "dc1")
+    # Of two commits of one interval between polls the order is open, and the higher waits for another.
+    until(lambda: running.installation.rows("offset_commits", cluster="dc1", group_id="polled-moved", is_own=True))
+    assert cutover(running.installation, "apply", "dc2", "dc1", *MOVE) == []
+    running.commit("polled-moved", 70)
+    running.arrives("polled-moved", 70)
+
+
+def test_a_deleted_group_is_deleted_at_its_home_and_keeps_its_offset_elsewhere(running: Running) -> None:
+    running.commit("polled-gone", 5)
+    running.arrives("polled-gone", 5)
+    admin = admin_of(running.clusters["dc1"])
+    admin.delete_consumer_groups(["polled-gone"])["polled-gone"].result(120)
+    wanted = {"cluster": "dc1", "group_id": "polled-gone", "is_tombstone": True}
+    until(lambda: running.installation.rows("offset_commits", **wanted))
+    assert running.offset("polled-gone") == 5
+
+
+def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:
+    running.clusters["dc2"].kill()
+    running.commit("polled-outage", 65)
+    until(lambda: running.installation.translations(group_id="polled-outage", outcome="FAILED"), job=running.job)
+    until(lambda: running.scrape().value("cluster_up", cluster="dc2") == 0, job=running.job)
+    assert running.scrape().value("staleness_seconds", outcome="FAILED", **FORWARD) > 0
+    assert "polled-outage" in running.scrape().values("group_staleness_seconds", "group_id", **FORWARD)
+    running.clusters["dc2"].start()
+    running.arrives("polled-outage", 65)
+
+
+def test_a_job_that_dies_is_started_again_and_what_was_committed_meanwhile_arrives(running: Running) -> None:
+    def all_jobs() -> dict[str, int]:
+        found = processes(running.job.process.pid)
+        return found if {*found} == {*JOBS} else {}
+
+    before = until(all_jobs, job=running.job)
     os.kill(before["sync_offsets"], signal.SIGKILL)
-    commit(clusters["dc1"], {group_name: {(topic_name, 0): 30}})
-    until(lambda: len(installation.translations(group_id=group_name, outcome="COMMITTED")) > 1, 120, job)
-    after = processes(job.process.pid)
-    assert [name for name in JOBS if before[name] != after[name]] == ["sync_offsets"]
-    held = committed(clusters["dc2"], [group_name])[group_name][(topic_name, 0)].offset
-    assert held == installation.last_translation(group_name)["target_offset"]
-    job.process.send_signal(signal.SIGTERM)
-    assert job.process.wait(100) == 0
-    lines = job.output().splitlines()
+    running.commit("polled-after", 25)
+    running.arrives("polled-after", 25)
+    after = until(all_jobs, job=running.job)
+    assert [name for name in JOBS[:2] if before[name] != after[name]] == ["sync_offsets"]
+    lines = running.job.output().splitlines()
     assert {line.split()[0] for line in lines if line.split()[0] in JOBS} == {*JOBS}
     assert any("sync_offsets was killed by SIGKILL: restarting it in 1 s" in line for line in lines)
 
 
-def test_the_jobs_end_with_the_one_that_has_started_them(running: tuple[Installation, Job]) -> None:
-    _, job = running
-    until(lambda: processes(job.process.pid).keys() == {*JOBS}, 60, job)
-    numbers = processes(job.process.pid).values()
-    job.process.kill()
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{number}/cmdline").exists() for number in numbers):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+def test_the_jobs_end_with_the_one_that_has_started_them(running: Running) -> None:
+    numbers = processes(running.job.process.pid).values()
+    running.job.process.kill()
+    until(lambda: not any(Path(f"/proc/{number}/cmdline").exists() for number in numbers), 60)

@@ -14,7 +14,6 @@ from consumer.skip_read_jar import jar_or_skip
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
-AT_LEAST_ONCE, EXACTLY_ONCE = "at_least_once", "exactly_once_v2"
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +42,11 @@ def wait(application: Application, crossing: Crossing) -> None:
     until(lambda: application.process.poll() is not None or sum(application.values().values()) >= due, 120)
 
 
-@pytest.mark.parametrize(("protocol", "guarantee"), [("classic", EXACTLY_ONCE), ("streams", AT_LEAST_ONCE)])
 def test_kafka_streams_gets_what_is_due_and_commits_what_was_skipped(
-    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path, protocol: str, guarantee: str
+    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path
 ) -> None:
     crossing.give(group_name)
-    how = {"protocol": protocol, "guarantee": guarantee}
+    how = {"protocol": "classic", "guarantee": "exactly_once_v2"}
     with streams_reader(crossing, group_name, tmp_path, jar, **how, pause_ms=5) as application:
         until(lambda: sum(application.values().values()) >= 50, 120)
     assert sum(application.values().values()) < sum(crossing.due().values())
@@ -66,11 +64,11 @@ def test_a_connect_sink_gets_what_is_due(crossing: Crossing, group_name: str, ja
     assert application.values() == crossing.due()
 
 
-@pytest.mark.parametrize(("protocol", "ack_mode"), [("classic", "RECORD"), ("consumer", "BATCH")])
 def test_a_listener_container_of_spring_gets_what_is_due_also_where_it_seeks_back(
-    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path, protocol: str, ack_mode: str
+    crossing: Crossing, group_name: str, jar: Path, tmp_path: Path
 ) -> None:
     crossing.give(group_name)
-    with spring_reader(crossing, group_name, tmp_path, jar, protocol=protocol, ack_mode=ack_mode) as application:
+    how = {"protocol": "consumer", "ack_mode": "RECORD"}
+    with spring_reader(crossing, group_name, tmp_path, jar, **how) as application:
         wait(application, crossing)
     assert application.values() == crossing.due()

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
 from broker.broker_versions import PROTOCOLS
@@ -22,51 +21,48 @@ from offset_sync.kafka.requests import Committed
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(600)]
 
 TOPIC = "live"
 PLACE: Partition = (TOPIC, 0)
 SHIFT = 5
-GROUPS = [
-    *(f"{what}-{protocol}" for what in ("active", "reading", "source") for protocol in PROTOCOLS),
-    *("committed-in-transaction", "aborted-in-transaction", "aborted-after-commit", "open-transaction"),
-]
+IN_TRANSACTION, ABORTED, ABORTED_AFTER, OPEN = "live-committed", "live-aborted", "live-aborted-after", "live-open"
+GROUPS = [f"{what}-{protocol}" for what in ("active", "reading", "source") for protocol in PROTOCOLS]
 
 
 @contextmanager
 def member(cluster: EmbeddedCluster, group: str, protocol: str, reset: str = "earliest") -> Iterator[Member]:
     """A consumer that has joined and holds its partition."""
     options = {"group_id": group, "group_protocol": protocol, "auto_offset_reset": reset, "enable_auto_commit": False}
-    consumer = Consumer(client_options(cluster.bootstrap_servers, **options))
-    consumer.subscribe([TOPIC])
-    first = None
-    while not consumer.assignment():
-        first = consumer.poll(0.1)
+    found = Member(Consumer(client_options(cluster.bootstrap_servers, **options)))
     try:
-        yield Member(consumer, [first] if first else [])
+        yield found
     finally:
-        consumer.close()
+        found.consumer.close()
 
 
-@dataclass
 class Member:
-    """A consumer, and what it received while it was joining."""
+    """A consumer, and where it read records while it was joining."""
 
-    consumer: Consumer
-    received: list[Message]
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer, self._offsets = consumer, list[int | None]()
+        consumer.subscribe([TOPIC])
+        while not consumer.assignment():
+            self._take(0.1)
 
-    def read(self, count: int) -> list[int]:
-        """Return the offsets of the next *count* records."""
-        while len(self.received) < count:
-            message = self.consumer.poll(120)
-            assert message is not None, "no record in time"
-            self.received.append(message)
-        assert [message.error() for message in self.received] == [None] * count
-        return [message.offset() for message in self.received]
+    def _take(self, seconds: float) -> None:
+        if (message := self.consumer.poll(seconds)) is not None:
+            assert message.error() is None, message.error()
+            self._offsets.append(message.offset())
 
-    def commit(self, offset: int) -> None:
-        """Commit as a member."""
-        self.consumer.commit(offsets=[Position(TOPIC, 0, offset)], asynchronous=False)
+    def read(self, count: int) -> list[int | None]:
+        """Return the offsets of the next *count* records, and commit behind them."""
+        while len(self._offsets) < count:
+            self._take(120)
+        last = self._offsets[-1]
+        assert last is not None
+        self.consumer.commit(offsets=[Position(TOPIC, 0, last + 1)], asynchronous=False)
+        return self._offsets
 
 
 @contextmanager
@@ -89,78 +85,59 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     write_log(source, {PLACE: native_log("dc1", 20)})
     write_log(target, {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(20), first=SHIFT)]})
     servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("live"), servers, [TOPIC]), GROUPS)
+    groups = [*GROUPS, IN_TRANSACTION, ABORTED, ABORTED_AFTER, OPEN]
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("live"), servers, [TOPIC]), groups)
     assert acts.installation.index() == []
-    for group, commits in (("committed-in-transaction", True), ("aborted-in-transaction", False)):
-        with transaction(source, group, 7) as producer:
-            (producer.commit_transaction if commits else producer.abort_transaction)(120)
-    commit(source, {group: {PLACE: 4} for group in GROUPS if group.startswith(("active", "reading", "aborted-after"))})
-    with transaction(source, "aborted-after-commit", 9) as producer:
-        producer.abort_transaction(120)
+    commit(source, {group: {PLACE: 4} for group in groups if group.startswith(("active", "reading", ABORTED_AFTER))})
+    with transaction(source, IN_TRANSACTION, 7) as producer:
+        producer.commit_transaction(120)
+    for group in (ABORTED, ABORTED_AFTER):
+        with transaction(source, group, 9) as producer:
+            producer.abort_transaction(120)
     for protocol in PROTOCOLS:
         with member(source, f"source-{protocol}", protocol) as consumer:
             consumer.read(11)
-            consumer.commit(11)
     with ExitStack() as alive:
         for protocol in PROTOCOLS:
             alive.enter_context(member(target, f"active-{protocol}", protocol))
         acts.play()
-    acts.play()
     for protocol in PROTOCOLS:
         with member(target, f"reading-{protocol}", protocol, reset="error") as consumer:
             assert consumer.read(3) == [SHIFT + 4, SHIFT + 5, SHIFT + 6]
-            consumer.commit(SHIFT + 7)
-    with transaction(source, "open-transaction", 6) as producer:
+    with transaction(source, OPEN, 6) as producer:
         acts.play()
         producer.commit_transaction(120)
     acts.play()
     return acts
 
 
-def test_every_pass_is_done_without_a_failure(acts: Acts) -> None:
-    assert acts.failures == [[], [], [], []]
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_group_with_members_on_the_target_is_left_alone(acts: Acts, protocol: str) -> None:
-    assert acts.said(0, f"active-{protocol}") == [("EXACT", "TARGET_ACTIVE")]
-    assert acts.rows(0, group_id=f"active-{protocol}")[0]["committed_at"] is None
-    assert acts.value(0, "dc2", f"active-{protocol}", PLACE) is None
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_next_pass_commits_once_the_members_have_left(acts: Acts, protocol: str) -> None:
-    assert acts.said(1, f"active-{protocol}") == [("EXACT", "COMMITTED")]
-    assert acts.value(1, "dc2", f"active-{protocol}", PLACE) == Committed(SHIFT + 4, "")
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_consumers_commit_at_the_source_appears_on_the_target(acts: Acts, protocol: str) -> None:
-    assert acts.offset(0, "dc2", f"source-{protocol}", PLACE) == SHIFT + 11
+def test_a_group_with_members_on_the_target_is_left_alone_until_they_have_left(acts: Acts, protocol: str) -> None:
+    assert acts.failures == [[], [], []]
+    group = f"active-{protocol}"
+    assert (acts.said(0, group), acts.value(0, "dc2", group, PLACE)) == ([("EXACT", "TARGET_ACTIVE")], None)
+    assert acts.said(1, group) == [("EXACT", "COMMITTED")]
+    assert acts.value(1, "dc2", group, PLACE) == Committed(SHIFT + 4, "")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_consumer_reads_on_where_it_was_put_and_its_commit_flows_back(acts: Acts, protocol: str) -> None:
-    assert acts.offset(1, "dc2", f"reading-{protocol}", PLACE) == SHIFT + 4
-    assert acts.offset(2, "dc2", f"reading-{protocol}", PLACE) == SHIFT + 7
-    assert acts.offset(2, "dc1", f"reading-{protocol}", PLACE) == 7
+    assert acts.offset(0, "dc2", f"source-{protocol}", PLACE) == SHIFT + 11
+    group = f"reading-{protocol}"
+    assert [acts.offset(act, "dc2", group, PLACE) for act in (0, 1)] == [SHIFT + 4, SHIFT + 7]
+    assert acts.offset(1, "dc1", group, PLACE) == 7
 
 
-def test_an_offset_committed_in_a_transaction_is_translated(acts: Acts) -> None:
-    assert acts.offset(0, "dc2", "committed-in-transaction", PLACE) == SHIFT + 7
-
-
-def test_an_offset_whose_transaction_is_aborted_is_never_translated(acts: Acts) -> None:
-    assert [acts.offset(act, "dc2", "aborted-in-transaction", PLACE) for act in range(4)] == [None] * 4
-    assert [acts.offset(act, "dc2", "aborted-after-commit", PLACE) for act in range(4)] == [SHIFT + 4] * 4
+def test_an_offset_in_a_transaction_is_translated_when_it_is_committed_and_never_if_it_is_aborted(acts: Acts) -> None:
+    """One that is open holds up nothing but itself."""
+    found = {group: [acts.offset(act, "dc2", group, PLACE) for act in range(3)] for group in acts.groups}
+    assert found[IN_TRANSACTION][0] == SHIFT + 7
+    assert found[ABORTED] == [None] * 3
+    assert found[ABORTED_AFTER] == [SHIFT + 4] * 3
+    assert found[OPEN] == [None, None, SHIFT + 6]
     rows = acts.installation.rows("offset_commits", topic=TOPIC)
-    assert not [row for row in rows if row["group_id"] == "aborted-in-transaction"]
-    assert {row["committed_offset"] for row in rows if row["group_id"] == "aborted-after-commit"} == {4, SHIFT + 4}
-
-
-def test_an_open_transaction_holds_up_nothing_but_itself_and_is_translated_once_it_is_committed(acts: Acts) -> None:
-    assert acts.offset(2, "dc2", "open-transaction", PLACE) is None
-    assert acts.offset(3, "dc2", "open-transaction", PLACE) == SHIFT + 6
+    assert not [row for row in rows if row["group_id"] == ABORTED]
+    assert {row["committed_offset"] for row in rows if row["group_id"] == ABORTED_AFTER} == {4, SHIFT + 4}
 
 
 def test_who_is_active_is_recorded(acts: Acts) -> None:

@@ -27,6 +27,8 @@ from broker.crafted_logs import (
 )
 from broker.installation import Installation, install
 from generators.mirrored_logs import World
+from offset_sync.ingest import commit_ingester
+from offset_sync.ingest.kafka_source import read_by_tasks
 from oracles.translation import answers
 
 pytestmark = [
@@ -72,7 +74,6 @@ class Mesh:
     clusters: Clusters
     worlds: dict[Partition, Logs]
     installation: Installation
-    failures: list[str]
     prefix: str = ""
 
     def groups(self, source: str, place: Partition) -> list[str]:
@@ -107,8 +108,9 @@ def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
         write_log(three_clusters[alias], {place: logs[alias] for place, logs in found.items()}, STAMP)
     servers = {alias: three_clusters[alias].bootstrap_servers for alias in ALIASES}
     installation = install(tmp_path_factory.mktemp("mesh"), servers, ["mesh-.*"], origins={"dc1": "IDC1"})
-    commit_everywhere(Mesh(three_clusters, found, installation, []))
-    return Mesh(three_clusters, found, installation, [*installation.index(), *installation.sync()])
+    commit_everywhere(Mesh(three_clusters, found, installation))
+    assert [*installation.index(), *installation.sync()] == []
+    return Mesh(three_clusters, found, installation)
 
 
 def commit_everywhere(mesh: Mesh) -> None:
@@ -122,21 +124,15 @@ def commit_everywhere(mesh: Mesh) -> None:
         commit(mesh.clusters[source], offsets)
 
 
-def test_both_jobs_are_done_without_a_failure(mesh: Mesh) -> None:
-    assert mesh.failures == []
+def assert_all_as_the_oracle_says(mesh: Mesh) -> None:
+    for source, target in PAIRS:
+        wanted = mesh.expected(source, target)
+        assert mesh.found(target, list(wanted)) == wanted, (source, target)
 
 
-def test_there_are_more_than_a_thousand_groups(mesh: Mesh) -> None:
+def test_every_group_is_exactly_where_the_oracle_says_and_none_is_moved_where_it_committed_itself(mesh: Mesh) -> None:
     assert sum(len(mesh.expected(source, target)) for source, target in PAIRS) // 2 > 1000
-
-
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_every_group_is_exactly_where_the_oracle_says(mesh: Mesh, source: str, target: str) -> None:
-    wanted = mesh.expected(source, target)
-    assert mesh.found(target, list(wanted)) == wanted
-
-
-def test_no_group_is_moved_where_it_committed_itself(mesh: Mesh) -> None:
+    assert_all_as_the_oracle_says(mesh)
     for source in ALIASES:
         groups = [group for place in mesh.worlds for group in mesh.groups(source, place)]
         numbers = [number for place in mesh.worlds for number in range(len(mesh.groups(source, place)))]
@@ -154,76 +150,69 @@ def test_the_history_holds_one_commit_per_group_and_target_with_the_oracles_coun
             for group, answer in zip(groups, answers(question(source, target, logs), range(len(groups)))):
                 row = single[group]
                 assert (row["state"], row["outcome"]) == (answer.state.name, "COMMITTED")
-                assert (row["duplicates"], row["duplicates_at_most"], row["lost"]) == (
-                    answer.duplicates,
-                    answer.duplicates_at_most,
-                    answer.lost,
-                ), (source, target, group)
+                found = (row["duplicates"], row["duplicates_at_most"], row["lost"])
+                assert found == (answer.duplicates, answer.duplicates_at_most, answer.lost), (source, target, group)
 
 
-def test_malformed_headers_are_in_quarantine_once_each(mesh: Mesh) -> None:
-    wanted = {
-        (alias, *place, record.offset)
-        for place, logs in mesh.worlds.items()
-        for alias in ALIASES
-        for record in logs[alias]
-        if record is not None and record.is_malformed
-    }
-    rows = mesh.installation.rows("quarantine")
-    found = [(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in rows]
-    assert len(wanted) > 20
-    assert (set(found), len(found)) == (wanted, len(wanted))
-    assert all(row["error"] for row in rows)
-
-
-def test_runs_cover_every_record_once_and_nothing_else(mesh: Mesh) -> None:
-    covered = [
-        (row["cluster"], row["topic"], row["partition"], row["start_offset"] + step, row["origin"])
-        for row in mesh.installation.rows("record_runs")
-        for step in range(row["length"])
-    ]
+def test_runs_cover_every_record_once_and_malformed_headers_are_in_quarantine_once_each(mesh: Mesh) -> None:
     written = [
-        (alias, *place, record.offset, record.origin)
+        (alias, *place, record)
         for place, logs in mesh.worlds.items()
         for alias in ALIASES
         for record in logs[alias]
         if record is not None
     ]
-    assert sorted(covered) == sorted(written)
+    covered = [
+        (row["cluster"], row["topic"], row["partition"], row["start_offset"] + step, row["origin"])
+        for row in mesh.installation.rows("record_runs")
+        for step in range(row["length"])
+    ]
+    assert sorted(covered) == sorted((*log, record.offset, record.origin) for *log, record in written)
+    rows = mesh.installation.rows("quarantine")
+    found = [(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in rows]
+    malformed = [(*log, record.offset) for *log, record in written if record.is_malformed]
+    assert sorted(found) == sorted(malformed)
+    assert len(malformed) > 20
+    assert all(row["error"] for row in rows)
 
 
-def test_a_second_run_writes_nothing_anywhere(mesh: Mesh) -> None:
+def history(mesh: Mesh) -> list[tuple[object, ...]]:
+    """Return the commits that the history holds, each with whether it is ours at the end."""
+    names = ("cluster", "log_partition", "log_offset", "group_id", "topic", "partition", "committed_offset", "is_own")
+    rows = [row for row in mesh.installation.rows("offset_commits") if row["topic"].startswith("mesh-")]
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_a_second_run_writes_nothing_and_with_the_checkpoints_lost_all_is_read_again_and_nothing_moves(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last reads by tasks of Spark, each a share: what they read is what the driver reads where it is little."""
     before = {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES}
     rows = len(mesh.installation.translations())
     assert (mesh.installation.index(), mesh.installation.sync()) == ([], [])
-    assert {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES} == before
     assert len(mesh.installation.translations()) == rows
-    own = [row for row in mesh.installation.rows("offset_commits") if row["topic"].startswith("mesh-")]
-    assert sum(row["is_own"] for row in own) == rows
-
-
-def test_with_the_checkpoints_lost_everything_is_read_again_and_nothing_moves(mesh: Mesh) -> None:
-    before = {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES}
+    commits = history(mesh)
+    assert len({*commits}) == len(commits)
+    assert sum(bool(is_own) for *_, is_own in commits) == rows
     shutil.rmtree(Path(mesh.installation.folder, "checkpoints"))
+    by_tasks = list[int]()
+    monkeypatch.setattr(commit_ingester, "read_by_tasks", lambda *asked: by_tasks.append(1) or read_by_tasks(*asked))
+    monkeypatch.setattr("offset_sync.ingest.checkpoint.DRIVER_MAX_RECORDS", 0)
     assert (mesh.installation.index(), mesh.installation.sync()) == ([], [])
+    assert by_tasks
     assert {alias: commits_recorded(mesh.clusters[alias], "mesh-") for alias in ALIASES} == before
+    assert {*history(mesh)} == {*commits}
 
 
-@pytest.mark.parametrize("polled", [("dc1",), ("dc1", "dc3"), ALIASES])
-def test_with_polled_commits_every_group_is_where_the_oracle_says(mesh: Mesh, polled: tuple[str, ...]) -> None:
+def test_with_polled_commits_every_group_is_where_the_oracle_says(mesh: Mesh) -> None:
     """The same tables and index, other groups; clusters whose log was read before are polled."""
-    prefix = f"polled-{len(polled)}-"
     servers = {alias: mesh.clusters[alias].bootstrap_servers for alias in ALIASES}
-    groups = {"include": [f"{prefix}.*"]}
-    folder, origins = mesh.installation.folder, {"dc1": "IDC1"}
-    of_polls = replace(
-        mesh, installation=install(folder, servers, ["mesh-.*"], origins, polled, groups=groups), prefix=prefix
-    )
+    folder, groups = mesh.installation.folder, {"include": ["polled-.*"]}
+    polled = install(folder, servers, ["mesh-.*"], {"dc1": "IDC1"}, ("dc1", "dc3"), groups=groups)
+    of_polls = replace(mesh, installation=polled, prefix="polled-")
     commit_everywhere(of_polls)
     assert of_polls.installation.sync() == []
-    for source, target in PAIRS:
-        wanted = of_polls.expected(source, target)
-        assert of_polls.found(target, list(wanted)) == wanted, (source, target)
+    assert_all_as_the_oracle_says(of_polls)
     before = len(mesh.installation.translations())
     assert of_polls.installation.sync() == []
     assert len(mesh.installation.translations()) == before

@@ -1,35 +1,119 @@
-"""Logs of a real cluster that cannot be read on: one has a corrupt batch, of another the leader is away.
+"""A cluster of three brokers whose leaders are elected uncleanly, whose batches are corrupt, and that are away.
 
-dc2 has three brokers and no replicas. Everything that only they hold waits, and everything else goes on.
+Of dc2's brokers the first is the controller and holds the commits. Before any job runs, a log that only two brokers
+hold is cut by an election: a commit of ours carries the leader epoch under which the log had reached it, and Java
+consumers validate that (KIP-320)::
+
+    leader 2   |0 ......... 150 ......... 200|                  killed
+    leader 3   |0 ......... 150|                                elected uncleanly, then grown
+                            150 .................. 260|
+    commit                               200
+
+Then come topics without replicas. Everything that only one broker holds waits for it, and everything else goes on.
 """
 
 from __future__ import annotations
 
+import argparse
+import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
-from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Stamp, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import Partition, admin_for, commit, committed
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, wait_for_ends, write_log
 from broker.installation import Installation, install, until
 from broker.job import Job
 from broker.replicated_cluster import ReplicatedCluster, replicated_cluster
 from broker.segments import corrupt_batch
 from consumer.moving import cutover
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
-from offset_sync_demo.kafka.clients import admin_of
+from offset_sync.config import load_config
+from offset_sync.ingest import index_parts
+from offset_sync.jobs.index_records import index_records
+from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync_demo.kafka.broker_files import java_command
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1800)]
+
+ELECTED = TopicPartition("elected", 0)
+CUT, COMMITTED, END = 150, 200, 260
+GROUPS = {f"{what}-{protocol}": protocol for what in ("validates", "trusts") for protocol in ("classic", "consumer")}
 
 BAD, GOOD, QUIET = ("unreadable-bad", 0), ("unreadable-good", 0), ("unreadable-good", 1)
 PLACES = (BAD, GOOD, QUIET)
 LEADERS = {BAD: 3, GOOD: 1, QUIET: 2}
 BATCH = 10
 STAMP = Stamp(since_ms=int(time.time() * 1000) - 60_000)
+
+
+@pytest.fixture(scope="module")
+def dc2(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicatedCluster]:
+    with replicated_cluster("dc2", tmp_path_factory.mktemp("replicated")) as cluster:
+        yield cluster
+
+
+def produce(cluster: ReplicatedCluster, name: str, first: int, end: int) -> None:
+    producer = Producer(client_options(cluster.first.bootstrap_servers, acks="all"))
+    for number in range(first, end):
+        producer.produce(ELECTED.topic, f"{name}-{number}", partition=0)
+    assert producer.flush(120) == 0
+    wait_for_ends(cluster.first, {(ELECTED.topic, 0): end})
+
+
+def read_by_console(cluster: ReplicatedCluster, group: str, protocol: str, count: int) -> list[str]:
+    """Return what Kafka's console consumer reads as a member of *group*, up to *count* records."""
+    options = [
+        *("--bootstrap-server", cluster.first.bootstrap_servers, "--topic", ELECTED.topic, "--group", group),
+        *("--max-messages", str(count), "--timeout-ms", "60000"),
+        *("--command-property", "auto.offset.reset=earliest", "--command-property", f"group.protocol={protocol}"),
+    ]
+    command = java_command(cluster.first.directory, "org.apache.kafka.tools.consumer.ConsoleConsumer", *options)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout.split()
+
+
+def test_a_commit_with_its_leader_epoch_is_read_from_the_cut_of_an_unclean_election(dc2: ReplicatedCluster) -> None:
+    """One without it skips what came after the cut."""
+    dc2.create_topic(ELECTED.topic)
+    produce(dc2, "first", 0, CUT)
+    dc2.nodes[3].kill()
+    dc2.wait_for(ELECTED.topic, leader=2, in_sync={2})
+    produce(dc2, "lost", CUT, COMMITTED)
+    admin = admin_for(dc2.first)
+    epoch = admin.ends([ELECTED])[ELECTED].leader_epoch
+    assert epoch is not None
+    writes = {
+        group: [
+            OffsetWrite(group, *ELECTED, COMMITTED, epoch if group.startswith("validates") else None, Rule.SET, None)
+        ]
+        for group in GROUPS
+    }
+    assert admin.write_offsets(writes) == {group: {ELECTED: None} for group in writes}
+    dc2.nodes[2].kill()
+    dc2.nodes[3].start()
+    dc2.wait_for(ELECTED.topic, leader=3, in_sync={3})
+    produce(dc2, "grown", CUT, END)
+    first = {group: CUT if group.startswith("validates") else COMMITTED for group in GROUPS}
+    with ThreadPoolExecutor(len(GROUPS)) as pool:
+        read = {
+            group: pool.submit(read_by_console, dc2, group, protocol, END - first[group])
+            for group, protocol in GROUPS.items()
+        }
+        found = {group: each.result() for group, each in read.items()}
+    dc2.nodes[2].start()
+    assert found == {group: [f"grown-{number}" for number in range(first[group], END)] for group in GROUPS}
 
 
 @dataclass(frozen=True)
@@ -54,6 +138,15 @@ class Site:
         value = committed(self.dc2.first, [group])[group].get(place)
         return None if value is None else value.offset
 
+    def arrives(self, group: str, offset: int, place: Partition, sync: Job, index: Future[Sequence[str]]) -> None:
+        """Return once *group* has *offset* at dc2; both jobs have to run meanwhile."""
+
+        def has_arrived() -> bool:
+            assert not index.done(), index.result()
+            return self.offset(group, place) == offset
+
+        until(has_arrived, 600, sync)
+
     def reason(self, group: str, place: Partition) -> str:
         """Return what a report says now of *group* from dc1 to dc2."""
         self.installation.report()
@@ -64,25 +157,35 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(broker_parts: None, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("unreadable")
-    with running_clusters(["dc1"], folder) as clusters, replicated_cluster("dc2", folder / "dc2") as dc2:
-        dc1 = clusters["dc1"]
-        create_topics(dc1, {BAD[0]: 1, GOOD[0]: 2})
-        topics = [
-            NewTopic(BAD[0], num_partitions=1, replica_assignment=[[LEADERS[BAD]]]),
-            NewTopic(GOOD[0], num_partitions=2, replica_assignment=[[LEADERS[GOOD]], [LEADERS[QUIET]]]),
-        ]
-        admin = admin_of(dc2.first)
-        for future in admin.create_topics(topics).values():
-            future.result(120)
-        servers = {"dc1": dc1.bootstrap_servers, "dc2": dc2.first.bootstrap_servers}
-        site = Site(dc1, dc2, install(folder / "installation", servers, ["unreadable-.*"]))
-        for count in (BATCH, 2 * BATCH, 3 * BATCH):
-            for place in PLACES:
-                site.write(place, count)
-        corrupt_batch(dc2.nodes[LEADERS[BAD]], *BAD, BATCH)
-        yield site
+def site(
+    clusters: Clusters, dc2: ReplicatedCluster, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
+) -> Site:
+    dc1 = clusters["dc1"]
+    create_topics(dc1, {BAD[0]: 1, GOOD[0]: 2})
+    topics = [
+        NewTopic(BAD[0], num_partitions=1, replica_assignment=[[LEADERS[BAD]]]),
+        NewTopic(GOOD[0], num_partitions=2, replica_assignment=[[LEADERS[GOOD]], [LEADERS[QUIET]]]),
+    ]
+    admin = admin_of(dc2.first)
+    for future in admin.create_topics(topics).values():
+        future.result(120)
+    servers = {"dc1": dc1.bootstrap_servers, "dc2": dc2.first.bootstrap_servers}
+    folder, quickly = tmp_path_factory.mktemp("unreadable"), {"trigger_interval": "500ms"}
+    impatient = {"bootstrap.servers": servers["dc2"], "default.api.timeout.ms": "3000", "request.timeout.ms": "2000"}
+    installation = install(
+        folder,
+        servers,
+        ["unreadable-.*"],
+        sync={**quickly, "reconcile_interval": "1s"},
+        index=quickly,
+        clusters={"dc2": {"kafka": impatient}},
+    )
+    site = Site(dc1, dc2, installation)
+    for count in (BATCH, 2 * BATCH, 3 * BATCH):
+        for place in PLACES:
+            site.write(place, count)
+    corrupt_batch(dc2.nodes[LEADERS[BAD]], *BAD, BATCH)
+    return site
 
 
 def test_once_names_the_corrupt_batch_and_the_other_partitions_are_exact(site: Site) -> None:
@@ -91,55 +194,52 @@ def test_once_names_the_corrupt_batch_and_the_other_partitions_are_exact(site: S
     (line,) = site.installation.index()
     assert line.startswith("clusters.dc2: unreadable-bad-0 cannot be read from offset 10 on")
     assert site.installation.sync() == []
-    assert [site.offset("unreadable-once", place) for place in (GOOD, QUIET)] == [25, 25]
-    assert site.offset("unreadable-once", BAD) == BATCH
+    assert [site.offset("unreadable-once", place) for place in PLACES] == [BATCH, 25, 25]
     assert "unreadable-bad-0 at dc2 cannot be read from offset 10 on" in site.reason("unreadable-once", BAD)
     assert site.reason("unreadable-once", GOOD) == "InSync: None"
     assert cutover(site.installation, "plan", "dc1", "dc2", "--planned", "--groups", "unreadable-plan") == []
 
 
-@pytest.fixture(scope="module")
-def index(site: Site) -> Iterator[Job]:
-    with site.installation.started("index_records") as job:
-        yield job
+@contextmanager
+def indexing(installation: Installation) -> Iterator[Future[Sequence[str]]]:
+    """Run ``index_records`` in this process, where it looks every three seconds what can be read again."""
+    stop, arguments = threading.Event(), argparse.Namespace(once=False)
+    with mock.patch.object(index_parts, "EVERY_S", 3.0), ThreadPoolExecutor(1) as pool:
+        job = pool.submit(index_records, load_config(installation.config_file), arguments, stop)
+        try:
+            yield job
+        finally:
+            stop.set()
+        assert job.result() == []
 
 
-@pytest.fixture(scope="module")
-def sync(site: Site, index: Job) -> Iterator[Job]:
-    with site.installation.started("sync_offsets") as job:
-        yield job
-
-
-def test_while_the_jobs_run_other_partitions_go_on(site: Site, sync: Job) -> None:
-    for place in PLACES:
-        site.write(place, 4 * BATCH)
-    site.commit("unreadable-running", 35, *PLACES)
-    for place in (GOOD, QUIET):
-        until(lambda place=place: site.offset("unreadable-running", place) == 35, job=sync)  # type: ignore[misc]
-    assert site.offset("unreadable-running", BAD) in (None, BATCH)
-
-
-def test_a_leader_that_is_away_holds_up_its_own_partitions_only(site: Site, index: Job, sync: Job) -> None:
-    site.dc2.nodes[LEADERS[QUIET]].pause()
-    site.write(GOOD, 5 * BATCH)
-    site.commit("unreadable-away", 45, GOOD)
-    until(lambda: site.offset("unreadable-away", GOOD) == 45, job=sync)
-    until(lambda: "clusters.dc2: unreadable-good-1 cannot be read from offset 40 on" in index.output(), job=index)
-    assert site.reason("unreadable-running", QUIET) == "Withheld: CLUSTER_UNREACHABLE"
-    # Micro-batches that begin after the query has left that partition out.
-    site.write(GOOD, 6 * BATCH)
-    site.commit("unreadable-left-out", 55, GOOD)
-    until(lambda: site.offset("unreadable-left-out", GOOD) == 55, job=sync)
-
-
-def test_when_the_leader_is_back_and_the_corrupt_records_are_deleted_all_is_exact(site: Site, sync: Job) -> None:
-    site.dc2.nodes[LEADERS[QUIET]].resume()
-    admin = admin_of(site.dc2.first)
-    (deleted,) = admin.delete_records([TopicPartition(*BAD, 2 * BATCH)]).values()
-    deleted.result(120)
-    site.write(QUIET, 5 * BATCH)
-    site.commit("unreadable-healed", 37, *PLACES)
-    for place in PLACES:
-        until(lambda place=place: site.offset("unreadable-healed", place) == 37, job=sync)  # type: ignore[misc]
-    assert "cannot be read" not in site.reason("unreadable-healed", BAD)
-    assert site.reason("unreadable-healed", QUIET) == "InSync: None"
+def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_exact_in_the_end(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    with indexing(site.installation) as index, site.installation.started("sync_offsets") as sync:
+        for place in PLACES:
+            site.write(place, 4 * BATCH)
+        site.commit("unreadable-running", 35, *PLACES)
+        for place in (GOOD, QUIET):
+            site.arrives("unreadable-running", 35, place, sync, index)
+        assert site.offset("unreadable-running", BAD) in (None, BATCH)
+        site.dc2.nodes[LEADERS[QUIET]].pause()
+        site.write(GOOD, 5 * BATCH)
+        site.commit("unreadable-away", 45, GOOD)
+        site.arrives("unreadable-away", 45, GOOD, sync, index)
+        until(lambda: "clusters.dc2: unreadable-good-1 cannot be read from offset 40 on" in caplog.text, job=sync)
+        assert site.reason("unreadable-running", QUIET) == "Withheld: CLUSTER_UNREACHABLE"
+        # Micro-batches that begin after the query has left that partition out.
+        site.write(GOOD, 6 * BATCH)
+        site.commit("unreadable-left-out", 55, GOOD)
+        site.arrives("unreadable-left-out", 55, GOOD, sync, index)
+        site.dc2.nodes[LEADERS[QUIET]].resume()
+        admin = admin_of(site.dc2.first)
+        (deleted,) = admin.delete_records([ClientPartition(*BAD, 2 * BATCH)]).values()
+        deleted.result(120)
+        site.write(QUIET, 5 * BATCH)
+        site.commit("unreadable-healed", 37, *PLACES)
+        for place in PLACES:
+            site.arrives("unreadable-healed", 37, place, sync, index)
+        assert "cannot be read" not in site.reason("unreadable-healed", BAD)
+        assert site.reason("unreadable-healed", QUIET) == "InSync: None"

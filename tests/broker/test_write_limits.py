@@ -1,10 +1,8 @@
-"""What spares a target: our own limit of commits per second, and the broker's quota of our requests."""
+"""What a target may refuse for a while: requests beyond its quota, and commits larger than a batch of its log."""
 
 from __future__ import annotations
 
-import itertools
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +11,7 @@ import pytest
 from broker.committed_offsets import commit, committed, small_batches
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
-from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-from offset_sync.jobs.runner import job_arguments
+from consumer.moving import cutover
 from offset_sync.kafka.requests import THROTTLED
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.sync.offset_writer import TargetWriter
@@ -24,31 +20,8 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
-TOPIC, PARTITIONS, GROUPS, LIMIT = "limited", 4, 100, 100
+TOPIC, PARTITIONS, GROUPS = "limited", 4, 1000
 PLACES = [(TOPIC, number) for number in range(PARTITIONS)]
-
-
-@pytest.mark.usefixtures("spark_environment")
-def test_a_first_sync_commits_no_more_than_its_limit_a_second_and_everything(
-    clusters: Clusters, tmp_path: Path
-) -> None:
-    for alias in ("dc1", "dc2"):
-        create_topics(clusters[alias], {TOPIC: PARTITIONS})
-    write_log(clusters["dc1"], {place: native_log("dc1", 20) for place in PLACES})
-    write_log(clusters["dc2"], {place: [*[None] * 3, *copied_log("dc1", range(20), first=3)] for place in PLACES})
-    groups = [f"limited-{number}" for number in range(GROUPS)]
-    commit(clusters["dc1"], {group: dict.fromkeys(PLACES, 7) for group in groups})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    limits = {"max_commits_per_second": LIMIT, "hole_grace": "0s", "home_silence": "0s"}
-    installation = install(tmp_path, servers, [TOPIC], groups={"include": ["limited-.*"]}, sync=limits)
-    assert (installation.index(), installation.sync()) == ([], [])
-    found = committed(clusters["dc2"], groups)
-    assert {place.offset for group in groups for place in found[group].values()} == {10}
-    times = sorted(row["committed_at"].timestamp() for row in installation.translations(outcome="COMMITTED"))
-    assert len(times) == GROUPS * PARTITIONS
-    turns = [len([*same]) for _, same in itertools.groupby(times)]
-    assert turns == [LIMIT] * 4
-    assert times[-1] - times[0] > 2.5  # the fourth turn begins when three were paid for
 
 
 @pytest.fixture
@@ -70,7 +43,7 @@ def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_late
     create_topics(throttled, {TOPIC: PARTITIONS})
     write_log(throttled, {place: native_log("dc1", 20) for place in PLACES})
     writes = [
-        OffsetWrite(f"quota-{number}", *place, 7, None, Rule.SET, None) for number in range(1000) for place in PLACES
+        OffsetWrite(f"quota-{number}", *place, 7, None, Rule.SET, None) for number in range(GROUPS) for place in PLACES
     ]
     writer = TargetWriter("dc1", {"bootstrap.servers": throttled.bootstrap_servers}, 500, 6.0, False)
     outcomes = writer.write(writes)
@@ -81,7 +54,7 @@ def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_late
     quota(throttled, "--delete-config", "request_percentage")
     done = {Outcome.UNCHANGED, Outcome.COMMITTED}
     until(lambda: {each.outcome for each in writer.write(writes)} <= done, 120)  # what the broker delays takes its time
-    found = committed(throttled, [f"quota-{number}" for number in range(1000)])
+    found = committed(throttled, [f"quota-{number}" for number in range(GROUPS)])
     assert all(
         {place: each.offset for place, each in held.items()} == dict.fromkeys(PLACES, 7) for held in found.values()
     )
@@ -115,14 +88,9 @@ def test_a_group_of_many_partitions_is_committed_where_batches_are_small(
     assert wide.sync() == []
     assert len(committed(clusters["dc2"], ["wide-one"])["wide-one"]) == MANY
     assert (at_dc2("wide-one"), at_dc2("wide-two")) == ({5}, {5})
-    with wide.started("sync_offsets") as job:
-        commit(clusters["dc1"], {"wide-one": dict.fromkeys(WIDE_PLACES, 4)})
-        until(lambda: at_dc2("wide-one") == {7}, job=job)
     commit(clusters["dc1"], {"wide-one": dict.fromkeys(WIDE_PLACES, 6), "wide-new": dict.fromkeys(WIDE_PLACES, 3)})
     assert wide.sync(no_writes=True) == []
-    assert (at_dc2("wide-one"), at_dc2("wide-new")) == ({7}, set())
-    words = ["apply", "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", "wide-.*", "--disaster"]
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-    assert list(cutover_groups(load_config(wide.config_file), arguments, threading.Event())) == []
+    assert (at_dc2("wide-one"), at_dc2("wide-new")) == ({5}, set())
+    assert cutover(wide, "apply", "dc1", "dc2", "--groups", "wide-.*", "--disaster") == []
     assert (at_dc2("wide-one"), at_dc2("wide-new")) == ({9}, {6})
     assert len(committed(clusters["dc2"], ["wide-new"])["wide-new"]) == MANY

@@ -105,13 +105,19 @@ SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return every node of the syntax of *path*."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def imports(path: Path) -> list[tuple[int, str]]:
     """Return (line, name) of every import in *path*, at any place; a name may end in a class or function."""
     return list(_imports(path))
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -209,8 +215,7 @@ def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(libr
 
 def modules_with(is_inside: Callable[[ast.AST], bool]) -> set[str]:
     """Return the modules in whose source a node is such a one."""
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
-    return {name for name, tree in trees.items() if any(map(is_inside, ast.walk(tree)))}
+    return {name for name, path in SOURCES.items() if any(map(is_inside, nodes(path)))}
 
 
 def modules_that_import(library: str) -> set[str]:

@@ -26,9 +26,11 @@ _TEXTS = {
 }
 
 _OF_COPIES = (
-    "was removed: what copies byte for byte (Cluster Linking, Shadowing) keeps offsets, and syncs those of groups "
-    "itself; switch that on there, and {}; to sync these topics here, begin with new tables (docs/mirrors-presets.md)"
+    "'identity' was removed: what copies byte for byte (Cluster Linking, Shadowing) keeps offsets, and syncs those of "
+    "groups itself; switch that on there, and write off; for another strategy begin with new tables "
+    "(docs/mirrors-presets.md)"
 )
+_OF_ORIGINALS = "was removed together with strategy identity, its only user; remove the line"
 _REMOVED: dict[KeyPath, str] = {
     ("sync", "deletes"): (
         "was removed; remove the line: offsets that a group deleted at its home cluster are no longer refreshed at the "
@@ -40,10 +42,10 @@ _REMOVED: dict[KeyPath, str] = {
         "calls that (clusters.X.mirror_alias, mirror.separator), else have the mirror keep the names, and write same "
         "(docs/mirrors-names.md)"
     ),
-    ("topics", "strategy", "identity"): f"'identity' {_OF_COPIES.format('write off')}",
-    ("topics", "overrides", "strategy", "identity"): f"'identity' {_OF_COPIES.format('write off')}",
-    ("topics", "origin"): _OF_COPIES.format("remove the line"),
-    ("topics", "overrides", "origin"): _OF_COPIES.format("remove the line"),
+    ("topics", "strategy", "identity"): _OF_COPIES,
+    ("topics", "overrides", "strategy", "identity"): _OF_COPIES,
+    ("topics", "origin"): _OF_ORIGINALS,
+    ("topics", "overrides", "origin"): _OF_ORIGINALS,
     ("mirror", "pipelines"): "was removed together with mirror.preset lenses-k2k, its only user; remove the line",
     ("mirror", "preset", "lenses-k2k"): (
         "'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and keeps: "

@@ -54,11 +54,11 @@ class Cursor:
                 return number
         raise self.error(f"{field} varint is longer than {_VARINT_BYTES} bytes")
 
-    def string(self, field: str, *, compact: bool = False) -> bytes:
+    def string(self, field: str, *, compact: bool) -> bytes:
         """Read a string that may not be null."""
         return self._take(self.checked(self.length(field, 2, compact), field))
 
-    def nullable_string(self, field: str, *, compact: bool = False) -> bytes | None:
+    def nullable_string(self, field: str, *, compact: bool) -> bytes | None:
         """Read a string that may be null."""
         length = self.length(field, 2, compact)
         return None if length == -1 else self._take(self.checked(length, field))
@@ -70,11 +70,11 @@ class Cursor:
         except UnicodeDecodeError:
             raise self.error(f"{field} is not valid UTF-8") from None
 
-    def blob(self, field: str, *, compact: bool = False) -> bytes:
+    def blob(self, field: str, *, compact: bool) -> bytes:
         """Read bytes that may not be null."""
         return self._take(self.count(field, compact=compact))
 
-    def count(self, field: str, *, compact: bool = False) -> int:
+    def count(self, field: str, *, compact: bool) -> int:
         """Read the size of an array that may not be null; an element has at least one byte."""
         return self.checked(self.length(field, 4, compact), field)
 

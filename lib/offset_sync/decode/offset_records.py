@@ -137,9 +137,9 @@ def _commit(cursor: Cursor, version: int) -> Row:
     return row
 
 
-def to_uuid_text(octets: bytes | None) -> str | None:
-    """Return a UUID of 16 bytes as 36 characters; null and zero are unknown ones."""
-    return str(UUID(bytes=octets)) if octets and any(octets) else None
+def to_uuid_text(octets: bytes) -> str | None:
+    """Return a UUID of 16 bytes as 36 characters; zero is an unknown one."""
+    return str(UUID(bytes=octets)) if any(octets) else None
 
 
 def _classic_group(cursor: Cursor, version: int) -> Row:

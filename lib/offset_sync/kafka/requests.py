@@ -21,7 +21,7 @@ LONGEST_S = 3600.0
 
 We stop waiting earlier, and leave the answer unread. A timeout inside the client may end the process: SIGABRT for a
 group whose coordinator is found later (librdkafka issue 4605), and a double free for ListOffsets (2.16, seen with a
-paused broker; ``broker/test_client_timeouts.py``).
+paused broker; ``broker/test_silent_clusters.py``).
 """
 _WIRE_STRING_BYTES = 32_767
 _INT32_MAX = 2**31 - 1

@@ -199,7 +199,7 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     passed = pieces.needs[first] + (first_runs.origin != source.origin)
-    return int(passed.max(initial=0)) if len(pieces) else int(NO_LIMIT)
+    return int(passed.max())
 
 
 def _is_echo(first_runs: Runs, origin: int) -> NDArray[np.bool_]:

@@ -81,10 +81,10 @@ def translate_partition(
         reason = reason_to_refuse(strategy, source, target)
     if reason is not None:
         return withhold_all(reason, committed, source.metadata)
-    if target.metadata.cut_at is not None:
-        # Earlier answers may be above the cut.
-        bounds = bounds._replace(known=None, window_start=min(bounds.window_start, target.metadata.cut_at))
-        target = target.below_the_cut()
+    if (cut_at := target.metadata.cut_at) is not None:
+        # Earlier answers may be above the cut, below which the index is valid.
+        bounds = bounds._replace(known=None, window_start=min(bounds.window_start, cut_at))
+        target = replace(target, index=target.index.below(cut_at))
     if not target.is_indexed:
         # An empty log needs no index: everything in it is read, and its end is the answer.
         target = replace(target, index=LogIndex(target.metadata.log_end))

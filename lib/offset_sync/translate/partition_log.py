@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -68,11 +68,6 @@ class PartitionLog:
     def log_start(self) -> int:
         """The first offset that retention has not deleted."""
         return self.metadata.log_start
-
-    def below_the_cut(self) -> PartitionLog:
-        """Return the log with only the valid part of its index: all below the cut, if it was truncated."""
-        cut_at = self.metadata.cut_at
-        return self if cut_at is None else replace(self, index=self.index.below(cut_at))
 
 
 def reason_to_withhold(source: PartitionLog, target: PartitionLog) -> State | None:

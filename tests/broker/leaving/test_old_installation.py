@@ -14,8 +14,8 @@ import pytest
 from broker.committed_offsets import Partition
 from broker.installation import Installation
 from broker.log_contents import UNREADABLE, Record, first_unread, log_start, read_records
-from broker.moments import TABLE_OF, Moment, take_moment, writers
 from leaving.kept_installation import ORIGINS, environment_of, start_kept_clusters, unpack
+from leaving.moments import TABLE_OF, Moment, take_moment, writers
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
 from offset_sync_demo.kafka.clients import list_partitions, stable_ends
 

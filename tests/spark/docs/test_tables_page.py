@@ -16,11 +16,10 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
-from oracles.failover_cost import failover_cost
 from write_docs import PAGE
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -82,22 +81,6 @@ def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: Spa
         found = tables.sql(text).to_arrow_table()
         assert found.num_rows > 0, text
         assert comparable(spark.sql(text).toArrow()) == comparable(found), text
-
-
-def test_the_query_for_03_12_gives_what_plain_python_finds(root: str, day: Day) -> None:
-    (text,) = [text for text in SQL if "03:12" in text]
-    found = open_tables(root).sql(text).to_arrow_table().to_pylist()
-    moment = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-    tables = [
-        day.arrow(table).to_pylist() for table in (OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, LOG_INCARNATIONS)
-    ]
-    wanted = failover_cost(moment, *tables)
-    assert len(found) == len(wanted) == 12
-    for name in ("source_offset", "target_offset", "repeats_at_most", "lost", "state"):
-        keyed = ({(r["group_id"], r["partition"]): r[name] for r in rows} for rows in (found, wanted))
-        assert next(keyed) == next(keyed), name
-    repeats = {row["group_id"]: row["repeats_at_most"] for row in found if row["partition"] == 0}
-    assert repeats == {"audit": 0, "billing": 30, "fraud": 0, "reports": 11, "search": 0, "shipping": 30}
 
 
 @pytest.mark.parametrize("text", PYTHON, ids=range(len(PYTHON)))

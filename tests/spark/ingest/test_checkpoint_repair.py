@@ -75,27 +75,6 @@ def test_a_micro_batch_whose_end_was_not_stored_is_repeated_as_it_was_planned(re
     assert reader.read[3] == reader.read[2]
 
 
-def test_without_a_name_the_query_gets_another_and_reads_nothing_twice(reader: Reader) -> None:
-    damage(reader, "empty", "metadata")
-    reader.repair()
-    reader.run()
-    before, after = reader.read[2:4]
-    assert (after[1], after[2][0], after[0] == before[0]) == (3, before[2][-1] + 1, False)
-
-
-def test_the_very_first_plan_is_recreated(spark: SparkSession, tmp_path: Path) -> None:
-    reader = Reader(spark, tmp_path / "query")
-    reader.run()
-    (reader.folder / "commits" / "0").unlink()
-    (reader.folder / "sources" / "0").mkdir(parents=True, exist_ok=True)
-    (reader.folder / "sources" / "0" / "0").write_bytes(b"\0")
-    reader.repair()
-    assert not (reader.folder / "offsets" / "0").exists()
-    assert not (reader.folder / "sources" / "0" / "0").exists()
-    reader.run()
-    assert [each[1:] for each in reader.read][1][1][0] == 0
-
-
 @pytest.mark.parametrize("names", [["offsets/1"], ["offsets/1", "offsets/2"]], ids=" ".join)
 def test_an_older_plan_is_refused_by_name_with_what_to_do_and_stays(reader: Reader, names: list[str]) -> None:
     damage(reader, "empty", *names)

@@ -47,11 +47,6 @@ def test_the_two_headers_are_picked_and_of_equal_keys_the_last(
     assert "value" not in row
 
 
-def test_headers_of_other_names_are_picked_by_these(spark: SparkSession) -> None:
-    row = headers_of(spark, [("X", b"dc2"), ("Y", b"5")], origin_header="X", offset_header="Y")
-    assert (row["origin_header"], row["offset_header"]) == (b"dc2", b"5")
-
-
 def test_a_header_longer_than_any_valid_one_is_cut_and_stays_too_long(spark: SparkSession) -> None:
     row = headers_of(spark, [("IDC", b"o" * 5000), ("Offset", b"1" * 5000)])
     assert (len(row["origin_header"]), len(row["offset_header"])) == (1024, 1024)

@@ -133,19 +133,6 @@ def test_records_are_read_once_and_no_row_of_theirs_comes_to_the_driver(
     assert kept_by(spark) <= before
 
 
-def test_rows_that_are_lost_with_an_executor_are_not_made_again(
-    spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None
-) -> None:
-    (folder := tmp_path / "read").mkdir()
-    site = Site(spark, tables, folder)
-    cut = cut_by_tasks(site.frame({ORDERS: (0, 100)}, any_headers(1)), BUILDER, ["X"])
-    release_all(cut.kept)
-    read = site.tasks_that_read()
-    with pytest.raises(Exception, match="CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"):
-        cut.kept[0].rows.count()
-    assert site.tasks_that_read() == read
-
-
 def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not_written(
     spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None
 ) -> None:

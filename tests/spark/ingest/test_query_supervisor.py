@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import threading
 import time
 import weakref
@@ -16,8 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.spark import jvm
-from offset_sync.spark.jvm import java
 
 PATIENCE_S = 60.0
 Batch = Callable[[DataFrame, int], None]
@@ -71,22 +68,6 @@ def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(spark:
     may_end.set()
     running.join(PATIENCE_S)
     assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
-
-
-def test_what_the_jvm_says_of_batches_is_heard_again_when_the_job_goes_on(spark: SparkSession) -> None:
-    def level() -> str:
-        return str(java("org.apache.logging.log4j.LogManager").getLogger(jvm._BATCHES).getLevel())
-
-    jvm.hear_batches(is_worth_telling)  # jobs that were stopped in this JVM have left it silent
-    before = level()
-    jvm.silence_batches(is_worth_telling)
-    assert level() == "OFF" != before
-    jvm.hear_batches(is_worth_telling)
-    assert level() == before
-
-
-def is_worth_telling(_record: logging.LogRecord) -> bool:
-    return True
 
 
 class Everything:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes.reconciler_site import config_of
 from offset_sync.config import HIDDEN_NAMES
+from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError
+from offset_sync.tables.catalog import DRIVERS
 
 
 def test_it_knows_delta_times_are_utc_and_defaults_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
@@ -56,3 +60,14 @@ def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: i
     assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
     for master in ("local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"):  # counted by the user
         assert with_slots(master, cores, clusters) == master
+
+
+def test_a_session_that_was_there_before_is_used_and_goes_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
+    with open_tables(config_of(["X", "Y"], tables=places), "name") as tables:
+        tables.create([DRIVERS])
+        assert spark.read.format("delta").load(tables.path(DRIVERS)).count() == 0
+    assert spark.range(3).count() == 3

@@ -54,30 +54,6 @@ def test_the_lagging_groups_are_shown_with_their_causes_and_since_when(root: str
     assert len(progress["data"]) == 8  # four groups at two clusters
 
 
-def test_the_drill_shows_what_a_failover_would_have_cost(root: str, day: Day) -> None:
-    shown = run("failover_drill", root=root, moment="2026-11-21 05:58:00+00:00", moments=49)
-    assert shown["complaints"] == []
-    repeated = sum(day.translated("orders", 60 * 287 + rest, 287)[2] for rest in _rests(287)) + 2 * 11
-    missing = sum(270 - (30 * 287 + (3 * 287 + p) % 30 - 30 * 279) for p in range(2))
-    said = shown["said"].splitlines()
-    assert said[0].startswith("6 groups, from 2026-11-20 06:01:01 to 2026-11-21 05:56:1")
-    assert said[1] == (
-        f"2026-11-21 05:58:00 UTC: at most {repeated} records read again, {missing} lost, 4 partitions unknown"
-    )
-    (picture,) = shown["pictures"]
-    assert len(picture["data"]) == 18  # six groups in three panels
-    shares, moment = shown["tables"]
-    assert "repeats_at_most" in shares
-    assert all(
-        f"<td>{group}</td>" in moment for group in ("billing", "reports", "shipping", "fraud", "audit", "search")
-    )
-
-
-def _rests(step: int) -> list[int]:
-    """How far billing is in the block of a step, per partition."""
-    return [(7 * step + 13 * partition) % 60 for partition in range(2)]
-
-
 def test_without_a_report_the_notebook_says_what_to_do(tables: TableStore) -> None:
     with pytest.raises(
         Exception, match=r"sync_status: no rows; make a report: \./spark-submit\.sh report_status"

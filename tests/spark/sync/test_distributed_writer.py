@@ -119,9 +119,3 @@ def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
     assert time.monotonic() - fence.lost_at < 30
     assert said() == {"TaskFence True"}
     assert spark.range(3).count() == 3  # no other job is ended with them
-
-
-def test_a_driver_that_was_overtaken_starts_no_task(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(TakenOverError):
-        TaskWrites(spark, Overtaken(lambda: True), groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
-    assert list(tmp_path.iterdir()) == []

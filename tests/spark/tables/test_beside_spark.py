@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from builders.claims import claims, epochs
 from builders.runs_in_tables import NOW
-from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.state.seal import seal
 from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS
@@ -46,46 +44,6 @@ def test_what_was_changed_in_spark_does_not_stop_a_writer(spark: SparkSession, t
         assert epochs(added) == [number]
     tables.append(DRIVERS, claims(4), ("query", 4))
     assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4]
-
-
-def test_by_turns_checkpoints_compactions_and_writers_of_both_are_understood(
-    spark: SparkSession, tables: TableStore
-) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    maintainer, version = Maintainer(tables, HOUR), tables.version(DRIVERS)
-    for number in range(24):
-        if number % 4 == 3:
-            frame = spark.createDataFrame(claims(number)).write.format("delta").mode("append")
-            for told in (number - 1, number):  # which of ours Spark takes for a repetition, and the next
-                frame.option("txnAppId", "writer").option("txnVersion", told).save(tables.path(DRIVERS))
-        else:
-            tables.append(DRIVERS, claims(number), ("writer", number))
-        TableStore(tables.root).append(DRIVERS, claims(100), ("writer", max(0, number - 3)))
-        added, _ = tables.rows_since(DRIVERS, version)
-        assert epochs(added) == [number]
-        if number in (9, 17):
-            maintainer.compact(DRIVERS)
-        version = tables.version(DRIVERS)
-    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == list(range(24))
-    assert list(Path(tables.path(DRIVERS), "_delta_log").glob("*.checkpoint*.parquet"))
-
-
-def test_a_log_that_was_cleaned_up_and_repaired_is_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
-    maintainer = Maintainer(tables, timedelta(seconds=0))
-    maintainer.prepare(DRIVERS)
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(25):
-        tables.append(DRIVERS, claims(number))
-    maintainer.compact(DRIVERS)
-    maintainer.clean_up(DRIVERS)
-    assert len(list(Path(tables.path(DRIVERS)).glob("*.parquet"))) == 1
-    tables.append(DRIVERS, claims(25))
-    newest = Path(tables.path(DRIVERS), "_delta_log", f"{tables.version(DRIVERS):020d}.json")
-    newest.write_text("")
-    again = TableStore(tables.root)
-    again.repair()
-    again.append(DRIVERS, claims(26))
-    assert by_spark(spark, again) == epochs(again.all_rows(DRIVERS)) == [*range(25), 26]
 
 
 def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:

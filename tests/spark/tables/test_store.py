@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -80,19 +79,3 @@ def test_spark_skips_files_by_the_statistics_and_finds_what_it_looks_for(
     assert [row.start_offset for row in chosen.collect()] == [3]
     assert files_read(chosen) == 1
     assert read(spark, tables).where("topic = 'topic-9'").count() == 0
-
-
-@pytest.mark.parametrize("microseconds", [1, 999])
-def test_no_time_is_skipped_for_a_maximum_of_milliseconds(
-    spark: SparkSession, tables: TableStore, microseconds: int
-) -> None:
-    moments = [datetime(2026, 11, 21, 9, n, tzinfo=timezone.utc) + timedelta(microseconds=microseconds) for n in (0, 1)]
-    for at in moments:
-        tables.append(RECORD_RUNS, rows_of(RECORD_RUNS, indexed_at=at))
-    for at in moments:
-        for is_meant, count in (
-            (F.col("indexed_at") == F.lit(at), 1),
-            (F.col("indexed_at") >= F.lit(at), 2 if at == moments[0] else 1),
-        ):
-            chosen = read(spark, tables).where(is_meant)
-            assert (len(chosen.collect()), files_read(chosen)) == (count, count)

@@ -7,11 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.model.errors import TakenOverError
-from offset_sync.state.lease import FencedTables
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
@@ -60,18 +57,3 @@ def test_files_of_tasks_and_a_row_of_the_driver_are_one_entry_and_are_written_on
     chosen = spark.read.format("delta").load(tables.path(RECORD_RUNS)).where("start_offset > 50")
     assert [row.start_offset for row in chosen.collect()] == [99]
     assert set(tables.all_rows(RECORD_RUNS).column("max_timestamp").to_pylist()) == {FAR, None}, "of any year"
-
-
-class Closed:
-    """The fence of a driver that was taken over."""
-
-    def renew(self) -> None:
-        raise TakenOverError("another writer")
-
-
-def test_a_driver_that_was_taken_over_while_tasks_wrote_enters_nothing(spark: SparkSession, tables: TableStore) -> None:
-    fenced = FencedTables(tables.root, Closed())  # type: ignore[arg-type]
-    written = write_by_tasks(fenced, RECORD_RUNS, [frame(spark, 0, 2)])
-    with pytest.raises(TakenOverError):
-        fenced.append(RECORD_RUNS, RECORD_RUNS.no_rows, None, written)
-    assert tables.version(RECORD_RUNS) == 0

@@ -21,6 +21,7 @@ from broker.group_member import member
 from broker.installation import Installation, Row, until
 from broker.log_contents import read_commit_records
 from offset_sync.config import load_config
+from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
@@ -31,6 +32,8 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 
 CANARY = "canary"
+LOG_PARTITIONS = 8
+"""Of ``__consumer_offsets`` on the brokers of the tests."""
 BEGAN_MS = int(time.time() * 1000) - 600_000
 """When the first record was produced; originals and copies bear the same times, as a mirror keeps them."""
 PATIENCE_S = float(os.environ.get("CASES_PATIENCE_S", "60"))
@@ -50,6 +53,12 @@ def write_records(clusters: Clusters, topic: str, partitions: range, records: in
     for alias, cluster in clusters.items():
         entries = native_log(alias, records) if alias == origin else copied_log(origin, range(records))
         write_log(cluster, {(topic, number): entries for number in partitions}, Stamp(since_ms=BEGAN_MS))
+
+
+def apart(group: str, *, is_alone: bool = False) -> str:
+    """Return the id of a group whose commits share no partition of the log with a group that *is_alone*."""
+    names = (f"{group}-{number}" for number in range(1000))
+    return next(name for name in names if (coordinator_partition(name, LOG_PARTITIONS) == 0) is is_alone)
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ class Performer:
     def __init__(self, clusters: Clusters, installation: Installation, mode: str, name: str) -> None:
         self.clusters, self.installation, self.mode = clusters, installation, mode
         name = name.replace("_", "-")
-        self.topic, self.group = name, f"group-{name}"
+        self.topic, self.group = name, apart(f"group-{name}")
         self._stack = ExitStack()
         self._act, self._reports = 0, _reports_of(installation)
 
@@ -129,7 +138,7 @@ class Performer:
 
     def named(self, other: str) -> str:
         """Return the id of another group of the case."""
-        return f"{self.group}-{other}"
+        return apart(f"{self.group}-{other}")
 
     def commit_for(self, other: str, alias: str, offset: int) -> None:
         """Commit for another group of the case."""
@@ -153,11 +162,6 @@ class Performer:
         leaving = self._stack.enter_context(ExitStack())
         leaving.enter_context(self.member(alias))
         return leaving
-
-    def take_in(self) -> None:
-        """Have what is committed now taken in, where no job is running that does."""
-        if self.mode == "once":
-            self.installation.sync()
 
     def delete_group(self, alias: str) -> None:
         """Delete the group, as an operator or the expiry of its offsets does."""

@@ -28,8 +28,7 @@ from offset_sync_demo.kafka.broker_files import find_java, write_log_configurati
 _REPO = Path(__file__).resolve().parents[3]
 _JAVA = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 SKIP_READ = "offsetsync.consumer.SkipRead"
-NEWEST = "newest"
-FAILING = "offsetsync.consumer.FailingSkipRead"
+NEWEST, PYTHON = "newest", "in Python"
 MISLED = "offsetsync.consumer.MisledSkipRead"
 
 
@@ -150,9 +149,7 @@ class ConsumerHost:
 @contextmanager
 def consumer_host(folder: Path, jar: Path, client: Path) -> Iterator[ConsumerHost]:
     """Start the JVM with this jar of the interceptor and of kafka-clients; classes and log go to *folder*."""
-    sources = [
-        Path(__file__).with_name(f"{name}.java") for name in ("ConsumerHost", "FailingSkipRead", "MisledSkipRead")
-    ]
+    sources = [Path(__file__).with_name(f"{name}.java") for name in ("ConsumerHost", "MisledSkipRead")]
     classes = compiled(sources, [jar], folder / "classes")
     write_log_configuration(folder, "consumers.log", "offsetsync")
     log = folder / "consumers.log"
@@ -196,16 +193,18 @@ Hosts = Callable[[str], ConsumerHost]
 
 @contextmanager
 def consumer_hosts(folders: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """Return what starts a JVM for a version of kafka-clients, once; it skips where that is not installed."""
-    jar = jar_or_skip(folders.mktemp("dist"))
+    """Return what starts a host once: for a version of kafka-clients, or PYTHON; it skips what is not installed."""
     with ExitStack() as started:
+        jar = cache(lambda: jar_or_skip(folders.mktemp("dist")))
 
         @cache
         def of(version: str) -> ConsumerHost:
+            if version == PYTHON:
+                return started.enter_context(python_consumer_host(folders.mktemp("host")))
             clients = client_jars()
             wanted = [*clients][-1] if version == NEWEST else version
             if wanted not in clients:
                 pytest.skip(f"no kafka-clients {wanted}; run 'make test-broker'")
-            return started.enter_context(consumer_host(folders.mktemp("host"), jar, clients[wanted]))
+            return started.enter_context(consumer_host(folders.mktemp("host"), jar(), clients[wanted]))
 
         yield of

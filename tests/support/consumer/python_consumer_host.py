@@ -23,7 +23,6 @@ from confluent_kafka import OFFSET_INVALID, Message, TopicPartition
 import offset_sync_consumer
 from offset_sync_consumer.aio import AIOConsumer
 
-FAILING, MISLED = "FailingSkipRead", "MisledSkipRead"
 _OUTPUT = threading.Lock()
 
 
@@ -72,7 +71,8 @@ class Reader(threading.Thread):
         await asyncio.to_thread(self._read, AIOConsumer(self._settings), do)
 
     def _read(self, consumer: Any, do: Callable[..., Any]) -> None:
-        self._break(consumer)
+        if self._misled_to is not None:
+            consumer._skip_read._commits._settings["bootstrap.servers"] = self._misled_to
         do(consumer.subscribe, [self._told["topic"]])
         while self._obeys(consumer, do):
             messages = self._fetch(consumer, do)
@@ -88,16 +88,6 @@ class Reader(threading.Thread):
             say(self._called, metrics=consumer.skip_counters() | {"admin threads": open_clients})
         do(consumer.close)
         say(self._called, closed=True)
-
-    def _break(self, consumer: Any) -> None:
-        if self._misled_to is not None:
-            consumer._skip_read._commits._settings["bootstrap.servers"] = self._misled_to
-        if self._kind is not None and self._kind.endswith(FAILING):
-
-            def fail(*words: Any) -> None:
-                raise MemoryError("made up")
-
-            consumer._skip_read._is_read = fail
 
     def _fetch(self, consumer: Any, do: Callable[..., Any]) -> list[Message]:
         if self._style == "poll":

@@ -65,7 +65,7 @@ class GroupOffset(NamedTuple):
 class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
-    *loses_answers*: it applies the next write, and is down from then on. *refused* holds the error of every write
+    *refused* holds the error of every write
     to a group, *without_leader* partitions whose ends are unknown, *forbidden* topics that may not be
     described. *epochs* are the leader epochs that a log knows, with their first offsets; a log without any does not
     answer where one ended.
@@ -81,7 +81,6 @@ class MemoryCluster:
     without_leader: set[TopicPartition] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
     is_down: bool = False
-    loses_answers: bool = False
     questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
     epochs: dict[TopicPartition, dict[int, int]] = field(default_factory=dict)
@@ -159,8 +158,7 @@ class MemoryCluster:
             return error
         epoch, place = -1 if write.leader_epoch is None else write.leader_epoch, place_of(write)
         self._store(CommitRecord(write.group_id, place, write.offset, self.clock_ms[0], write.metadata, None, epoch))
-        self.is_down |= self.loses_answers
-        return "_TIMED_OUT" if self.loses_answers else None
+        return None
 
     def _silence(self) -> ClusterError:
         return ClusterError(self.alias, "does not answer")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,14 +56,11 @@ class Job:
     topics: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
     topics_of_x: dict[str, MemoryTopic] = field(default_factory=lambda: dict(TOPICS))
     is_silent: bool = False
-    late_ms: int = 60_000
     ends_at_x: int = 1000
     logs: dict[str, dict[Partition, MemoryEnds]] = field(default_factory=dict)
     epoch_ends: dict[Partition, int] = field(default_factory=dict)
-    told_epoch: int | None = None
     without_ends: set[Partition] = field(default_factory=set)
     read_again: list[tuple[Partition, int, Headers | None]] = field(default_factory=list)
-    asked: Callable[[], object] = lambda: None
 
     def __post_init__(self) -> None:
         self.restart()
@@ -72,7 +69,7 @@ class Job:
         self.progress = IndexProgress()
         cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
-        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, self.late_ms)  # type: ignore[arg-type]
+        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, late_ms=60_000)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs, ONLY_SPARK)
@@ -85,8 +82,6 @@ class Job:
 
     def fetch_each(self, wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
         """Return the log ends: by default beyond all that is read here."""
-        if "Y" in wanted:
-            self.asked()
         return {alias: self._said_of(alias, partitions) for alias, partitions in wanted.items()}
 
     def _said_of(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata:
@@ -101,10 +96,7 @@ class Job:
 
     def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Say where leader epochs end."""
-        return {each: self._told(self.epoch_ends[each], epoch) for each, epoch in epochs.items()}
-
-    def _told(self, end: int, epoch: EpochChange) -> ReportedEnd:
-        return epoch.end(end, epoch.known if self.told_epoch is None else self.told_epoch)
+        return {each: epoch.end(self.epoch_ends[each], epoch.known) for each, epoch in epochs.items()}
 
     def reaches(self) -> dict[ClusterPartition, int]:
         """Say how far logs are indexed, by what the table has."""

@@ -52,7 +52,6 @@ class FakeClusters:
     lists: list[list[CrossedPartition]] = field(default_factory=list)
     """Looked at once per question, the last one for ever; of group g."""
     moved: list[ArrivedPartition] = field(default_factory=list)
-    source_is_asked: bool = False
     internal: dict[str, str] = field(default_factory=dict)
 
     def activities(self, alias: str, groups: Collection[str]) -> dict[str, Activity] | ClusterError:
@@ -74,7 +73,6 @@ class FakeClusters:
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
     def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        self.source_is_asked |= asks_source
         rows = self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
         return {group: rows for group in groups if rows}
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from fakes.clusters import MemoryIndex
 from fakes.ingest import NO_ROWS
@@ -44,11 +42,7 @@ class Broker:
     alias: str = "X"
     offsets: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     refused: dict[str, ClusterError] = field(default_factory=dict)
-    unlisted: set[str] = field(default_factory=set)
     is_listing: bool = True
-    raises: str = ""
-    takes: Callable[[], None] = lambda: None
-    looks: int = 0
 
     def commit(self, offset: int | None, group_id: str = "g", place: TopicPartition = ORDERS, epoch: int = 7) -> None:
         """Commit, or delete."""
@@ -60,18 +54,13 @@ class Broker:
     def groups(self, deadline: float) -> Collection[str]:
         if not self.is_listing:
             raise ClusterError("X", "a broker does not list its groups")
-        return self.offsets.keys() - self.unlisted
+        return self.offsets.keys()
 
     def groups_of_all_types(self, deadline: float) -> Collection[str]:
-        self.looks += 1
         return [*self.offsets]
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
-        if self.raises in groups:
-            raise ClusterError("X", "does not answer")
-        found = {group: self.refused.get(group) or dict(self.offsets.get(group, {})) for group in groups}
-        self.takes()
-        return found
+        return {group: self.refused.get(group) or dict(self.offsets.get(group, {})) for group in groups}
 
 
 class Job:
@@ -83,41 +72,27 @@ class Job:
         tables_: Any = self.tables
         self.lives = CommitLogIncarnations(tables_, CONFIG.polled())
         restore_commits(tables_, self.state, self.lives)
-        self.seconds = 0.0
         self.included: Collection[str] | None = None
-        self.writing = threading.Lock()
-        poller = CommitPoller(broker, self.state, self.is_included, self.writing, lambda: self.seconds)
+        poller = CommitPoller(broker, self.state, self.is_included, threading.Lock(), lambda: 0.0)
         checkpoint: Any = self
         self.ingester = PollIngester("X", tables_, checkpoint, poller, self.state, self.lives)
-        self.is_ready, self.errors = threading.Event(), list[Exception]()
+        self.is_ready = threading.Event()
         self.is_ready.set()
         self.batch = SyncBatch(self.ingester, self.state, self, SyncMetrics(CONFIG), self.is_ready)
 
     def is_included(self, group_id: str) -> bool:
         return CONFIG.is_group_included(group_id) and (self.included is None or group_id in self.included)
 
-    def pass_time(self, milliseconds: int) -> None:
-        self.now_ms += milliseconds
-
     def query_id(self) -> str:
         """As a checkpoint says it."""
         return "query"
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        if self.errors:
-            raise self.errors.pop()
         return []
 
-    def poll(self, batch_id: int, after_ms: int = 5_000) -> None:
-        self.now_ms += after_ms
+    def poll(self, batch_id: int) -> None:
+        self.now_ms += 5_000
         self.batch(NO_ROWS, batch_id)
-
-    def write(self, offset: int) -> None:
-        """Write an offset of orders-0 as we do, and have the answer."""
-        mine, key = self.state.offsets.clusters["X"], self.state.offsets.ids([KEY])
-        mine.own_writes.begin(key, np.array([offset]))
-        self.broker.commit(offset, epoch=3)
-        mine.acknowledge(key, np.array([offset]), self.now_ms)
 
     def known(self, name: str, key: GroupPartition = KEY) -> int:
         (row,) = self.state.offsets.ids([key]).tolist()

@@ -16,7 +16,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.restore import restore_answers, restore_commits
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
@@ -45,13 +45,6 @@ class Life:
         row |= {"committed_offset": offset, "is_tombstone": offset is None, "captured_at": at(ms + 1)}
         row |= {"leader_epoch": None if place % 3 == 0 else place}
         self.add(OFFSET_COMMITS, **row, metadata="", topic_id=None)
-
-    def answer(self, offset: int, ms: int, group: str = "g") -> None:
-        """Have a row that says that X's commit was committed at Y."""
-        row: dict[str, Any] = {"source_cluster": "X", "target_cluster": "Y", "group_id": group, "topic": "orders"}
-        row |= {"partition": 0, "source_offset": offset, "source_committed_at": at(ms - 10), "target_offset": offset}
-        row |= {"state": "EXACT", "outcome": "COMMITTED", "duplicates": 0, "duplicates_at_most": 0, "lost": 0}
-        self.add(OFFSET_TRANSLATIONS, **row, translated_at=at(ms))
 
     def start(self, *, is_folded: bool) -> None:
         """Start a driver."""

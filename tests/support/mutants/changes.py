@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import libcst as cst
+from libcst import matchers as m
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 from mutmut.mutation.file_mutation import Mutation, MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
@@ -29,9 +30,16 @@ class Mutant(NamedTuple):
 
 
 class _Visitor(MutationVisitor):
+    _said: frozenset[int] = frozenset()
+    """Names of fields that a cursor is given for its errors."""
+
     def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.Call) and m.matches(node.func, m.Attribute(m.Name("cursor"))):
+            self._said |= {id(each) for each in node.args if m.matches(each.value, m.SimpleString())}
         # mutmut leaves out decorated functions, whose wrappers its own runner cannot replace: here only code is.
-        return not isinstance(node, cst.FunctionDef) and (_is_guard(node) or super()._skip_node_and_children(node))
+        return not isinstance(node, cst.FunctionDef) and (
+            id(node) in self._said or _says_nothing(node) or super()._skip_node_and_children(node)
+        )
 
 
 def mutants_of(module: str, path: Path) -> Iterator[Mutant]:
@@ -44,7 +52,7 @@ def mutants_of(module: str, path: Path) -> Iterator[Mutant]:
     names = dict(_functions(wrapper.module))
     for each in visitor.mutations:
         function = names.get(each.contained_by_top_level_function)
-        if function is not None and not _is_without_guard(each):
+        if function is not None and not _is_told_by_another(each):
             span = spans[each.original_node]
             new = wrapper.module.code_for_node(each.mutated_node).encode()
             if not isinstance(each.original_node, cst.BaseExpression | cst.BaseSmallStatement):
@@ -61,19 +69,42 @@ def _functions(node: cst.Module | cst.ClassDef, prefix: str = "") -> Iterator[tu
             yield from _functions(each, f"{prefix}{each.name.value}.")
 
 
-def _is_guard(node: cst.CSTNode) -> bool:
-    """True for ``strict=True``, an assertion that the columns of one table are of one length."""
-    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "strict"
+_TYPES = (
+    m.Attribute(m.Name("np") | m.Name("pa"))
+    | m.Attribute(attr=m.Name("type"))
+    | m.Call(m.Attribute(m.Name("pa")), args=[])
+)
+"""A word like ``np.int64`` or ``pa.string()``."""
+_GUARDS = {"strict", "dtype", "stacklevel"}
+_TEXTS = m.Raise() | m.Assert() | m.Call(m.Attribute(m.Name("logger")))
 
 
-def _is_without_guard(mutation: Mutation) -> bool:
-    """True where a call has lost no more than such an assertion."""
-    kept = [
-        [arg for arg in call.args if not _is_guard(arg)]
-        for call in (mutation.original_node, mutation.mutated_node)
-        if isinstance(call, cst.Call)
-    ]
-    return len(kept) == 2 and kept[0] == kept[1]
+def _says_nothing(node: cst.CSTNode) -> bool:
+    """True for what decides nothing: a type's word, an assertion that columns are of one length, text for people."""
+    if isinstance(node, cst.Arg):
+        return (node.keyword is not None and node.keyword.value in _GUARDS) or m.matches(node.value, _TYPES)
+    return bool(m.matches(node, _TEXTS))
+
+
+def _is_told_by_another(mutation: Mutation) -> bool:
+    """True where the test of another mutant tells this one: it would only make the score higher, and the run longer.
+
+    Whoever runs a call notices that an argument is None, or that one is missing in the middle. What may go unnoticed
+    is that the last is missing, or one with a keyword: then a default counts. One change of a string's letters is
+    enough of three.
+    """
+    old, new = mutation.original_node, mutation.mutated_node
+    if isinstance(old, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
+        return not (isinstance(new, cst.SimpleString) and new.raw_value.startswith("XX"))
+    if not (isinstance(old, cst.Call) and isinstance(new, cst.Call)) or old.func is not new.func:
+        return False
+    if len(old.args) == len(new.args):
+        return True
+    kept = {id(each) for each in new.args}
+    (gone,) = (each for each in old.args if id(each) not in kept)
+    if m.matches(gone, m.Arg(m.SimpleString('"left"'))):
+        return True  # the default of numpy's searchsorted
+    return _says_nothing(gone) or not (gone.keyword is not None or gone is old.args[-1]) or gone.star != ""
 
 
 def _change(source: bytes, start: int, length: int, new: bytes) -> str:

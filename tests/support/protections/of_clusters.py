@@ -87,7 +87,7 @@ PROTECTIONS = (
                 lambda _pass, _source, _target, commits, _snapshot, _request: commits,
             ),
         ),
-        _UNIT + "sync/test_reconciler_settled.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
+        _UNIT + "sync/test_reconciler_passes.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
     ),
     Protection(
         "a silent cluster is waited for once and then asked in the background",
@@ -134,12 +134,12 @@ PROTECTIONS = (
     Protection(
         "a query of the index starts only at the cluster that it was at before",
         (("offset_sync.ingest.index_parts.verify", lambda *_asked: None),),
-        _UNIT + "jobs/test_started_queries.py::test_a_query_of_the_index_does_not_start_at_another_cluster",
+        _UNIT + "jobs/test_sync_batch.py::test_a_query_of_the_index_does_not_start_at_another_cluster",
     ),
     Protection(
         "a query of commits starts only at the cluster that it was at before",
         (("offset_sync.jobs.sync_offsets.verify", lambda *_asked: None),),
-        _UNIT + "jobs/test_started_queries.py::test_a_query_of_commits_does_not_start_at_another_cluster",
+        _UNIT + "jobs/test_sync_batch.py::test_a_query_of_commits_does_not_start_at_another_cluster",
     ),
     Protection(
         "offsets are neither read from nor written to another cluster",
@@ -154,7 +154,7 @@ PROTECTIONS = (
     Protection(
         "after a micro-batch was read, a new client gets to the same cluster",
         (("offset_sync.ingest.log_check.LogCheck._ask", _asked_unverified),),
-        _UNIT + "ingest/test_log_check.py::test_what_new_clients_would_read_elsewhere_is_not_written_down",
+        _UNIT + "ingest/test_incarnation_check.py::test_what_new_clients_would_read_elsewhere_is_not_written_down",
     ),
     Protection(
         "a micro-batch that another cluster has planned is planned again",
@@ -170,7 +170,7 @@ PROTECTIONS = (
     Protection(
         "what was read of a log whose leader is silent since is read again",
         (("offset_sync.ingest.log_check.refuse_unknown", lambda *_read: None),),
-        _UNIT + "ingest/test_log_check.py::"
+        _UNIT + "ingest/test_incarnation_check.py::"
         "test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down",
     ),
     Protection(
@@ -217,12 +217,12 @@ PROTECTIONS = (
     Protection(
         "a commit is cut into parts that fit into a batch",
         (("offset_sync.kafka.requests.CommitParts.of", lambda _parts, writes: [each] if (each := [*writes]) else []),),
-        _UNIT + "kafka/test_commit_parts.py::test_with_the_default_of_kafka_no_part_is_refused",
+        _UNIT + "kafka/test_coordinators.py::test_with_the_default_of_kafka_no_part_is_refused",
     ),
     Protection(
         "what a coordinator refuses as too large is written in smaller parts",
         (("offset_sync.kafka.requests.CommitParts.noted", lambda _parts, _part, errors: errors),),
-        _UNIT + "kafka/test_commit_parts.py::test_what_is_refused_is_committed_in_smaller_parts",
+        _UNIT + "kafka/test_coordinators.py::test_what_is_refused_is_committed_in_smaller_parts",
     ),
     # A group is moved, reads nothing, and is moved back.
     Protection(
@@ -263,7 +263,7 @@ PROTECTIONS = (
         "a refusal names the right to be granted",
         (("offset_sync.kafka.requests.group_refusal", lambda operation: f"REFUSED: {operation}"),),
         _UNIT
-        + "kafka/test_refusals.py::test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are",
+        + "kafka/test_coordinators.py::test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are",
     ),
     Protection(
         "a secret is not shown",

@@ -9,14 +9,14 @@ import numpy as np
 from offset_sync.model.values import ABSENT
 from offset_sync.tables.catalog import RECORD_RUNS
 from protections import invariant_patches as without
-from protections.entry import Protection
+from protections.entry import Protection, Seed
 from protections.invariant_patches import no, nothing, of_unit
 
 _MATCHES = "state.own_writes.OwnWrites._matches"
 _SPLIT = "state.incarnations.split_by_incarnation"
 _LATE = "sync/test_reconciler_left_behind.py"
 _OWN = "state/test_own_writes.py::test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end"
-_LIVES = "state/test_former_lives.py::test_no_answer_skips_a_record_that_is_not_read"
+_LIVES = "state/test_record_index.py::test_"
 
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
@@ -97,17 +97,16 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "ingest/test_incarnation_check.py"
             "::test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
         ),
-        of_unit(
+        Protection(
             "copies of truncated records have an origin of their own",
-            _SPLIT,
-            without.as_if_of_the_present,
-            f"{_LIVES}[0]",
+            ((f"offset_sync.{_SPLIT}", without.as_if_of_the_present),),
+            Seed(frozenset({"third_anew"}), 40),
         ),
         of_unit(
             "a copy that may be of either incarnation is unread",
             _SPLIT,
             without.as_if_none_were_late,
-            f"{_LIVES}[1]",
+            f"{_LIVES}a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since",
         ),
         of_unit(
             "the index drops what a truncation has taken",

@@ -43,7 +43,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record that the mirror dropped is on no read list",
         ((_LIST + "_HOLES_ARE_UNREAD", NEVER_YOUNG),),
-        _OF_LIST + "what_the_mirror_dropped_is_delivered_though_the_answer_counts_it_as_read",
+        _OF_LIST + "on_the_list_are[not-what-the-mirror-dropped]",
     ),
     Protection(
         "Where a log is withheld there is no read list",
@@ -114,8 +114,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Read lists of groups that are no longer configured are removed",
         ((_LISTS + "take_others_away", lambda *_asked: None),),
-        "tests/unit/sync/test_read_lists_of_others.py::"
-        "test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
+        "tests/unit/sync/test_read_lists.py::test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
     ),
     Protection(
         "Groups of ours that hold read lists are never synced",

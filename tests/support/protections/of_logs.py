@@ -76,24 +76,25 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit made before its log was truncated or recreated is withheld",
         ((_STATE + "translator.of_former_incarnations", _none),),
-        _TESTS + "sync/test_reconciler_lives.py::"
+        _TESTS + "sync/test_reconciler_withheld.py::"
         "test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_than_the_cut",
     ),
     Protection(
         "Rows of an earlier incarnation are no part of the index",
         ((_KNOWN + "live", lambda _known, _log, rows, _edges: (rows.length, rows)),),
-        _TESTS + "state/test_record_index_lives.py::"
+        _TESTS + "state/test_record_index.py::"
         "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
     ),
     Protection(
         "Copies of an earlier incarnation have an origin of their own",
         ((_KNOWN + "_told_apart", lambda _known, _log, copies, _origin: copies),),
-        _TESTS + "state/test_former_lives.py::test_no_answer_skips_a_record_that_is_not_read[108]",
+        _TESTS + "state/test_record_index.py::"
+        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
     ),
     Protection(
         "What was read of a leader above the end of its epoch is read again",
         ((_CHECK + "elected_since", lambda _check, _alias, _epochs: {}),),
-        _TESTS + "ingest/test_log_check.py::"
+        _TESTS + "ingest/test_incarnation_check.py::"
         "test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one",
     ),
     Protection(
@@ -117,7 +118,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
         ((_TRANSLATE + "index.log_index.LogIndex.lose", lambda *_lost: None),),
-        _TESTS + "state/test_record_index_lives.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
+        _TESTS + "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
     ),
     Protection(
         "Below an index that began late there may be copies that the source has lost",
@@ -128,13 +129,12 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A new incarnation and its rows become visible together",
         ((_STATE + "record_index.RecordIndex._incarnations_after", _without_rebuilding),),
-        _TESTS + "state/test_record_index_lives.py::"
-        "test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
+        _TESTS + "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
     ),
     Protection(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
         ((_INGEST + "incarnation_check._epoch_of", lambda _known: None),),
-        _TESTS + "ingest/test_log_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
+        _TESTS + "ingest/test_incarnation_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
     ),
     Protection(
         "A cluster's answer from before another query noticed a change is asked for again",
@@ -190,7 +190,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A commit beyond the end is released once the index has read its log so far",
         ((_STATE + "last_translations._valid_states", lambda pair, key, _log: pair["state"][key]),),
-        _TESTS + "status/test_offset_translation_lost_source.py::"
+        _TESTS + "status/test_offset_translation.py::"
         "test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before",
     ),
     Protection(
@@ -201,7 +201,7 @@ PROTECTIONS: tuple[Protection, ...] = (
                 lambda _self, _source, _place, given: _none(given),
             ),
         ),
-        _TESTS + "status/test_offset_translation_lost_source.py::"
+        _TESTS + "status/test_offset_translation.py::"
         "test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed",
     ),
     Protection(

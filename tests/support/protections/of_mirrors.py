@@ -74,14 +74,14 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record with the place header of another partition was produced where it is",
         ((_DECODE + "mirror_headers.confirmed", lambda found, _places: found),),
         _TESTS
-        + "ingest/test_run_builder_names.py::"
+        + "ingest/test_run_builder.py::"
         + "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
     ),
     Protection(
         "A copy of a topic that is produced at one cluster names that cluster, or is unread",
         ((_INGEST + "run_builder.of_one_origin", lambda found, _is_home: found),),
         _TESTS
-        + "ingest/test_run_builder_names.py::"
+        + "ingest/test_run_builder.py::"
         + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
     ),
     Protection(
@@ -113,6 +113,6 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A deleted commit is dropped only once every cluster's log was read for two weeks beyond it",
         ((_STATE + "last_known.is_over", _deleted_anywhere),),
-        _TESTS + "state/test_last_known_decisions.py::test_a_cluster_that_was_away_does_not_get_the_last_word[folded]",
+        _TESTS + "state/test_last_known.py::test_a_cluster_that_was_away_does_not_get_the_last_word[folded]",
     ),
 )

@@ -155,7 +155,7 @@ PROTECTIONS = (
     Protection(
         "a recognised write ends those before it",
         (("offset_sync.state.own_writes.OwnWrites.drop_inherited", lambda _writes, _key=None: None),),
-        _UNIT + "state/test_committed_offsets.py::"
+        _UNIT + "state/test_own_writes.py::"
         "test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
     ),
     # It is killed between a poll and its record.
@@ -294,7 +294,7 @@ PROTECTIONS = (
     Protection(
         "a command that was taken over records no home",
         (("offset_sync.jobs.cutover.FencedTables", lambda root, _fence, *others: TableStore(root, *others)),),
-        _UNIT + "jobs/test_cutover_order.py::"
+        _UNIT + "jobs/test_cutover.py::"
         "test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
     ),
     # Groups come and go for a year.
@@ -311,7 +311,7 @@ PROTECTIONS = (
     Protection(
         "a driver with too many old keys restarts",
         (("offset_sync.jobs.sync_run.WORTH_WHILE", 1 << 62),),
-        _UNIT + "jobs/test_renewal.py::test_it_is_over_when_most_keys_are",
+        _UNIT + "jobs/test_home_watch.py::test_it_is_over_when_most_keys_are",
     ),
     # A library or jar of another version.
     Protection(

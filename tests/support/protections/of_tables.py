@@ -51,7 +51,7 @@ PROTECTIONS = (
                 lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
             ),
         ),
-        _UNIT + "tables/test_table_log.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
+        _UNIT + "tables/test_append.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
     ),
     Protection(
         "a file that maintenance may have deleted gets no entry",
@@ -61,7 +61,7 @@ PROTECTIONS = (
     Protection(
         "a driver that could overwrite the entries of others does not start",
         (("offset_sync.tables.storage_check._is_one_lost", lambda _pool, _tables: False),),
-        _UNIT + "tables/test_storage_check.py::test_a_server_that_accepts_two_entries_of_one_number_is_refused",
+        _UNIT + "tables/test_create.py::test_a_server_that_accepts_two_entries_of_one_number_is_refused",
     ),
     # A request to the storage of the tables takes seconds.
     Protection(
@@ -101,8 +101,8 @@ PROTECTIONS = (
     Protection(
         "check warns of a slow storage",
         (("offset_sync.jobs.check._SLOW_S", float("inf")),),
-        _UNIT
-        + "jobs/checks/test_places.py::test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow",
+        _UNIT + "jobs/checks/test_check_command.py::"
+        "test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow",
     ),
     # A checkpoint is an older copy, or an append is missing.
     Protection(
@@ -142,7 +142,7 @@ PROTECTIONS = (
     Protection(
         "an empty entry before others is refused by name",
         (("offset_sync.tables.log_repair._damaged", lambda _table: []),),
-        _UNIT + "tables/test_log_repair.py::test_an_entry_before_others_is_refused_by_name_with_the_remedy",
+        _UNIT + "tables/test_power_failure.py::test_an_entry_before_others_is_refused_by_name_with_the_remedy",
     ),
     Protection(
         "a plan is on the disk before any row is written by it",
@@ -158,7 +158,7 @@ PROTECTIONS = (
     Protection(
         "an append that found no room comes again once",
         (("offset_sync.tables.transaction_log.Version.has_written", lambda *_: False),),
-        _UNIT + "tables/test_full_disk.py::"
+        _UNIT + "tables/test_power_failure.py::"
         "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
     ),
     Protection(

@@ -208,7 +208,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A negative committed offset is no position",
         (("offset_sync.state.committed_offsets.CommitRecords.is_position", property(lambda each: ~each.is_tombstone)),),
-        "tests/unit/state/test_committed_offsets.py::test_a_negative_offset_is_recorded_and_is_no_position",
+        "tests/unit/state/test_own_writes.py::test_a_negative_offset_is_recorded_and_is_no_position",
     ),
     Protection(
         "An answer below the target's log start becomes the log start",

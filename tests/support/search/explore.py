@@ -98,11 +98,11 @@ def _story(levels: list[_Level], events: list[Event], row: int, code: int | None
 
 
 SHAPES = (
-    (Shape(), 8),
-    (Shape((1, 0), end=2), 6),
-    (Shape(partitions=2), 6),
-    (Shape((0, 0, 0)), 6),
-    (Shape((1, 0, 0)), 5),
+    (Shape(), 9),
+    (Shape((1, 0), end=2), 7),
+    (Shape(partitions=2), 7),
+    (Shape((0, 0, 0)), 7),
+    (Shape((1, 0, 0)), 6),
 )
 """Two clusters, one of which has lost its first record or not; two partitions; three clusters; and how deep."""
 

@@ -161,9 +161,17 @@ class Histories:
         return (latest > SILENT) & last.any(axis=(1, 2)) & (latest != of["t_moved"]) & (stands | ~last).all(axis=(1, 2))
 
     def _may_move(self, c: int) -> Row:
-        """Return where ``cutover apply`` finds all logs read, and the home elsewhere."""
+        """Return where ``cutover apply`` finds all logs read, and the home elsewhere.
+
+        OPEN: not where a move has raised the group to the home's log start and it has not committed there. What it has
+        not read below that is skipped where it moves next, and begins elsewhere.
+        """
         home, _ = truth.homes(self.of)
-        return (self.of["unread"] == ABSENT).all(axis=(1, 2, 3)) & (home != ABSENT) & (home != c)
+        may = (self.of["unread"] == ABSENT).all(axis=(1, 2, 3)) & (home != ABSENT) & (home != c)
+        for at, start in enumerate(self.shape.starts):
+            is_raised = (self.of["held_is_own"][:, at] == 1) & (self.of["held"][:, at] <= start) & (start > 0)
+            may &= ~((home == at) & is_raised.any(axis=1))
+        return may
 
     # What happens.
 
@@ -177,10 +185,15 @@ class Histories:
         return self._save()
 
     def _compact(self, c: int) -> Row:
-        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back."""
+        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back.
+
+        OPEN: nor where a write is in doubt. If the driver dies then, the group's reset to the offset of the write
+        before, whose record is gone, counts as that write.
+        """
         of = self.of
         count = (of["unread"][:, c] != ABSENT).sum(axis=2)
-        for row, partition in zip(*np.nonzero((count > 1) & (of["held_is_own"][:, c] == 1)), strict=True):
+        is_ours = (of["held_is_own"][:, c] == 1) & (of["lost"][:, c] == 0)
+        for row, partition in zip(*np.nonzero((count > 1) & is_ours), strict=True):
             gone = of["unread"][row, c, partition, : count[row, partition] - 1]
             of["lost"][row, c, partition] |= int(np.bitwise_or.reduce(1 << gone))
             for name in ("unread", "unread_is_own", "unread_claim", "unread_ends", "t_unread"):

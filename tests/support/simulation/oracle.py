@@ -136,13 +136,17 @@ class Oracle:
         homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
         return Known(homes, [twin for twin in self.twins if self._is_active(driver, twin, where)])
 
-    def note_plan(self, places: Mapping[Position, Known]) -> None:
-        """Raise Violation where one of *places* may not be written to, by what the driver knew that has planned it."""
-        for where, (homes, active) in places.items():
+    def note_plan(self, places: Mapping[Position, Sequence[Known]]) -> None:
+        """Raise Violation where one of *places* may not be written to, by anything the driver knew in this pass.
+
+        Between its plan and its writes it asks for lists, and others commit meanwhile.
+        """
+        for where, known in places.items():
+            homes = {home for each in known for home in each.homes}
             is_refused = all(home.is_contested or home.cluster in (None, where.cluster) for home in homes)
             if is_refused and (where.group, where.place.topic) not in self.world.disputed:
                 raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
-            self._active[where] = active
+            self._active[where] = [twin for twin in known[0].active if all(twin in each.active for each in known)]
 
     def _is_active(self, driver: Planner, twin: Twin, where: Position) -> bool:
         """Return whether a reader is there whose group is at that place, and the driver has read that it is."""

@@ -81,6 +81,8 @@ class _ListHolder:
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
         """Return the offsets there."""
+        if (writer := self._driver.writers.get(self._cluster.alias)) is not None:
+            writer.note_known()
         self._driver.pause()
         return self._cluster.committed_offsets(groups, deadline)
 
@@ -260,7 +262,7 @@ class SyncDriver:
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters; things happen before and after they answer."""
         for writer in self.writers.values():
-            writer.planned.clear()
+            writer.known.clear()
         self.pause()
         said = {alias: self.world.clusters[alias].answer() for alias in aliases}
         self._lives = {where: log.life for where, log in self.world.logs.items()}

@@ -36,24 +36,30 @@ class Writer:
 
     def __init__(self, driver: SyncDriver, target: str) -> None:
         self.driver, self.target = driver, target
-        self.planned: dict[Position, Known] = {}  # for what was known when lists were written that come before
+        self.known: list[dict[Position, Known]] = []  # before lists were asked for or written, in this pass
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         """Write lists, or offsets."""
         places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
         if not any(each.group.startswith(OWN_GROUPS) for each in places):
             return self._write_offsets(writes, places)
-        groups, shape = [of_list_group(each) for each in places], self.driver.world.shape
-        offsets = [Position(self.target, group, place) for group in shape.groups for place in shape.places]
-        self.planned |= {each: self.driver.oracle.known(self.driver, each) for each in offsets}
+        groups = [of_list_group(each) for each in places]
+        self.note_known()
         outcomes = self._write(writes)
         for where, each in zip(groups, outcomes, strict=True):
             self.driver.note_list(where, is_written=each.outcome is Outcome.COMMITTED)
         return outcomes
 
+    def note_known(self) -> None:
+        """Note what the driver knows now, of every place."""
+        shape = self.driver.world.shape
+        offsets = [Position(self.target, group, place) for group in shape.groups for place in shape.places]
+        self.known.append({each: self.driver.oracle.known(self.driver, each) for each in offsets})
+
     def _write_offsets(self, writes: Sequence[OffsetWrite], places: Sequence[Position]) -> list[WriteOutcome]:
         world, driver = self.driver.world, self.driver
-        driver.oracle.note_plan({each: self.planned.get(each) or driver.oracle.known(driver, each) for each in places})
+        self.known.append({each: driver.oracle.known(driver, each) for each in places})
+        driver.oracle.note_plan({each: [known[each] for known in self.known if each in known] for each in places})
         world.tried.update((where, each.offset) for where, each in zip(places, writes, strict=True))
         outcomes = self._write(writes)
         for where, write, each in zip(places, writes, outcomes, strict=True):

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has the tables of all saved results, and the commands that measure them."""
+"""docs/benchmarks.md and README.md have the tables of all saved results; and the judge beside MirrorMaker 2."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from report import PAGE, PARTS, with_tables
+from report_readme import README, comparison_table, with_comparison
 from results import RESULTS, load
 
 REPO = RESULTS.parent.parent
@@ -41,3 +42,27 @@ def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
     assert run - {"report.py"} == set(programs().values())
     table = TEXT.partition("| command |")[2].partition("\n\n")[0]
     assert set(re.findall(r"`(\w+\.py)`", table)) == set(programs().values())
+
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+
+OF_README = README.read_text()
+FIRST_SCREEN = OF_README.partition("\n## ")[0]
+
+
+def saved(name: str) -> list[dict[str, object]]:
+    found = load(name)
+    assert found is not None
+    return list(found["rows"])
+
+
+def test_the_table_beside_the_other_tools_is_what_the_benchmarks_have_saved() -> None:
+    assert with_comparison(OF_README, saved("accuracy"), saved("mirrormaker")) == OF_README, (
+        "out of date: benchmarks/report.py"
+    )
+    assert comparison_table(saved("accuracy"), saved("mirrormaker")) in FIRST_SCREEN
+    assert "(docs/benchmarks.md)" in FIRST_SCREEN

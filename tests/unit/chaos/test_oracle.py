@@ -1,14 +1,17 @@
-"""The oracle of `make chaos`: what it takes for ahead, and what it must not."""
+"""The oracle of `make chaos`: what it takes for ahead; and what `make restarts` says of tables."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
-from chaos.commit_log import Commit, Key, decode_commit
+from broker.installation import Installation, Row
+from chaos.commit_log import Commit, Key
 from chaos.contents import Contents
+from chaos.once import not_covered, twice
 from chaos.oracle import Followed
 from chaos.schedule import kinds, schedule
 
@@ -60,45 +63,46 @@ def test_an_offset_above_the_exact_one_is_ahead() -> None:
     assert judged(SAME, commits(5), (5, 1), (6, 1)) == [False, True]
 
 
-def test_a_record_that_the_source_has_not_got_is_unread() -> None:
-    assert judged(written([1, 2, 3], [1, 2, 9, 3]), commits(3), (2, 1), (3, 1)) == [False, True]
-
-
-def test_what_was_committed_later_does_not_excuse_an_offset() -> None:
-    assert judged(SAME, commits(3, 7), (7, 0)) == [True]
-
-
-def test_a_rewind_that_was_not_seen_yet_leaves_the_higher_offset() -> None:
-    assert judged(SAME, commits(8, 2), (8, 0), (8, 5), (2, 6)) == [False, False, False]
-
-
-def test_the_offset_before_a_rewind_is_ahead_once_the_rewind_was_followed() -> None:
-    assert judged(SAME, commits(8, 2), (8, 0), (2, 2), (8, 3)) == [False, False, True]
-
-
-def test_commits_may_be_left_out() -> None:
-    assert judged(SAME, commits(8, 2, 3, 4, 6), (8, 0), (6, 6), (6, 7)) == [False, False, False]
-    assert judged(SAME, commits(8, 2, 3, 4, 6), (8, 0), (4, 6), (8, 7)) == [False, False, True]
-
-
-def test_a_smaller_offset_that_no_commit_asks_for_proves_nothing() -> None:
-    assert judged(SAME, commits(8), (8, 0), (5, 1), (8, 2)) == [False, False, False]
-
-
-def test_a_value_without_any_commit_is_ahead() -> None:
-    assert judged(SAME, [], (0, 0)) == [True]
-
-
-def test_a_commit_is_decoded_and_other_records_are_left_out() -> None:
-    key = struct.pack(">hh1sh1si", 1, 1, b"g", 1, b"t", 0)
-    value = struct.pack(">hqih4sq", 3, 42, -1, 4, b"meta", 7)
-    assert decode_commit(key, value, 5) == Commit(KEY, 42, 5)
-    assert decode_commit(key, None, 5) == Commit(KEY, None, 5)
-    assert decode_commit(struct.pack(">hh1s", 2, 1, b"g"), b"", 5) is None
-
-
 def test_the_schedule_is_the_same_for_the_same_seed_and_has_every_kind() -> None:
     possible = kinds(("dc1", "dc2"))
     faults = schedule(7, 600, possible, (4, 12))
     assert faults == schedule(7, 600, possible, (4, 12)) != schedule(8, 600, possible, (4, 12))
     assert {fault.kind for fault in faults} == {kind.name for kind in possible}
+
+
+@dataclass(frozen=True)
+class Tables:
+    record_runs: list[Row]
+    offset_commits: list[Row]
+
+    def rows(self, table: str) -> list[Row]:
+        return cast(list[Row], getattr(self, table))
+
+
+def run(start: int, length: int) -> Row:
+    return {"cluster": "dc1", "topic": "t", "partition": 0, "start_offset": start, "length": length}
+
+
+def commit(offset: int) -> Row:
+    return {"cluster": "dc1", "log_partition": 3, "log_offset": offset}
+
+
+def found(runs: list[Row], commits: list[Row]) -> list[str]:
+    return twice(cast(Any, Tables(runs, commits)))
+
+
+def test_an_offset_that_is_covered_twice_is_found() -> None:
+    assert found([run(0, 4), run(3, 2)], []) == ["record_runs: ('dc1', 't', 0) from 0 to 4 and again from 3"]
+
+
+def test_a_commit_that_is_there_twice_is_found() -> None:
+    assert found([], [commit(1), commit(1)]) == ["offset_commits: ('dc1', 3, 1) 2 times"]
+
+
+def test_a_record_that_is_not_covered_is_found() -> None:
+    contents = Contents()
+    for offset in range(4):
+        contents.log("dc1", PLACE).add(offset, offset)
+    tables = cast(Installation, Tables([run(0, 3)], []))
+    assert not_covered(tables, contents, ["dc1"], [PLACE]) == ["record_runs: dc1 t-0: 3 covered, 4 in the log"]
+    assert not_covered(cast(Installation, Tables([run(0, 4)], [])), contents, ["dc1"], [PLACE]) == []

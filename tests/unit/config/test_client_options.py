@@ -49,10 +49,6 @@ def with_security(security: object, **cluster: Any) -> Config:
     return with_options(security=security, **cluster)
 
 
-def security_problems(security: object, **cluster: Any) -> list[str]:
-    return problems(clusters=dc1(security=security, **cluster))
-
-
 JAVAS = ("sasl.jaas.config", "ssl.keystore.type", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
 PEM_FILES = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca", "ssl.keystore.type": "pem"}
 STORE = {"ssl.keystore.location": "/me", "ssl.keystore.password": "x"}
@@ -105,59 +101,6 @@ def test_a_login_by_aws_iam_is_read_back_by_the_python_client_also_on_an_executo
     assert line.endswith("write mechanism and region into the cluster's section security")
 
 
-OURS = """
-group.id group.instance.id auto.offset.reset key.deserializer value.deserializer isolation.level enable.auto.commit
-auto.commit.interval.ms interceptor.classes partition.assignment.strategy enable.auto.offset.store transactional.id
-exclude.internal.topics"""
-
-
-@pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
-def test_options_that_are_ours_are_refused(stack: str) -> None:
-    for name in OURS.split():
-        found = option_problem(**{stack: {name: "x"}})
-        assert found.startswith(f"clusters.dc1.{stack}.{name}: is set by Offset Sync itself")
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("startingOffsets", "Spark's source"),
-        ("subscribe", "Spark's source"),
-        ("failOnDataLoss", "Spark's source"),
-        ("maxOffsetsPerTrigger", "Spark's source"),
-        ("kafka.ssl.protocol", "write ssl.protocol"),
-    ],
-)
-def test_options_of_sparks_source_are_refused_instead_of_ignored(name: str, said: str) -> None:
-    assert said in option_problem(spark={name: "x"})
-
-
-@pytest.mark.parametrize("stack", ["spark", "admin"])
-def test_the_two_clients_cannot_be_sent_to_different_brokers(stack: str) -> None:
-    assert "move it to kafka" in option_problem(**{stack: {"bootstrap.servers": "c:3"}})
-
-
-@pytest.mark.parametrize(
-    "servers", ["", "a", "a:", ":1", "a:x", "a:0", "a:65536", "a:1,", "a:1 b:2", 9092, "a:1\n,b:²"]
-)
-def test_brokers_that_are_not_host_and_port_are_refused(servers: object) -> None:
-    assert option_problem(kafka={"bootstrap.servers": servers}).startswith(
-        "clusters.dc1.kafka.bootstrap.servers: holds a broker"
-    )
-
-
-@pytest.mark.parametrize("value", [[1], {"a": 1}, None])
-def test_an_option_with_a_value_that_is_no_scalar_is_refused(value: object) -> None:
-    assert option_problem(kafka={"client.id": value}).startswith("clusters.dc1.kafka.client.id: ")
-
-
-def test_a_login_by_password_needs_what_the_python_client_reads() -> None:
-    jvm = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": "x"}
-    assert option_problem(kafka=jvm).startswith("clusters.dc1.admin: missing sasl.username and sasl.password; ")
-    with_options(jvm, admin={"sasl.username": "u", "sasl.password": "p"})
-    with_options({**jvm, "security.protocol": "SSL"})
-
-
 def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("certificate", "key")}
     files["certificate"].write_text(CERTIFICATE)
@@ -185,53 +128,6 @@ def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> 
             with_security({"protocol": "SSL", **written}).spark_options("dc1")
 
 
-@pytest.mark.parametrize("stack", ["kafka", "spark", "admin"])
-@pytest.mark.parametrize(
-    "name", ["security.protocol", "sasl.jaas.config", "sasl.password", "sasl.kerberos.keytab", "ssl.ca.location"]
-)
-def test_what_is_given_in_both_ways_is_refused(stack: str, name: str) -> None:
-    (line,) = security_problems(LOGIN, **{stack: {name: "SSL"}})
-    assert line.startswith(f"clusters.dc1.{stack}.{name}: is made from the cluster's section security too; remove it")
-
-
-@pytest.mark.parametrize(
-    ("security", "path"),
-    [
-        ({"protocol": "SASL_SSL", "username": "u"}, "password"),
-        ({"protocol": "SASL_PLAINTEXT", "password": "p"}, "username"),
-        ({"username": "u"}, "username"),
-        ({"protocol": "SSL", "password": CANARY}, "password"),
-        ({"ca": "/ca"}, "ca"),
-        ({**LOGIN, "protocol": "SASL_PLAINTEXT"}, "ca"),
-        ({"protocol": "SSL", "key": CANARY}, "certificate"),
-        ({"protocol": "SSL", "certificate": CERTIFICATE}, "key"),
-        ({"protocol": "TLS"}, "protocol"),
-        ({**LOGIN, "mechanism": "OAUTHBEARER"}, "token_endpoint"),
-        ({**LOGIN, "token_endpoint": "https://idp/token"}, "token_endpoint"),
-        ({**LOGIN, "scope": "kafka"}, "scope"),
-        ({**MSK, "region": ""}, "region"),
-        ({**MSK, "username": "u"}, "username"),
-        ({**MSK, "password": CANARY}, "password"),
-        ({**LOGIN, "region": "eu-west-1"}, "region"),
-        ({"protocol": "SSL", "profile": "prod"}, "profile"),
-        ({**LOGIN, "principal": "sync@R"}, "principal"),
-        ({"keytab": "/sync.keytab"}, "keytab"),
-        ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "keytab": "/sync.keytab"}, "principal"),
-        ({"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R"}, "keytab"),
-        (
-            {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R", "keytab": "k", "username": "u"},
-            "username",
-        ),
-        ({"protcol": "SSL"}, "protcol"),
-    ],
-)
-def test_a_section_that_cannot_work_is_refused_with_one_line(security: dict[str, str], path: str) -> None:
-    (line,) = security_problems(security)
-    assert line.startswith(f"clusters.dc1.security.{path}: ")
-    assert "; " in line or "did you mean" in line
-    assert CANARY not in line
-
-
 def test_secrets_of_the_section_are_never_shown() -> None:
     made = with_security({**LOGIN, "certificate": "/me.pem", "key": f"{KEY}{CANARY}", "key_password": CANARY})
     dc1, copied = made.clusters["dc1"], pickle.loads(pickle.dumps(made.admin_options("dc1")))
@@ -254,17 +150,3 @@ def test_what_is_made_of_a_password_is_a_secret_too() -> None:
     for made in (to_java(Cluster(security=section), "dc1"), to_librdkafka(Cluster(security=section))):
         assert CANARY in "".join(made.values())
         assert CANARY not in repr(made)
-
-
-def test_clusters_with_kerberos_have_one_login() -> None:
-    (line,) = security_problems(KERBEROS, other={**KERBEROS, "principal": "other@R"})
-    assert line.startswith("clusters.dc2.security.principal: differs from that of clusters.dc1, and the Python client")
-    (line,) = security_problems(KERBEROS, other={**KERBEROS, "keytab": "/other.keytab"})
-    assert line.startswith("clusters.dc2.security.keytab: differs")
-    with_security(KERBEROS, other={**KERBEROS, "service_name": "broker"})
-    with_security(KERBEROS, other=LOGIN)
-
-
-def test_without_a_mechanism_kerberos_is_not_chosen_unnoticed() -> None:
-    (line,) = security_problems({}, kafka={"security.protocol": "SASL_SSL"})
-    assert line.startswith("clusters.dc1.admin: missing sasl.mechanism, and without it clients take Kerberos")

@@ -1,4 +1,4 @@
-"""What the configuration file may say, and what is said about one that is wrong, or of an earlier version."""
+"""What the configuration file may say: defaults, values as people write them, and the section ``mirror``."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from builders.configurations import clusters, parsed, problems
-from offset_sync.config import Cluster, Config, Sync, Topics
+from builders.configurations import clusters, parsed
+from offset_sync.config import Config, load_config
+from offset_sync.config.duration import format_duration, format_size, parse_duration
+from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
 DC1, DC2 = clusters("dc1", "dc2").values()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "sync.yaml"
-
-
-# A whole configuration
 
 
 def test_the_least_configuration_has_the_documented_defaults() -> None:
@@ -38,160 +35,15 @@ def test_the_least_configuration_has_the_documented_defaults() -> None:
     assert (config.tables.root, config.tables.checkpoints) == ("./data/tables", "./data/checkpoints")
 
 
-def test_all_problems_are_reported_at_once_each_with_its_path_and_remedy() -> None:
-    found = problems(
-        clusters={"dc1": {"kafka": {}}, "no alias": DC2},
-        topics={"include": ["("], "strategy": "exakt"},
-        sync={"trigger_intervall": "1s", "commit_timeout": "soon"},
-        directions=[["dc1", "dc9"]],
-        tabels={},
-    )
-    assert sorted(line.split(": ")[0] for line in found) == [
-        "clusters.dc1.kafka",
-        "clusters.no alias",
-        "directions[0]",
-        "sync.commit_timeout",
-        "sync.trigger_intervall",
-        "tabels",
-        "topics.include[0]",
-        "topics.strategy",
-    ]
-    assert all("; " in line for line in found)
-
-
-def test_rules_are_checked_beside_wrong_values_and_not_on_their_substitutes() -> None:
-    found = problems(
-        clusters={"dc1": {**DC1, "security": {"protocol": "TLS", "ca": "/ca"}}, "dc2": None, "dc3": {"origin": "dc1"}},
-        topics={"include": "orders", "overrides": [{"topics": ["a"], "strategy": "header"}, {}]},
-        directions=[["dc1", "dc2"], ["dc1", "dc1"]],
-    )
-    assert [line.split(": ")[0] for line in found] == [
-        "clusters.dc1.security.protocol",
-        "clusters.dc2",
-        "topics.include",
-        "topics.overrides[1].topics",
-        "topics.overrides[1].strategy",
-        "clusters.dc1.security.ca",
-        "clusters.dc3.kafka",
-        "clusters.dc3.origin",
-        "directions[1]",
-    ]
-
-
-def test_a_missing_required_key_is_named() -> None:
-    assert problems(topics={}) == ["topics.include: is missing; add it as in conf/reference.yaml"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"tabels": {}}, "tabels: unknown key; did you mean tables?"),
-        ({"sync": {"triggerInterval": 1}}, "sync.triggerInterval: unknown key; did you mean trigger_interval?"),
-        ({"index": {"zzz": 1}}, "index.zzz: unknown key; remove it, known here: max_offsets_per_trigger, starting, "),
-        (
-            {"topics": {"include": ["a"], "overrides": [{"topics": ["a"], "stategy": "off", "strategy": "off"}]}},
-            "topics.overrides[0].stategy: unknown key; did you mean strategy?",
-        ),
-        (
-            {"clusters": {"dc1": {**DC1, "orgin": "x"}, "dc2": DC2}},
-            "clusters.dc1.orgin: unknown key; did you mean origin?",
-        ),
-    ],
-)
-def test_an_unknown_key_is_refused_and_the_nearest_known_one_named(changes: dict[str, object], line: str) -> None:
-    found = problems(**changes)
-    assert len(found) == 1
-    assert found[0].startswith(line)
-
-
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"sync": None}, "sync"),
-        ({"clusters": {"dc1": DC1, "dc2": None}}, "clusters.dc2"),
-        ({"topics": {"include": "orders"}}, "topics.include"),
-        ({"topics": {"include": []}}, "topics.include"),
-        ({"topics": {"include": [7]}}, "topics.include[0]"),
-        ({"clusters": {"dc1": {**DC1, "origin": 1}, "dc2": DC2}}, "clusters.dc1.origin"),
-        ({"clusters": {"dc1": {**DC1, "origin": ""}, "dc2": DC2}}, "clusters.dc1.origin"),
-        ({"clusters": {"dc1": {"kafka": []}, "dc2": DC2}}, "clusters.dc1.kafka"),
-        ({"clusters": []}, "clusters"),
-        ({"mirror": {"offset_header": ""}}, "mirror.offset_header"),
-        ({"mirror": {"offset_header": "IDC"}}, "mirror.offset_header"),
-        ({"mirror": {"offset_header": ["IDC"]}}, "mirror.offset_header"),
-        ({"mirror": {"flows": ""}}, "mirror.flows"),
-        ({"mirror": {"offset_encoding": "utf8"}}, "mirror.offset_encoding"),
-        ({"mirror": {"place_header": "IDC"}}, "mirror.place_header"),
-        ({"mirror": {"place_header": "Offset"}}, "mirror.place_header"),
-        ({"mirror": {"identity": "contents"}}, "mirror.identity"),
-        ({"mirror": {"names": "mm3"}}, "mirror.names"),
-        ({"mirror": {"names": None}}, "mirror.names"),
-        ({"sync": {"requests_in_flight": 0}}, "sync.requests_in_flight"),
-        ({"sync": {"requests_in_flight": True}}, "sync.requests_in_flight"),
-        ({"sync": {"requests_in_flight": 1.5}}, "sync.requests_in_flight"),
-        ({"index": {"max_offsets_per_trigger": 2**63}}, "index.max_offsets_per_trigger"),
-        ({"index": {"starting": "now"}}, "index.starting"),
-        ({"tables": {"root": ""}}, "tables.root"),
-        ({"tables": {"root": "x", "checkpoints": "./x/"}}, "tables.checkpoints"),
-    ],
-)
-def test_a_value_of_the_wrong_kind_is_refused_once(changes: dict[str, object], path: str) -> None:
-    found = problems(**changes)
-    assert [line.split(": ")[0] for line in found] == [path]
-
-
-def test_a_key_without_a_value_is_refused_with_the_remedy() -> None:
-    assert problems(index={"starting": None}) == ["index.starting: is empty; give it a value or remove the line"]
-
-
-# Clusters and directions
-
-
-def test_one_cluster_is_an_error_as_there_is_nothing_to_sync_to() -> None:
-    assert "nothing to sync to" in problems(clusters={"dc1": DC1})[0]
-
-
-@pytest.mark.parametrize("alias", ["", "a b", "dc/1", "x" * 65, "..", ".", "dc1\n"])
-def test_an_alias_that_is_no_safe_name_is_refused(alias: str) -> None:
-    found = problems(clusters={alias: DC1, "dc2": DC2})
-    assert len(found) == 1
-    assert "not an alias" in found[0]
-
-
 def test_an_origin_defaults_to_the_alias_and_maps_back_to_it() -> None:
     config = parsed(clusters={"dc1": {**DC1, "origin": "IDC1"}, "dc2": DC2})
     assert config.origins() == {"IDC1": "dc1", "dc2": "dc2"}
     assert config.clusters["dc2"].origin == "dc2"
 
 
-@pytest.mark.parametrize(("one", "two"), [("same", "same"), ("dc2", "IDC2"), ("dc2", "dc1")])
-def test_an_origin_that_could_mean_two_clusters_is_refused(one: str, two: str) -> None:
-    found = problems(clusters={"dc1": {**DC1, "origin": one}, "dc2": {**DC2, "origin": two}})
-    assert all(".origin: " in line for line in found)
-
-
 def test_all_directions_are_every_ordered_pair() -> None:
     config = parsed(clusters={"a": DC1, "b": DC2, "c": DC2})
     assert config.pairs() == [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b")]
-
-
-@pytest.mark.parametrize(
-    "directions",
-    [[], "some", None, {}, 5, [["dc1"]], ["dc1", "dc2"], [["dc1", "dc3"]], [["dc1", "dc1"]], [["dc1", "dc2"]] * 2, [5]],
-)
-def test_directions_that_are_not_distinct_pairs_of_clusters_are_refused(directions: object) -> None:
-    assert all(line.startswith("directions") for line in problems(directions=directions))
-
-
-# The object
-
-
-def test_a_configuration_may_be_put_together_in_python() -> None:
-    both = {"dc1": Cluster(kafka=DC1["kafka"]), "dc2": Cluster(kafka=DC2["kafka"])}
-    config = Config(clusters=both, topics=Topics(include=("orders",)), sync=Sync(hole_grace=timedelta(seconds=3)))
-    assert config == parsed(sync={"hole_grace": "3s"})
-    with pytest.raises(ConfigError, match=r"missing bootstrap\.servers"):
-        Config(clusters={"dc1": both["dc1"], "dc2": Cluster()}, topics=config.topics)
 
 
 def test_a_configuration_survives_the_way_to_an_executor() -> None:
@@ -201,46 +53,86 @@ def test_a_configuration_survives_the_way_to_an_executor() -> None:
     assert repr(copy) == repr(config)
 
 
-# Options and values of earlier versions
+def read_size(written: object) -> int:
+    return parsed(sync={"index_memory": written}).sync.index_memory
 
 
 @pytest.mark.parametrize(
-    ("sections", "remedy"),
-    [
-        ({"sync": {"deletes": None}}, "sync.deletes: was removed; remove the line: offsets that a group deleted"),
-        ({"sync": {"metadata": "tag"}}, "sync.metadata: was removed; remove the line: commits carry empty metadata"),
-        ({"mirror": {"preset": "lenses-k2k"}}, "mirror.preset: 'lenses-k2k' was removed: it was never tested with"),
-        (
-            {"topics": {"include": [".*"], "strategy": "identity"}},
-            "topics.strategy: 'identity' was removed: what copies",
-        ),
-        ({"topics": {"include": [".*"], "origin": "dc1"}}, "topics.origin: was removed: what copies byte for byte"),
-        (
-            {"topics": {"include": [".*"], "overrides": [{"topics": ["a"], "strategy": "identity"}]}},
-            "topics.overrides[0].strategy: 'identity' was removed: what copies byte for byte",
-        ),
-        (
-            {"topics": {"include": [".*"], "overrides": [{"topics": ["a"], "strategy": "off", "origin": "dc1"}]}},
-            "topics.overrides[0].origin: was removed: what copies byte for byte",
-        ),
-        ({"mirror": {"pipelines": {}}}, "mirror.pipelines: was removed together with mirror.preset lenses-k2k"),
-        ({"mirror": {"names": [{"topic": "${X}"}]}}, "mirror.names: rules were removed; write mm2 if each copy has"),
-        ({"index": {"deletes": "ignore"}}, "index.deletes: unknown key; remove it"),
-    ],
+    ("written", "seconds"),
+    [("1s", 1), ("500ms", 0.5), ("12h", 43200), ("10m", 600), ("0s", 0), ("2d", 172800), (7, 7), ("7", 7), (0, 0)],
 )
-def test_what_was_removed_is_refused_once_with_the_remedy(sections: dict[str, Any], remedy: str) -> None:
-    (line,) = problems({"X": "secret"}, **sections)
-    assert line.startswith(remedy)
-    found = problems(sync={"deletes": "ignore", "metadata": "tag", "hole_grace": "soon"}, tabels={})
-    assert {each.split(": ")[0] for each in found} == {"sync.deletes", "sync.metadata", "sync.hole_grace", "tabels"}
+def test_a_duration_is_a_number_with_a_unit_or_whole_seconds(written: object, seconds: float) -> None:
+    assert parsed(sync={"hole_grace": written}).sync.hole_grace == timedelta(seconds=seconds)
 
 
-POLLED = {**clusters("dc2"), "dc1": {**DC1, "commits": "admin"}}
+@given(st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=3650)))
+def test_a_shown_duration_reads_back_as_itself(duration: timedelta) -> None:
+    whole = timedelta(milliseconds=duration // timedelta(milliseconds=1))
+    assert parse_duration(format_duration(whole)) == whole
 
 
-def test_a_home_is_not_silent_before_its_second_poll() -> None:
-    (line,) = problems(clusters=POLLED, sync={"home_silence": "9s", "poll_interval": "5s"})
-    assert line.startswith("sync.home_silence: is less than twice sync.poll_interval")
-    for silence in ("10s", "0s"):
-        assert parsed(clusters=POLLED, sync={"home_silence": silence, "poll_interval": "5s"}).polled() == {"dc1"}
-    assert parsed(sync={"home_silence": "9s", "poll_interval": "5s"}).polled() == frozenset()
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [("512MiB", 512 << 20), ("2GiB", 2 << 30), ("16777216", 1 << 24), (1 << 24, 1 << 24), ("100 MB", 10**8)],
+)
+def test_a_size_is_read_in_binary_and_decimal_units_and_in_bytes(written: object, size: int) -> None:
+    assert read_size(written) == size
+    assert read_size(format_size(size)) == size
+
+
+@pytest.mark.parametrize(("written", "port"), [(9470, 9470), ("9470", 9470), (0, 0), ("off", "off"), (False, "off")])
+def test_a_port_is_a_number_or_off(written: object, port: object) -> None:
+    metrics = parsed(metrics={"sync_offsets_port": written}).metrics
+    assert (metrics.sync_offsets_port, type(metrics.sync_offsets_port)) == (port, type(port))
+    assert metrics.report_status_port == "off"
+
+
+TWO, THREE = clusters("dc1", "dc2"), clusters("dc1", "dc2", "dc3")
+REDPANDA = {"preset": "redpanda-migrator"}
+
+
+def mirrored(mirror: dict[str, Any], known: dict[str, Any] = TWO, **sections: Any) -> Config:
+    return parsed(clusters=known, mirror=mirror, **sections)
+
+
+# What each preset sets
+
+
+def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -> None:
+    config = mirrored(REDPANDA)
+    mirror = config.mirror
+    assert mirror.header_columns() == {
+        "origin_header": "redpanda-migrator-provenance",
+        "offset_header": "redpanda-migrator-offset",
+    }
+    assert (mirror.offset_encoding, mirror.known.is_closed) == ("int64", True)
+    assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
+    known = config.with_ids({"dc1": "id-1", "dc2": "id-2"})
+    assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
+
+
+def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
+    with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
+        mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
+
+
+@pytest.mark.parametrize("mirror", [{}, REDPANDA])
+def test_what_is_shown_loads_as_the_same_configuration(mirror: dict[str, Any], tmp_path: Path) -> None:
+    config, path = mirrored(mirror), tmp_path / "shown.yaml"
+    path.write_text(yaml.safe_dump(config.redacted()))
+    assert load_config(path) == config
+
+
+# What works and cannot be verified: copies that come by way of a third cluster, without their place
+
+
+def said(known: Any = THREE, **sections: Any) -> list[str]:
+    return [str(each) for each in cautions(parsed(clusters=known, **sections))]
+
+
+def test_copies_that_may_pass_two_hops_want_their_place() -> None:
+    (found,) = said(mirror={"names": "mm2"})
+    assert found.startswith("mirror.place_header: is empty, and with mirror.names mm2 and 3 clusters a copy may come")
+    assert "have the mirror stamp the place" in found
+    assert said(mirror={"names": "mm2", "place_header": "Place"}) == []
+    assert said() == []

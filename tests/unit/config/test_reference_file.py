@@ -71,14 +71,6 @@ def test_every_option_in_the_reference_has_one_comment_of_one_line() -> None:
     assert [line for line in options if line.split(":", 1)[1].strip() and " # " not in line] == []
 
 
-def test_the_smallest_example_has_two_clusters_and_syncs_all_between_them() -> None:
-    config = load_config(CONF / "two-clusters.yaml", {})
-    assert config.pairs() == [("dc1", "dc2"), ("dc2", "dc1")]
-    servers = [cluster.kafka["bootstrap.servers"] for cluster in config.clusters.values()]
-    assert servers == ["127.0.0.1:19092", "127.0.0.1:29092"]
-    assert config.is_topic_included("anything")
-
-
 def test_the_active_active_example_syncs_three_clusters_with_each_other() -> None:
     config = load_config(CONF / "active-active.yaml", {})
     assert len(config.pairs()) == 6
@@ -88,13 +80,3 @@ def test_the_active_active_example_syncs_three_clusters_with_each_other() -> Non
         "off",
         "timestamp",
     ]
-
-
-def test_the_commented_cluster_of_the_active_active_example_is_valid() -> None:
-    text = (CONF / "active-active.yaml").read_text()
-    commented = "\n".join(re.findall(r"^#   ( *\S.*)$", text, re.MULTILINE))
-    cluster = yaml.safe_load(re.sub(r"\$\{[^}]*\}", "secret", commented))
-    other = {"dc2": {"kafka": {"bootstrap.servers": "b:2"}}}
-    options = parse_config({"clusters": {**cluster, **other}, "topics": {"include": ["a"]}}, {}).admin_options("dc1")
-    assert options["ssl.ca.location"] == "/etc/kafka/ca.pem"
-    assert "sasl.jaas.config" not in options

@@ -6,14 +6,12 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.configurations import clusters, parsed, problems
-from offset_sync.config import Config, parse_config
+from builders.configurations import clusters, parsed
+from offset_sync.config import Config
 from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
-from offset_sync.config.stream_names import SAME_NAMES
 
 CLUSTERS = clusters("dc1", "dc2", "dc3")
 ALIASES = st.lists(
@@ -58,18 +56,6 @@ def config(**sections: Any) -> Config:
     return parsed(**{"clusters": CLUSTERS, "topics": topics, "mirror": {"names": "mm2"}, **sections})
 
 
-def test_with_the_same_names_a_topic_is_its_own_stream() -> None:
-    assert (SAME_NAMES.stream("dc1", "orders"), SAME_NAMES.topic("dc2", "orders")) == ("orders", "orders")
-    assert (SAME_NAMES.home("orders"), SAME_NAMES.origin_topic("dc1.orders")) == (None, "dc1.orders")
-
-
-def test_of_two_hops_the_innermost_name_is_the_origins() -> None:
-    names = mm2("dc1", "dc2", "dc3")
-    assert names.stream("dc3", "dc2.dc1.orders") == "dc1.orders"
-    assert names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
-    assert names.topic("dc2", "dc1.orders") == "dc1.orders"
-
-
 @pytest.mark.parametrize(
     ("cluster", "topic", "stream"),
     [
@@ -93,40 +79,6 @@ def test_aliases_that_are_known_and_no_others_are_read_off_a_name(cluster: str, 
     names = mm2("dc1", "dc2")
     assert names.stream(cluster, topic) == stream
     assert names.outside(cluster, names.inside(cluster, topic)) == topic
-
-
-@pytest.mark.parametrize("separator", [".", "-", "_", "_of_"])
-def test_the_separator_and_the_mirrors_own_aliases_count(separator: str) -> None:
-    names = mm2("dc1", "dc2", separator=separator, dc1="us-east")
-    assert names.stream("dc2", f"us-east{separator}orders") == f"us-east{separator}orders"
-    assert names.topic("dc1", f"us-east{separator}orders") == "orders"
-    assert names.stream("dc2", "dc1.orders") == f"dc2{separator}dc1.orders"
-
-
-def test_a_second_name_of_a_stream_is_none_and_the_problem_names_both() -> None:
-    names = mm2("dc1", "dc2", "dc3")
-    assert names.stream("dc3", "dc1.orders") == "dc1.orders"
-    assert names.stream("dc3", "dc2.dc1.orders") is None
-    assert names.outside("dc3", names.inside("dc3", "dc2.dc1.orders")) == "dc2.dc1.orders"
-    (problem,) = names.problems({"dc3": ["dc2.dc1.orders", "dc1.orders"]})
-    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names" in problem
-
-
-def test_a_second_name_that_is_that_of_a_direct_copy_is_none_at_any_cluster_either() -> None:
-    names = mm2("dc1", "dc2", "dc3")
-    assert names.stream("dc3", "dc2.dc1.orders") == "dc1.orders"
-    second = names.inside("dc3", "dc1.orders")
-    assert [names.topic(each, second) for each in ("dc1", "dc2", "dc3")] == [None] * 3
-    assert [names.called(each, second) for each in ("dc1", "dc2", "dc3")] == [None, None, "dc1.orders"]
-    assert (names.home(second), names.origin_topic(second)) == (None, None)
-
-
-def test_a_name_that_is_too_long_for_kafka_is_none() -> None:
-    names = mm2("dc1", "dc2")
-    stream = names.stream("dc1", "x" * 246)
-    assert stream is not None
-    assert names.topic("dc1", stream) == "x" * 246
-    assert names.topic("dc2", stream) is None
 
 
 @given(st.data())
@@ -178,25 +130,6 @@ def test_what_is_included_can_be_read_by_the_pattern_of_its_cluster(data: st.Dat
 # What the configuration says of them
 
 
-@pytest.mark.parametrize(
-    ("aliases", "separator", "path"),
-    [
-        (["a", "a"], ".", "clusters.dc2.mirror_alias"),
-        (["a", "a.b"], ".", "clusters.dc2.mirror_alias"),
-        (["us", "us-east"], "-", "clusters.dc2.mirror_alias"),
-        (["a", "dc 2"], ".", "clusters.dc2.mirror_alias"),
-        (["__a", "b"], ".", "clusters.dc1.mirror_alias"),
-        (["a", "_"], "_", "clusters.dc2.mirror_alias"),
-        (["a", "b"], "/", "mirror.separator"),
-        (["a", "b"], "", "mirror.separator"),
-    ],
-)
-def test_aliases_that_a_name_does_not_show_are_errors(aliases: list[str], separator: str, path: str) -> None:
-    known = {each: {**CLUSTERS[each], "mirror_alias": alias} for each, alias in zip(CLUSTERS, aliases, strict=False)}
-    found = problems(clusters=known, mirror={"names": "mm2", "separator": separator})
-    assert [line.split(": ")[0] for line in found] == [path]
-
-
 def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> None:
     chosen = config()
     streams = [chosen.names.inside("dc1", each) for each in ("orders", "dc2.orders", "dc3.dc2.pay-eu", "dc2.x", "x")]
@@ -207,14 +140,10 @@ def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> 
     assert chosen.named_topics() == ["dc1.orders", "dc2.orders", "dc3.orders"]
 
 
-def test_the_mirrors_own_topics_are_never_included() -> None:
-    everything = config(topics={"include": [".*"]})
-    for topic in ("heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "dc2.checkpoints.internal"):
-        assert not everything.is_topic_included(everything.names.inside("dc1", topic))
-
-
-def test_the_shown_configuration_loads_as_the_same_configuration() -> None:
-    chosen = config()
-    again = parse_config(yaml.safe_load(yaml.safe_dump(chosen.redacted())), {})
-    assert again == chosen
-    assert again.names == chosen.names != config(mirror={}).names
+def test_a_second_name_of_a_stream_is_none_and_the_problem_names_both() -> None:
+    names = mm2("dc1", "dc2", "dc3")
+    assert names.stream("dc3", "dc1.orders") == "dc1.orders"
+    assert names.stream("dc3", "dc2.dc1.orders") is None
+    assert names.outside("dc3", names.inside("dc3", "dc2.dc1.orders")) == "dc2.dc1.orders"
+    (problem,) = names.problems({"dc3": ["dc2.dc1.orders", "dc1.orders"]})
+    assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names" in problem

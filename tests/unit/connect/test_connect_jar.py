@@ -1,18 +1,20 @@
-"""`make connect`: the jar of the transform, which is the same whenever it is made, and which Connect finds."""
+"""`make connect`: the jar of the transform; and the recipes of conf/mirrors/ as MirrorMaker 2 reads them."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import itertools
+import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 import connect_jar
 import offset_sync
-from connect.mirror_cases import Record, mirror_cases
-from offset_sync_demo.kafka.broker_files import find_jars, find_java
+from connect.mirror_cases import MirrorCases, Record, mirror_cases
+from offset_sync_demo.kafka.connect_transform import TRANSFORM
 
 pytestmark = pytest.mark.xdist_group("connect")
 REPO = Path(__file__).resolve().parents[3]
@@ -67,37 +69,80 @@ def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
         assert said["version"] == offset_sync.__version__
 
 
-def test_connects_own_tool_finds_it_by_what_tells_of_it(jar: Path, tmp_path: Path) -> None:
-    shutil.copy(jar, tmp_path)
-    command = [find_java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{find_jars()}/*"]
-    command += ["org.apache.kafka.tools.ConnectPluginPath", "list", "--plugin-path", str(tmp_path)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
-    found = [dict(zip(said[0].split("\t"), line.split("\t"), strict=True)) for line in said if "StampOrigin" in line]
-    assert [(each["pluginVersion"], each["pluginType"], each["isLoadable"], each["hasManifest"]) for each in found] == [
-        (offset_sync.__version__, "transformation", "true", "true")
-    ]
+RECIPES = REPO / "conf" / "mirrors"
+CLUSTERS = {"two-clusters.properties": ["dc1", "dc2"], "three-clusters.properties": ["dc1", "dc2", "dc3"]}
+Flows = dict[str, Any]
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+OF_A_CONNECTOR = {
+    "transforms": "origin",
+    "transforms.origin.type": TRANSFORM,
+    "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
+    "emit.offset-syncs.enabled": "false",
+    "sync.topic.configs.enabled": "false",
+    "sync.topic.acls.enabled": "false",
+}
 
 
-def test_without_a_compiler_it_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"no javac on the PATH.*apt-get install openjdk-21-jdk-headless"):
-        connect_jar.build_jar(tmp_path)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SystemExit, match="no javac in JAVA_HOME"):
-        connect_jar.build_jar(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+"""What has to reach each connector that copies records."""
 
 
-def test_what_does_not_compile_leaves_the_jar_that_was_there(
-    jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    former = tmp_path / "offset-sync-connect-0.0.1.jar"
-    former.write_bytes(b"older")
-    broken = tmp_path / "src"
-    broken.mkdir()
-    (broken / "Broken.java").write_text("class Broken {")
-    monkeypatch.setattr(connect_jar, "_SOURCES", broken)
-    with pytest.raises(SystemExit, match=r"Broken\.java:1"):
-        connect_jar.build_jar(tmp_path)
-    assert former.read_bytes() == b"older"
+def properties(name: str) -> dict[str, str]:
+    """Return a file of properties; AssertionError if a key occurs twice."""
+    lines = [line for line in (RECIPES / name).read_text().splitlines() if line and not line.startswith("#")]
+    pairs = [(key, value) for key, _, value in (line.partition(" = ") for line in lines)]
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def strimzi() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((RECIPES / "strimzi-to-dc2.yaml").read_text())
+    return loaded
+
+
+def test_every_recipe_is_looked_at_here() -> None:
+    tested = {*CLUSTERS, "connect-dc1-to-dc2.json", "strimzi-to-dc2.yaml"}
+    assert {path.name for path in RECIPES.iterdir()} == tested
+    page = (REPO / "docs" / "mirrors.md").read_text()
+    assert [name for name in sorted(tested) if f"](../conf/mirrors/{name})" not in page] == []
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def recipe(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def flows(mirror: MirrorCases, recipe: str) -> Flows:
+    """What MirrorMaker by itself makes of the recipe."""
+    return mirror.ask({"properties": properties(recipe)})
+
+
+def test_by_itself_every_pair_of_clusters_has_both_flows_with_the_transform(flows: Flows, recipe: str) -> None:
+    assert set(flows) == {f"{one}->{other}" for one, other in itertools.permutations(CLUSTERS[recipe], 2)}
+    for flow in flows.values():
+        assert flow["enabled"] == "true"
+        assert {name: flow["connector"].get(name) for name in OF_A_CONNECTOR} == OF_A_CONNECTOR
+        assert flow["consumer"]["isolation.level"] == "read_committed"
+
+
+def test_on_connect_one_connector_is_one_flow_with_the_transform(mirror: MirrorCases) -> None:
+    settings = json.loads((RECIPES / "connect-dc1-to-dc2.json").read_text())
+    assert settings["connector.class"] == "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+    assert (settings["source.cluster.alias"], settings["target.cluster.alias"]) == ("dc1", "dc2")
+    assert {name: settings.get(name) for name in OF_A_CONNECTOR} == OF_A_CONNECTOR
+    # Connect's own converter of headers would write dc1 as ZGMx.
+    assert {settings.get(f"{kind}.converter") for kind in ("key", "value", "header")} == {BYTES}
+    assert mirror.ask({"connector": settings})["consumer"]["isolation.level"] == "read_committed"
+
+
+def test_with_strimzi_one_resource_is_all_flows_to_one_cluster_with_the_transform(mirror: MirrorCases) -> None:
+    resource = strimzi()
+    assert (resource["apiVersion"], resource["kind"]) == ("kafka.strimzi.io/v1", "KafkaMirrorMaker2")
+    assert resource["metadata"]["name"] == f"to-{resource['spec']['target']['alias']}"
+    for flow in resource["spec"]["mirrors"]:
+        config = flow["sourceConnector"]["config"]
+        told = {name: str(value).lower() if isinstance(value, bool) else value for name, value in config.items()}
+        assert {name: told.get(name) for name in OF_A_CONNECTOR} == OF_A_CONNECTOR
+        assert mirror.ask({"connector": told})["consumer"]["isolation.level"] == "read_committed"
+        assert flow["groupsPattern"] == "none"
+        assert "checkpointConnector" not in flow

@@ -1,12 +1,14 @@
-"""The transform of connect/, on records that MirrorMaker 2's own classes make: what it stamps, drops, leaves alone."""
+"""The transform of connect/ on records of MirrorMaker 2: what it stamps, drops and leaves alone, and its options."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connect.mirror_cases import Headers, MirrorCases, Record
+from connect.mirror_cases import Headers, MirrorCases, Record, Refused
 
 pytestmark = pytest.mark.xdist_group("connect")
 ORDERS: Headers = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"orders-3")]
@@ -23,8 +25,6 @@ def stamp_of(mirror: MirrorCases, record: Record, **options: str) -> tuple[bytes
 
 
 # Rule 1: the record that is given stays as it is.
-
-
 @pytest.mark.parametrize("headers", [[], [("trace", b"1")], OF_ANOTHER], ids=["none", "its own", "handed on"])
 def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dropped(
     mirror: MirrorCases, headers: Headers
@@ -37,15 +37,6 @@ def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dr
 
 
 # Rule 2: what is no copy passes.
-
-
-@pytest.mark.parametrize("kind", ["checkpoint", "heartbeat"])
-def test_records_of_the_other_two_connectors_pass_as_they_are(mirror: MirrorCases, kind: str) -> None:
-    (answer,) = mirror.apply({"kind": kind})
-    assert answer.is_same
-    assert answer.given.headers == []
-
-
 PLACE: dict[str, Any] = {"cluster": "dc1", "topic": "orders", "partition": 3}
 
 
@@ -72,35 +63,12 @@ def test_a_record_without_a_place_in_a_log_is_no_copy(
     assert answer.given.headers == []
 
 
-def test_a_record_with_one_is_a_copy_by_any_mirror(mirror: MirrorCases) -> None:
-    (answer,) = mirror.apply({"kind": "raw", "partition": PLACE, "offset": {"offset": 7}})
-    assert answer.result is not None
-    assert answer.result.stamp() == STAMP
-
-
 # Rule 3: a valid stamp is never stamped over.
-
-
 @pytest.mark.parametrize("place", [b"orders-3", b"orders-3@1700000000000"])
 def test_what_was_mirrored_is_not_copied_on(mirror: MirrorCases, place: bytes) -> None:
     record = Record([*ORDERS[:2], ("Place", place)])
     assert stamp_of(mirror, record) == "dropped"
     assert stamp_of(mirror, record, on_mirrored="pass") == "as it is"
-
-
-@pytest.mark.parametrize("renames", [False, True])
-@pytest.mark.parametrize("on_mirrored", ["drop", "pass"])
-def test_what_this_flow_has_stamped_stays_however_often_it_comes(
-    mirror: MirrorCases, on_mirrored: str, renames: bool
-) -> None:
-    """As if the transform were in the chain twice: with dropping, nothing would ever be copied."""
-    once, thrice = (mirror.apply(Record(renames=renames), more=more, on_mirrored=on_mirrored)[0] for more in (0, 2))
-    assert thrice.result == once.result
-    assert thrice.result is not None
-
-
-def test_an_echo_of_a_record_of_this_very_cluster_is_a_copy(mirror: MirrorCases) -> None:
-    assert stamp_of(mirror, Record([("IDC", b"dc1"), ("Offset", b"6"), ("Place", b"orders-3")])) == "dropped"
 
 
 def test_a_record_cannot_be_a_copy_of_a_later_one_of_its_own_log(mirror: MirrorCases) -> None:
@@ -118,41 +86,7 @@ def test_the_next_flow_knows_what_this_one_has_stamped(mirror: MirrorCases) -> N
 
 
 # Rule 4 and what else a copy is: values as ByteArrayConverter takes them, all else as it was.
-
-
-@pytest.mark.parametrize(("key", "value"), [(b"k", b"v"), (None, b"v"), (b"k", None), (None, None), (b"", b"")])
-def test_key_value_partition_time_and_other_headers_stay(
-    mirror: MirrorCases, key: bytes | None, value: bytes | None
-) -> None:
-    own: Headers = [("a", b"1"), ("b", None), ("a", b"2"), ("", b"")]
-    (answer,) = mirror.apply(Record(own, key=key, value=value, partition=5, timestamp=-1))
-    copy = answer.result
-    assert copy is not None
-    assert (copy.topic, copy.partition, copy.timestamp, copy.key, copy.value) == ("orders", 5, -1, key, value)
-    assert copy.headers == [*own, ("IDC", b"dc1"), ("Offset", b"7"), ("Place", b"orders-5")]
-
-
-@pytest.mark.parametrize("topic", ["orders", "a-b", "a-b-3", "pay.eu", "x" * 249])
-def test_a_place_is_topic_and_partition_whatever_dashes_a_topic_has(mirror: MirrorCases, topic: str) -> None:
-    place = f"{topic}-3".encode()
-    assert stamp_of(mirror, Record(topic=topic)) == (b"dc1", b"7", place)
-    assert stamp_of(mirror, Record([*ORDERS[:2], ("Place", place)], topic=topic)) == "dropped"
-
-
-def test_offsets_are_digits_up_to_the_largest(mirror: MirrorCases) -> None:
-    for offset in (0, 2**31, 2**62 - 1):
-        assert stamp_of(mirror, Record(offset=offset)) == (b"dc1", str(offset).encode(), b"orders-3")
-
-
 # Topics that DefaultReplicationPolicy renames.
-
-
-def test_the_place_is_the_origins_name_also_where_the_copy_is_called_otherwise(mirror: MirrorCases) -> None:
-    (answer,) = mirror.apply(Record(renames=True))
-    assert answer.result is not None
-    assert (answer.result.topic, answer.result.stamp()) == ("dc1.orders", STAMP)
-
-
 def test_a_remote_topic_holds_copies_by_the_name_that_it_has_at_their_origin(mirror: MirrorCases) -> None:
     remote = Record(ORDERS, topic="dc2.orders", renames=True)
     assert stamp_of(mirror, remote) == "dropped"
@@ -171,26 +105,36 @@ def test_another_topic_that_ends_so_holds_what_an_application_has_handed_on(
     assert stamp_of(mirror, Record(ORDERS, topic=topic, renames=renames)) == (b"dc1", b"7", f"{topic}-3".encode())
 
 
-# What the options change.
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "mirrors.md"
 
 
-def test_the_origin_may_be_called_otherwise_than_the_alias(mirror: MirrorCases) -> None:
-    assert stamp_of(mirror, Record(), origin="IDC-X") == (b"IDC-X", b"7", b"orders-3")
-    own: Headers = [("IDC", b"IDC-X"), ("Offset", b"8"), ("Place", b"orders-3")]
-    assert stamp_of(mirror, Record(own), origin="IDC-X") == (b"IDC-X", b"7", b"orders-3")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"on_mirrored": "skip"}, "skip for configuration on.mirrored: String must be one of: drop, pass"),
+        ({"on_mirrored": "DROP"}, "on.mirrored"),
+        ({"on_mirrored": ""}, "on.mirrored"),
+        ({"on_mirrored": None}, "on.mirrored"),
+        ({"origin": ""}, "origin: String must be non-empty"),
+        ({"origin": " "}, "origin: String must be non-empty"),
+        ({"origin": "ü" * 125}, "origin: has more than 249 bytes"),
+        ({"origin_header": ""}, "origin.header: String must be non-empty"),
+        ({"origin_header": None}, "origin.header: entry must be non null"),
+        ({"offset_header": " "}, "offset.header: String must be non-empty"),
+        ({"place_header": None}, "place.header: entry must be non null"),
+        ({"offset_header": "IDC"}, "IDC for configuration offset.header: is the name of origin.header too"),
+        ({"place_header": "IDC"}, "IDC for configuration place.header: is the name of another"),
+        ({"origin_header": "Place"}, "Place for configuration place.header"),
+        ({"offset_header": "Place"}, "Place for configuration place.header"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(mirror: MirrorCases, options: dict[str, str | None], said: str) -> None:
+    with pytest.raises(Refused, match=r"^ConfigException: Invalid value") as refused:
+        mirror.apply(Record(), **options)
+    assert said in str(refused.value)
 
 
-def test_headers_may_have_other_names(mirror: MirrorCases) -> None:
-    names = {"origin_header": "from", "offset_header": "at", "place_header": "log"}
-    (answer,) = mirror.apply(Record(ORDERS), **names)
-    assert answer.result is not None
-    assert answer.result.headers == [*ORDERS, ("from", b"dc1"), ("at", b"7"), ("log", b"orders-3")]
-    stamped: Headers = [("from", b"dc2"), ("at", b"5"), ("log", b"orders-3")]
-    assert stamp_of(mirror, Record(stamped), **names) == "dropped"
-
-
-def test_without_a_place_header_two_headers_make_a_copy_and_none_is_written(mirror: MirrorCases) -> None:
-    for headers in (ORDERS, OF_ANOTHER, ORDERS[:2]):
-        assert stamp_of(mirror, Record(headers), place_header="") == "dropped"
-    assert stamp_of(mirror, Record(), place_header="") == (b"dc1", b"7", None)
-    assert stamp_of(mirror, Record([("IDC", b"dc2"), ("Offset", b"x")]), place_header="") == (b"dc1", b"7", None)
+def test_the_page_has_every_option_with_its_default(mirror: MirrorCases) -> None:
+    options = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})["options"]
+    rows = re.findall(r"^\| `([a-z.]+)` \| (?:`(\w+)`|[^|`]+) \|", PAGE.read_text(), re.MULTILINE)
+    assert dict(rows) == {name: default or "" for name, default in options.items()}

@@ -76,21 +76,6 @@ def test_the_index_reads_the_stamp_whatever_header_was_there_before(mirror: Mirr
         assert_reads_as_stamped(answer.result)
 
 
-@pytest.mark.parametrize("topic", ["orders", "a-b", "a-b-3", "a.b", "_x", "9"])
-@pytest.mark.parametrize("offset", [0, 9, 2**62 - 1])
-def test_the_index_reads_what_was_stamped_of_any_topic_and_offset(mirror: MirrorCases, topic: str, offset: int) -> None:
-    (answer,) = mirror.apply(Record(topic=topic, offset=offset))
-    assert_reads_as_stamped(answer.result, topic, offset)
-
-
-@pytest.mark.parametrize("place", [b"a-b-3", b"a-3", b"b-3", b"a-b-3-3", b"a-b"])
-def test_topics_with_dashes_are_told_apart_as_the_index_does(mirror: MirrorCases, place: bytes) -> None:
-    for topic in ("a-b", "a-b-3"):
-        (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", place), topic=topic, timestamp=AT_MS))
-        mirrored = is_mirrored(b"dc2", b"5", place, has_place=True, topic=topic)
-        assert (answer.result is None) == mirrored == (place == f"{topic}-3".encode())
-
-
 def test_of_a_header_that_repeats_the_last_counts(mirror: MirrorCases) -> None:
     good, other = headers_of(b"dc2", b"5", b"orders-3"), headers_of(b"dc3", b"x", b"payments-0")
     for name in range(3):
@@ -100,35 +85,9 @@ def test_of_a_header_that_repeats_the_last_counts(mirror: MirrorCases) -> None:
         assert_reads_as_stamped(mirror.apply(Record(spoilt))[0].result)
 
 
-def test_a_header_of_a_megabyte_is_none_of_a_mirror(mirror: MirrorCases) -> None:
-    good, huge = [b"dc2", b"5", b"orders-3"], b"5" * 2**20
-    for name in range(3):
-        (answer,) = mirror.apply(Record(headers_of(*good[:name], huge, *good[name + 1 :])))
-        assert_reads_as_stamped(answer.result)
-
-
 def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCases) -> None:
     """Another transform in front may add one; ByteArrayConverter would end the task for it, and so it goes."""
     for name in ("IDC", "Offset", "Place"):
         (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", b"orders-3"), text=name))
         assert answer.given.headers[-1] == (name, b"string")
         assert_reads_as_stamped(answer.result)
-
-
-def test_what_is_odd_is_told_once_per_power_of_ten_and_cause_without_what_the_headers_say(mirror: MirrorCases) -> None:
-    before = len(mirror.logged())
-    handed_on = [Record(headers_of(b"dc2", b"5\nFAKE", b"orders-3"), offset=number) for number in range(30)]
-    elsewhere = [Record(headers_of(b"dc2", b"5", b"FAKE-3"), offset=number) for number in range(30)]
-    mirror.apply(*handed_on, *elsewhere, *(Record() for _ in range(5)))
-    lines = [line.partition("StampOrigin ")[2] for line in mirror.logged()[before:]]
-    places = ["orders-3 offset 0 of dc1", "orders-3 offset 9 of dc1"]
-    assert [line.partition(" has ")[0] for line in lines] == places * 2
-    assert [line.rpartition("(")[2] for line in lines] == ["1 so far)", "10 so far)"] * 2
-    assert all("stamped again" in line and "FAKE" not in line for line in lines)
-
-
-def test_the_first_record_that_is_left_out_says_what_is_needed(mirror: MirrorCases) -> None:
-    before = len(mirror.logged())
-    mirror.apply(*(Record(headers_of(b"dc2", b"5", b"orders-3")) for _ in range(5)))
-    (line,) = mirror.logged()[before:]
-    assert "dropped: every pair of clusters needs a flow of its own" in line

@@ -16,7 +16,7 @@ import offset_sync
 import offset_sync_consumer
 
 REPO = Path(__file__).resolve().parents[3]
-SOURCES = REPO / "consumer" / "python"
+OF_PYTHON = REPO / "consumer" / "python"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_it_has_the_version_of_offset_sync_and_these_files(wheel: Path) -> None:
     assert offset_sync_consumer.__version__ == version
     assert wheel.name == f"offset_sync_consumer-{version}-py3-none-any.whl"
     about = f"offset_sync_consumer-{version}.dist-info"
-    modules = sorted(path.name for path in (SOURCES / "offset_sync_consumer").glob("*.py"))
+    modules = sorted(path.name for path in (OF_PYTHON / "offset_sync_consumer").glob("*.py"))
     wanted = [f"offset_sync_consumer/{name}" for name in sorted([*modules, "py.typed"])]
     with zipfile.ZipFile(wheel) as archive:
         assert archive.namelist() == [
@@ -52,7 +52,7 @@ def test_pip_installs_it_and_what_is_installed_can_be_imported(wheel: Path, tmp_
     assert done.returncode == 0, done.stderr
     (about,) = tmp_path.glob("*.dist-info")
     installed: Distribution = PathDistribution(about)
-    project = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((OF_PYTHON / "pyproject.toml").read_text())["project"]
     assert installed.metadata["Name"] == project["name"] == "offset-sync-consumer"
     assert installed.version == offset_sync.__version__
     assert installed.requires == project["dependencies"] == ["confluent-kafka>=2.16"]
@@ -62,32 +62,3 @@ def test_pip_installs_it_and_what_is_installed_can_be_imported(wheel: Path, tmp_
     words = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {told}"]
     said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     assert said == f"{tmp_path}/offset_sync_consumer/aio.py AIOConsumer\n"
-
-
-def test_it_needs_confluent_kafka_and_the_standard_library_only() -> None:
-    imported = {
-        line.split()[1].split(".")[0]
-        for path in (SOURCES / "offset_sync_consumer").glob("*.py")
-        for line in path.read_text().splitlines()
-        if line.startswith(("import ", "from "))
-    }
-    others = imported - sys.stdlib_module_names
-    assert others == {"confluent_kafka", "offset_sync_consumer"}
-
-
-def test_setuptools_finds_the_same_metadata(wheel: Path, tmp_path: Path) -> None:
-    """``pip install consumer/python`` takes the way of setuptools, which needs no network either."""
-    told = "from setuptools import build_meta; print(build_meta.prepare_metadata_for_build_wheel(sys.argv[1]))"
-    copy = tmp_path / "python"
-    subprocess.run(["cp", "-r", str(SOURCES), str(copy)], check=True)
-    words = [sys.executable, "-c", f"import sys; {told}", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=copy)
-    assert done.returncode == 0, done.stderr
-    theirs: Distribution = PathDistribution(tmp_path / done.stdout.splitlines()[-1])
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        (tmp_path / "ours.dist-info").mkdir()
-        (tmp_path / "ours.dist-info" / "METADATA").write_bytes(archive.read(name))
-    ours: Distribution = PathDistribution(tmp_path / "ours.dist-info")
-    for field in ("Name", "Version", "Summary", "License-Expression", "Requires-Python", "Requires-Dist"):
-        assert ours.metadata[field] == theirs.metadata[field], field

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_STORED,
-    DeserializingConsumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
 
 from consumer.python_cases import FakeCommits, python_cases
 from consumer.read_list_texts import CLUSTER, list_text
@@ -85,46 +75,6 @@ def offsets(messages: Sequence[Message]) -> list[int | None]:
     return [each.offset() for each in messages]
 
 
-def test_poll_goes_on_while_all_it_gets_is_skipped_and_returns_none_at_the_end(commits: FakeCommits) -> None:
-    log = Log([message(each) for each in ALL])
-    subject = skip(log, commits)
-    got = []
-    while (found := subject.poll(0.2)) is not None:
-        got.append(found)
-    assert offsets(got) == UNREAD
-    assert len(log.waits) == len(ALL) + 1
-    assert all(0 < wait <= 0.2 for wait in log.waits)
-
-
-def test_a_poll_that_skips_takes_no_longer_than_its_timeout(commits: FakeCommits) -> None:
-    subject = skip(Log([message(each) for each in (102, 103)]), commits)
-    begun = time.monotonic()
-    assert subject.poll(0.3) is None
-    assert 0.25 < time.monotonic() - begun < 2
-
-
-def test_a_poll_that_may_not_wait_goes_through_what_is_buffered(commits: FakeCommits) -> None:
-    log = Log([message(each) for each in (102, 103, 106, 111)])
-    found = skip(log, commits).poll(0)
-    assert found is not None
-    assert found.offset() == 111
-    assert log.waits == [0, 0, 0, 0]
-
-
-def test_a_poll_without_a_timeout_waits_for_what_is_unread(commits: FakeCommits) -> None:
-    log = Log([message(each) for each in (102, 103, 111)])
-    found = skip(log, commits).poll(-1)
-    assert found is not None
-    assert found.offset() == 111
-    assert log.waits == [-1, -1, -1]
-
-
-def test_consume_returns_as_soon_as_there_is_anything_unread(commits: FakeCommits) -> None:
-    log = Log([message(each) for each in ALL])
-    subject = skip(log, commits)
-    assert [offsets(subject.consume(2, 0.05)) for _ in range(4)] == [[100, 101], [104, 105], [110, 111], []]
-
-
 def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeCommits) -> None:
     log = Log([message(101), message(102), message(103, PARTITION_EOF), message(103), message(104)])
     subject = skip(log, commits)
@@ -135,15 +85,6 @@ def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeC
     assert first is not None
     assert first.error() == PARTITION_EOF
     assert len(commits.reads) == 1, "an error asks for no list"
-
-
-def test_an_interrupt_while_nothing_is_in_hand_leaves_the_poll(commits: FakeCommits) -> None:
-    subject = skip(Log([message(102), message(111)], interrupt_at=2), commits)
-    with pytest.raises(KeyboardInterrupt):
-        subject.poll(1)
-    found = subject.poll(1)
-    assert found is not None
-    assert found.offset() == 111
 
 
 def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_the_next_poll(
@@ -199,45 +140,6 @@ def test_a_position_that_the_application_sets_counts_as_sought(
     assert offsets(subject.consume(12, 0)) == ([*range(100, 108), 110, 111] if is_sought else UNREAD)
 
 
-def test_who_seeks_below_the_list_gets_everything_whatever_the_group_has_committed(commits: FakeCommits) -> None:
-    commits.set("own", {PLACE: START + 8})
-    subject = skip(Log([message(each) for each in (99, *ALL)]), commits)
-    subject.note_sought([TopicPartition("orders", 0, 99)])
-    assert offsets(subject.consume(13, 0)) == [99, *ALL]
-
-
-def test_of_each_list_is_told_how_many_were_skipped(commits: FakeCommits, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "offset_sync_consumer")
-    subject = SkipRead(
-        Log([message(each) for each in (*ALL, *range(120, 124))]), {}, commits, lambda: float(commits.now)
-    )
-    assert offsets(subject.consume(12, 0)) == UNREAD
-    commits.set("lists", {PLACE: (120, list_text(120, 3, [(121, 123)]))})
-    commits.set("own", {PLACE: 120})
-    commits.now += 60_001
-    assert offsets(subject.consume(4, 0)) == [120, 123]
-    assert [record.args[-1] for record in caplog.records if record.args] == [6, 2]
-
-
-def test_an_interrupt_outside_of_the_rules_delivers_too(commits: FakeCommits, monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = skip(Log([message(102)]), commits)
-
-    def interrupt(messages: list[Message]) -> list[Message]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subject, "unread", interrupt)
-    found = subject.poll(0)
-    assert found is not None
-    with pytest.raises(KeyboardInterrupt):
-        subject.poll(0)
-
-
-def test_closing_drops_what_is_buffered_first(commits: FakeCommits) -> None:
-    log = Log([])
-    skip(log, commits).close()
-    assert [each.partition for each in log.paused] == [0]
-
-
 @pytest.fixture
 def consumer() -> Iterator[Consumer]:
     with Consumer({**NOWHERE, "offset.sync.wait.ms": 100, "offset.sync.marks": False}) as opened:
@@ -250,38 +152,9 @@ def test_its_own_settings_are_not_handed_to_librdkafka(consumer: Consumer) -> No
     assert consumer.skip_counters() == {"skipped-total": 0, "lists": 0, "asked-total": 0, "failed-total": 0}
 
 
-def test_settings_are_taken_as_confluent_kafka_takes_them() -> None:
-    Consumer(NOWHERE).close()
-    Consumer(NOWHERE, logger=logging.getLogger("app")).close()
-    Consumer(**NOWHERE).close()
-    for wrong, error in (({"bootstrap.servers": "x"}, ValueError), ({**NOWHERE, "no.such": 1}, KafkaException)):
-        with pytest.raises(error):
-            Consumer(wrong)
-
-
-def test_a_closed_consumer_is_as_closed_as_confluent_kafkas(consumer: Consumer) -> None:
-    consumer.close()
-    consumer.close()
-    with pytest.raises(RuntimeError):
-        consumer.poll(0)
-
-
 def test_seek_and_assign_are_noted(consumer: Consumer) -> None:
     consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1, 7)])
     consumer.incremental_assign([TopicPartition("orders", 2, 7)])
     with contextlib.suppress(KafkaException):  # there is no broker
         consumer.seek(TopicPartition("orders", 0, 3))
     assert consumer._skip_read._lists._sought == {("orders", 0), ("orders", 1), ("orders", 2)}
-
-
-def test_a_deserializing_consumer_skips_if_it_is_one_too() -> None:
-    class Skipping(DeserializingConsumer, Consumer):  # type: ignore[type-arg]
-        pass
-
-    settings: dict[str, Any] = {**NOWHERE, "value.deserializer": lambda value, context: value}
-    subject = Skipping(settings)
-    polled: list[float] = []
-    subject._skip_read.poll = polled.append  # type: ignore[method-assign,assignment]
-    assert subject.poll(0.5) is None
-    assert polled == [0.5]
-    subject.close()

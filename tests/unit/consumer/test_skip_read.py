@@ -1,11 +1,14 @@
-"""The interceptor's rules, poll by poll: what it takes out, and when it asks."""
+"""The interceptor, poll by poll: what it takes out, when it asks, that failures deliver, and its marks."""
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
+from broker.installation import until
 from consumer.read_list_texts import list_text
-from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD, SkipReadCases
+from consumer.skip_read_cases import ALL, NO_BEANS, PLACE, RANGES, START, UNREAD, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
 
@@ -15,22 +18,6 @@ def test_records_on_the_list_are_taken_out_and_counted(listed: SkipReadCases) ->
     assert listed.metrics == {"skipped-total": 6, "lists": 0, "asked-total": 1, "failed-total": 0}
     (line,) = listed.logged()
     assert line.endswith("orders-0 of group billing has passed its read list from 100: 6 records skipped")
-
-
-def test_next_offsets_are_kept_and_partitions_without_a_record_left_out(listed: SkipReadCases) -> None:
-    records = {PLACE: [[102, 3], [103, 3]], "orders-1": [[7, 3]]}
-    poll = listed.poll_all(records, {PLACE: 104, "orders-1": 8})
-    assert poll.delivered == {"orders-1": [7]}
-    assert poll.next_offsets in (None, {PLACE: 104, "orders-1": 8})
-    empty = listed.poll_all({PLACE: [[106, 3]]}, {PLACE: 107})
-    assert empty.delivered == {}
-    assert empty.next_offsets in (None, {PLACE: 107})
-
-
-def test_where_nothing_is_skipped_the_very_object_is_returned(listed: SkipReadCases) -> None:
-    assert listed.poll_all({PLACE: [[100, 3], [101, 3]]}).is_same
-    assert listed.poll_all({}).is_same
-    assert not listed.poll_all({PLACE: [[102, 3], [104, 3]]}).is_same
 
 
 def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
@@ -62,13 +49,6 @@ def test_what_is_no_list_to_the_letter_takes_nothing_out(cases: SkipReadCases, c
     assert cases.metrics["lists"] == 0
 
 
-def test_a_hint_changes_nothing(cases: SkipReadCases) -> None:
-    cases.open()
-    text = list_text(START, 3, RANGES)[:-1] + " late=dc1:7100-7480\0"
-    cases.set(lists={PLACE: [START, text]}, own={PLACE: START})
-    assert cases.poll(*ALL) == UNREAD
-
-
 def test_a_list_is_dropped_at_its_end_and_what_comes_back_is_judged_as_before(listed: SkipReadCases) -> None:
     assert listed.poll(100, 101, 102, 103) == [100, 101]
     assert listed.metrics["lists"] == 1
@@ -80,12 +60,6 @@ def test_a_list_is_dropped_at_its_end_and_what_comes_back_is_judged_as_before(li
     assert len(listed.waits) == 1
     assert listed.poll(105, 106, 107) == [105], "the application seeks back to retry"
     assert len(listed.waits) == 2
-
-
-def test_a_list_whose_end_is_behind_is_not_used(listed: SkipReadCases) -> None:
-    assert listed.poll(110, 111) == [110, 111]
-    assert listed.metrics["lists"] == 0
-    assert listed.logged() == []
 
 
 def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_records(listed: SkipReadCases) -> None:
@@ -106,41 +80,11 @@ def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_recor
     assert len(listed.waits) == 3
 
 
-def test_a_list_of_a_partition_that_is_read_no_more_is_forgotten(listed: SkipReadCases) -> None:
-    listed.poll(100)
-    listed.later(60_001)
-    listed.poll(5, place="orders-1")
-    assert listed.metrics["lists"] == 0
-
-
-def test_a_partition_of_a_poll_may_be_without_records(listed: SkipReadCases) -> None:
-    poll = listed.poll_all({PLACE: [], "orders-1": [[7, 3]]}, {"orders-1": 8})
-    assert poll.delivered.get("orders-1") == [7]
-    assert listed.poll_all({PLACE: [[102, 3], [104, 3]], "orders-1": []}).delivered == {PLACE: [104]}
-    assert listed.metrics["failed-total"] == 0
-
-
 def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
     listed.give(7, [(8, 9)], own=7, place="orders-1")
     records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
     assert listed.poll_all(records).delivered == {PLACE: [101], "orders-1": [7, 102]}
     assert len(listed.waits) == 1
-
-
-def test_without_a_group_it_does_nothing(cases: SkipReadCases) -> None:
-    cases.open(group_id="")
-    cases.give(START, RANGES, own=START)
-    assert cases.poll_all({PLACE: [[102, 3]]}).is_same
-    cases.close()
-    assert cases.waits == []
-    assert cases.metrics == {}
-
-
-def test_what_it_shows_by_jmx_ends_with_it(listed: SkipReadCases) -> None:
-    assert listed.metrics
-    listed.close()
-    assert listed.metrics == {}
-    assert not listed.is_open
 
 
 def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: SkipReadCases) -> None:
@@ -152,3 +96,156 @@ def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: 
     assert not cases.is_open
     cases.close()
     assert cases.marks == []
+
+
+FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
+    assert poll.delivered == {PLACE: [102, 103]}
+    assert poll.is_same
+    assert poll.is_interrupted == (failure == "interrupted")
+    listed.later(10_000)
+    assert listed.poll(104, 106) == [104, 106]
+    (line,) = [each for each in listed.logged() if "cannot read its lists" in each]
+    assert "SkipRead of group billing cannot read its lists, so records are delivered without them: " in line
+    assert listed.waits == [10_000, 1_000], "one line for a series of failures"
+    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
+    listed.set(failure="")
+    listed.later(10_000)
+    assert listed.poll(107, 110) == [110]
+    assert listed.poll(111) == [111]
+    assert listed.waits == [10_000, 1_000, 1_000]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_comes(
+    listed: SkipReadCases, failure: str
+) -> None:
+    listed.set(failure=failure)
+    asked = []
+    for passed in range(0, 45_000, 50):
+        before = len(listed.waits)
+        assert listed.poll(100) == [100]
+        if len(listed.waits) > before:
+            asked.append(passed)
+        listed.later(50)
+    pauses = [after - before for before, after in itertools.pairwise(asked)]
+    assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
+
+
+def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 2
+    assert len(listed.logged()) == 1, "one line for a series of failures"
+    assert listed.poll(100, 102) == [100]
+    assert listed.poll(*ALL, breaks=True) == ALL
+    assert len([each for each in listed.logged() if " WARN " in each]) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait"),
+    [
+        ({"offset_sync_wait_ms": "1"}, 1),
+        ({"offset_sync_wait_ms": "250"}, 250),
+        ({"max_poll_interval_ms": "5000"}, 2500),
+        ({"offset_sync_wait_ms": "soon"}, 10_000),
+        ({"offset_sync_wait_ms": "-4"}, 10_000),
+    ],
+)
+def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
+    cases: SkipReadCases, settings: dict[str, str], wait: int
+) -> None:
+    cases.open(**settings)
+    cases.set(failure="timeout")
+    cases.poll(100)
+    cases.later(10_000)
+    cases.poll(101)
+    assert cases.waits == [wait, min(wait, 1_000)]
+
+
+def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
+    # The driver's classes are of the same package, and of no jar that would say its version.
+    return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
+
+
+def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:
+    listed.poll(100, 101, 102)
+    assert listed.marks == [{PLACE: (103, text(1, START))}]
+    listed.later(59_000)
+    listed.poll(103, 104)
+    assert len(listed.marks) == 1
+    listed.poll(5, place="orders-1")
+    assert listed.marks[1:] == [{PLACE: (105, text(2, START)), "orders-1": (6, text())}]
+    listed.later(60_000)
+    listed.poll(109, 110)
+    assert listed.marks[2:] == [{PLACE: (111, text(3, START))}]
+    listed.close()
+    assert len(listed.marks) == 3, "nothing was read since"
+
+
+@pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
+def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
+    listed: SkipReadCases, stands: int, is_marked: bool
+) -> None:
+    listed.poll(100)
+    listed.poll(101)
+    listed.set(seen={PLACE: [stands, text(client="app-2")]})
+    listed.close()
+    assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
+
+
+def test_without_the_right_there_are_none_and_records_are_skipped(listed: SkipReadCases) -> None:
+    listed.set(failure="marks refused")
+    assert listed.poll(100, 102) == [100]
+    listed.later(61_000)
+    assert listed.poll(101, 103) == [101]
+    listed.later(61_000)
+    assert listed.poll(105, 106) == [105]
+    listed.close()
+    assert len(listed.marks) == 1
+    (line,) = [each for each in listed.logged() if " WARN " in each]
+    assert "Group billing skips without marks: its principal needs Read on group __offset-sync.seen.billing " in line
+    assert listed.metrics == {}
+
+
+@pytest.mark.parametrize("failure", ["marks throw", "marks fail"])
+def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: SkipReadCases, failure: str) -> None:
+    listed.set(failure=failure)
+    listed.poll(100, 101)
+    listed.poll(104)
+    assert not listed.is_open
+    assert len([each for each in listed.logged() if "Marks of group billing cannot be written" in each]) == 1
+    listed.set(failure="")
+    written = len(listed.marks)
+    listed.later(59_999)
+    listed.poll(105)
+    assert len(listed.marks) == written
+    listed.later(1)
+    listed.poll(110)
+    assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]
+
+
+def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
+    java_cases: SkipReadCases,
+) -> None:
+    java_cases.open(client_id=NO_BEANS)
+    (line,) = java_cases.logged()
+    assert "SkipRead cannot be set up as wanted" in line
+    java_cases.give(START, RANGES, own=START)
+    assert java_cases.poll(100, 102) == [100]
+    assert java_cases.waits == [10_000]
+    assert java_cases.metrics == {}
+
+
+def test_an_admin_client_that_gave_no_answer_is_closed_so_that_the_next_question_opens_another(
+    java_cases: SkipReadCases,
+) -> None:
+    assert "TimeoutException" in java_cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
+    until(lambda: java_cases.admin_threads == set(), 5)

@@ -17,11 +17,6 @@ def use(start: int, first: int) -> tuple[int, str]:
     return start, f"offset-sync/1 from={first} by app-1"
 
 
-def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:
-    assert listed.poll(*ALL) == UNREAD
-    assert listed.asked_cluster == CLUSTER
-
-
 def test_a_list_of_another_cluster_is_ignored(listed: SkipReadCases) -> None:
     listed.give(START, RANGES, own=START, cluster_id="another")
     assert listed.poll(*ALL) == ALL
@@ -100,19 +95,6 @@ def test_a_group_that_began_below_its_list_while_nothing_could_be_asked_gets_eve
     assert listed.uses == [{PLACE: use(START, VOID)}]
     listed.give(103, [(104, 106)], own=103)
     assert listed.poll(103, 104, 106) == [103, 106], "this is another list, and nothing was read below it"
-
-
-def test_so_does_one_that_was_sought_back_in_the_pause(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    listed.set(failure="timeout")
-    listed.later(10_001)
-    assert listed.poll(103) == [103]
-    listed.seek()
-    assert listed.poll(99, 100) == [99, 100], "not asked yet"
-    assert len(listed.waits) == 2
-    listed.set(failure="", own={PLACE: 104})
-    listed.later(10_000)
-    assert listed.poll(101, 102) == [101, 102]
 
 
 @pytest.mark.parametrize("failure", ["use timeout", "use refused", "use error"])
@@ -194,49 +176,6 @@ def test_commits_of_the_client_for_the_poll_itself_set_no_group_back(
     assert cases.uses == [{PLACE: use(START, START if is_of_poll else own)}]
 
 
-@pytest.fixture
-def polling(cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
-    """An interceptor of a consumer whose client may commit a poll before it is judged."""
-    cases = cases_by_client("broker")
-    cases.open(group_protocol="consumer")
-    return cases
-
-
-@pytest.mark.parametrize("own", [99, None])
-def test_that_hides_no_group_that_was_set_back_below_its_list_or_has_no_commit(
-    polling: SkipReadCases, own: int | None
-) -> None:
-    polling.give(START, RANGES, own=own)
-    assert polling.poll(*ALL) == ALL
-    assert polling.uses == [{PLACE: use(START, VOID)}]
-
-
-def test_each_partition_has_an_end_of_its_own_in_a_poll(polling: SkipReadCases) -> None:
-    polling.give(START, RANGES, own=108)
-    polling.give(START, RANGES, own=103, place="orders-1")
-    records = [[offset, 3] for offset in (100, 101, 102)]
-    poll = polling.poll_all({PLACE: records, "orders-1": records}, {PLACE: 103, "orders-1": 103})
-    assert poll.delivered == {PLACE: [100, 101, 102], "orders-1": [100, 101]}
-
-
-def test_only_the_first_poll_of_a_partition_may_be_committed_unseen(polling: SkipReadCases) -> None:
-    polling.give(START, RANGES, own=START)
-    polling.set(failure="timeout")
-    assert polling.poll(100, 101, 102) == [100, 101, 102]
-    polling.set(failure="", own={PLACE: 103})
-    polling.later(60_000)
-    assert polling.poll(100, 101, 102) == [100, 101, 102], "sought back: it gets the same records again"
-
-
-def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
-    listed.set(own={PLACE: 107})
-    listed.seek()
-    assert listed.poll(100, 101) == [100, 101]
-    listed.set(own={PLACE: 102})
-    listed.restart()
-    assert listed.poll(*ALL[2:]) == [*range(102, 107), 110, 111]
-
-
 def test_who_seeks_below_where_it_started_gets_everything_up_to_there(listed: SkipReadCases) -> None:
     listed.set(own={PLACE: 107})
     assert listed.poll(107, 108) == []
@@ -256,27 +195,15 @@ def test_who_seeks_back_to_retry_gets_the_same_records_again_whatever_it_has_com
     assert listed.poll(*ALL) == UNREAD
 
 
-def test_a_leader_epoch_that_falls_makes_the_list_void_and_asks_again(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    poll = listed.poll_all({PLACE: [[103, 3], [106, 2], [107, 3]]})
-    assert poll.delivered == {PLACE: [106, 107]}
-    assert listed.metrics["lists"] == 0
-    assert len(listed.waits) == 1
-    assert listed.poll(108) == [108], "the group's offsets may be dropped a little later than the topic"
-    assert len(listed.waits) == 2
-    listed.give(109, [(110, 112)], own=109)
-    assert listed.poll(109) == [109]
-    assert len(listed.waits) == 2
-    listed.later(60_001)
-    assert listed.poll(110, 111, 112) == [112], "the new topic's own list"
+def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:
+    assert listed.poll(*ALL) == UNREAD
+    assert listed.asked_cluster == CLUSTER
 
 
-def test_the_first_record_of_a_poll_may_have_the_epoch_that_falls(listed: SkipReadCases) -> None:
-    assert listed.poll(100, 102) == [100]
-    assert listed.poll(106, 107, epoch=0) == [106, 107]
-
-
-def test_records_before_an_election_may_be_sought(listed: SkipReadCases) -> None:
-    assert listed.poll(106, 107) == []
-    assert listed.poll(101, 102, epoch=2) == [101]
-    assert listed.poll(103, 104, epoch=3) == [104]
+def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
+    listed.set(own={PLACE: 107})
+    listed.seek()
+    assert listed.poll(100, 101) == [100, 101]
+    listed.set(own={PLACE: 102})
+    listed.restart()
+    assert listed.poll(*ALL[2:]) == [*range(102, 107), 110, 111]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
+from fakes.moves import GOOD, ORDERS, OTHER, FakeClusters, Move
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, Options, Reader, Result, Step
+from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, Options, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.cutover.session import CutoverWriter
 from offset_sync.kafka.requests import Clock
@@ -104,44 +104,6 @@ def test_a_group_of_which_anything_fails_stays_at_home_at_the_source(site: FakeC
     assert move.homes() == []
 
 
-@pytest.mark.parametrize(
-    "site",
-    [
-        FakeClusters(here=["g"]),
-        FakeClusters(here=ClusterError("X", "no answer")),
-        FakeClusters(unseen=["g"]),
-        FakeClusters(internal={"g": "g-by-key-repartition"}),
-        FakeClusters(reading={"g": Reader(2_000, is_member=False)}),
-        FakeClusters(unread_left=[3]),
-        FakeClusters([[MIRRORING]]),
-        FakeClusters([[CROSSING]]),
-    ],
-)
-def test_what_keeps_a_planned_move_leaves_the_group_at_home_at_the_source(site: FakeClusters) -> None:
-    move = Move(site)
-    assert move.apply() != []
-    assert move.homes() == []
-
-
-def test_a_group_is_at_home_at_the_target_once_all_of_it_is_read_back_in_every_stream_and_both_modes() -> None:
-    rows = [GOOD, replace(GOOD, topic_partition=OTHER), replace(GOOD, topic_partition=TopicPartition("pay", 3))]
-
-    class Several(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-            (one,) = super().translate_and_commit(groups)
-            return [replace(one, topic_partition=each.topic_partition) for each in rows]
-
-    for mode in Mode:
-        site = Several([rows], held_starts={each.topic_partition: 7 for each in rows})
-        move = Move(site)
-        assert move.apply(mode=mode) == []
-        assert move.homes() == [("g", "orders"), ("g", "pay")]
-        site.held_starts = {OTHER: 6}
-        failed = Move(site)
-        assert failed.apply(mode=mode) != []
-        assert failed.homes() == []
-
-
 # What the claim of a command lets out, and is written down before
 
 WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
@@ -189,15 +151,6 @@ def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(target: Tar
     assert target.offsets == {"billing": {ORDERS: HeldOffset(7, "")}}
     assert journal.steps == [CutoverStep("billing", Step.COMMIT, Result.BEGUN, None, ORDERS, target_offset=7)]
     assert journal.sent_before == [0]
-
-
-def test_what_is_there_already_and_lists_are_not_written_down_as_commits(target: Target) -> None:
-    target.offsets = {"billing": {ORDERS: HeldOffset(7, "")}}
-    moving, journal = writer(OpenFence(), target)
-    one = replace(WRITE, group_id="__offset-sync.read.billing", metadata="list")
-    unchanged, listed = moving.write([replace(WRITE, refresh=True), one])
-    assert (unchanged.outcome, listed.outcome) == (Outcome.UNCHANGED, Outcome.COMMITTED)
-    assert journal.steps == []
 
 
 def test_a_command_that_was_taken_over_moves_no_group(target: Target) -> None:

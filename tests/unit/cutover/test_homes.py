@@ -10,7 +10,7 @@ import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import Site, config_of
-from offset_sync.cutover.homes import DecidedHomes, is_of_member, members_until
+from offset_sync.cutover.homes import DecidedHomes, members_until
 from offset_sync.cutover.plan import Direction
 from offset_sync.state.group_homes import Move
 from offset_sync.tables.catalog import GROUP_EVENTS
@@ -74,22 +74,6 @@ def test_a_group_that_was_moved_may_be_moved_and_verified_again_until_it_goes_on
     assert home(site) == (then, False)
 
 
-def test_a_group_that_was_moved_from_a_third_cluster_is_not_decided() -> None:
-    site = Site(config_of(["X", "Y", "Z"], sync={"home_silence": "5m"}))
-    for alias in "XYZ":
-        site.put(log(alias, "X0:10"))
-    site.commit("X", "g", 5)
-    site.pass_time(600_000)
-    site.commit("Z", "g", 7)
-    site.read_all()
-    site.pass_time(1_000)
-    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0])])
-    decided(site, "X", "Y")
-    assert home(site) == ("Y", False)
-    decided(site, "Z", "Y")
-    assert home(site) == ("Z", False)
-
-
 T = 1_800_000_000_000
 Event = tuple[str, int | None, int]
 
@@ -130,10 +114,3 @@ def until(*events: Event, group: str = "g", cluster: str = "X") -> int | str | N
 def test_the_last_member_leaves_when_the_log_says_so(events: list[Event], left: int | str | None) -> None:
     assert until(*events) == left
     assert until(*events, group="h") == until(*events, cluster="Y") == "never", "others say nothing"
-
-
-def test_a_consumer_that_was_closed_a_moment_ago_has_committed_as_a_member() -> None:
-    assert is_of_member(T + 100, None)
-    assert is_of_member(T + 90, T + 100)  # it commits, then it leaves
-    assert is_of_member(T + 130, T + 100)
-    assert not is_of_member(T + 60_000, T + 100)

@@ -18,35 +18,6 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 
-def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_them_at_the_target() -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias, group, topic in [("X", "g", "orders"), ("Y", "g", "pay-eu"), ("X", "g", "pay-us"), ("Y", "g", "pay-us")]:
-        site.commit(alias, group, 5, TopicPartition(topic, 0))
-    site.commit("Y", "others", 5)
-    site.read_all()
-    live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
-    assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
-
-
-def test_unread_records_missing_at_the_target_are_listed() -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "X0:2 Y0:2 X4:9"))
-    site.put(log("Y", "Y0:2 X0:2 X4:6"))
-    site.commit("X", "readers", 5)
-    site.commit("X", "others", 8)
-    site.read_all()
-    live: Any = LiveTables(site)
-    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
-    found = clusters.never_mirrored(["readers", "others"])
-    assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {
-        "readers": [["orders-0", "X"]],
-        "others": [["orders-0", "X"]],
-    }
-    assert "6" in found["readers"][0]
-    assert "8" in found["others"][0]
-
-
 def test_a_group_that_is_not_listed_is_unknown_where_it_has_offsets() -> None:
     site, live = Site(config_of(["X", "Y"])), SimpleNamespace()
     for group in ("listed", "empty", "hidden", "deleted"):
@@ -103,19 +74,33 @@ def test_records_below_the_ends_and_partitions_whose_end_is_unknown_are_waited_f
     assert found == {"records of x to index": 5, "partitions of x whose end is unknown": 2}
 
 
-def test_ends_that_are_known_are_not_asked_for_again_while_the_source_grows() -> None:
-    clusters = Clusters(ClusterMetadata({"orders": MemoryTopic("id", 3)}, {LED: MemoryEnds(0, 14)}))
-    backlog = backlog_of(clusters)
-    assert backlog.unread("x", [LED])["records of x to index"] == 5
-    clusters.answer = ClusterMetadata({"orders": MemoryTopic("id", 3)}, {LED: MemoryEnds(0, 99)})
-    assert backlog.unread("x", [LED])["records of x to index"] == 5
-    backlog.forget_ends()
-    assert backlog.unread("x", [LED])["records of x to index"] == 90
+def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_them_at_the_target() -> None:
+    site = Site(config_of(["X", "Y"]))
+    for alias, group, topic in [("X", "g", "orders"), ("Y", "g", "pay-eu"), ("X", "g", "pay-us"), ("Y", "g", "pay-us")]:
+        site.commit(alias, group, 5, TopicPartition(topic, 0))
+    site.commit("Y", "others", 5)
+    site.read_all()
+    live: Any = LiveTables(site)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
+    assert clusters.committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
 
 
-def test_a_silent_cluster_is_waited_for() -> None:
-    backlog = backlog_of(Clusters(ClusterError("x", "is down")))
-    assert backlog.unread("x", [READ, LED]) == {"partitions of x, which does not answer": 2}
+def test_unread_records_missing_at_the_target_are_listed() -> None:
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "X0:2 Y0:2 X4:9"))
+    site.put(log("Y", "Y0:2 X0:2 X4:6"))
+    site.commit("X", "readers", 5)
+    site.commit("X", "others", 8)
+    site.read_all()
+    live: Any = LiveTables(site)
+    clusters = LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
+    found = clusters.never_mirrored(["readers", "others"])
+    assert {group: [each.split()[:2] for each in told] for group, told in found.items()} == {
+        "readers": [["orders-0", "X"]],
+        "others": [["orders-0", "X"]],
+    }
+    assert "6" in found["readers"][0]
+    assert "8" in found["others"][0]
 
 
 INTERNAL = (

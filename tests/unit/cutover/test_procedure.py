@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, OTHER, FakeClusters, Move
+from fakes.moves import CROSSING, GOOD, MIRRORING, FakeClusters, Move
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal, verify_step
@@ -28,10 +28,8 @@ from offset_sync.cutover.plan import (
     Step,
     print_plan,
 )
-from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Outcome, State, Status, TopicPartition
-from offset_sync.status.assessment import Verdict
+from offset_sync.model.values import Status, TopicPartition
 from offset_sync.tables.definition import Table
 
 
@@ -54,14 +52,6 @@ def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifie
     ]
     assert move.clusters.committed == [["g"]]
     assert move.said[0] == "waiting, for at most 10 s: 9 records"
-
-
-def test_a_plan_asks_and_does_nothing_else() -> None:
-    move = Move(FakeClusters([[CROSSING, replace(MIRRORING, topic_partition=OTHER)]]))
-    (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
-    assert (plan.duplicates, plan.lost, plan.blocking, len(plan.partitions)) == (2, 3, [], 2)
-    assert (plan.at_source, plan.at_target) == (Activity.INACTIVE, Activity.INACTIVE)
-    assert (move.steps, move.clusters.committed) == ([], [])
 
 
 SILENT = ClusterError("X", "no answer")
@@ -123,20 +113,6 @@ def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
     assert (move.clusters.committed, move.seconds) == ([], 5.0)
 
 
-@pytest.mark.parametrize(
-    ("site", "words"),
-    [
-        (FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3), "TARGET_ACTIVE; Y holds 3, wanted 7"),
-        (FakeClusters(held=ClusterError("Y", "gone")), "gone"),
-        (FakeClusters([[replace(GOOD, uncommitted="1")]]), "Y holds None, wanted 100"),
-    ],
-)
-def test_what_the_target_itself_does_not_confirm_has_failed(site: FakeClusters, words: str) -> None:
-    move = Move(site)
-    assert words in move.apply()[0]
-    assert ("read_back", "failed") in move.written()
-
-
 def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_back_again() -> None:
     class Overtaken(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
@@ -149,50 +125,6 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     move = Move(FakeClusters(held=9))
     assert "Y holds 9, wanted 7" in move.apply()[0]
     assert len(move.clusters.committed) == 4  # three times more
-
-
-BEHIND = replace(GOOD, status=Status.BEHIND, reason="the target is 2 records behind")
-
-
-def test_a_move_is_verified_once_more_where_sync_offsets_worked_beside() -> None:
-    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [GOOD]]))
-    assert move.apply(timeout=60.0) == []
-    assert move.seconds == 1
-    move = Move(FakeClusters([[GOOD], [GOOD], [BEHIND], [BEHIND], [GOOD]]))
-    assert move.apply(timeout=60.0) == ["g orders-0: Behind: the target is 2 records behind; repeat apply"]
-    assert move.homes() == []
-
-
-def test_verifying_says_what_to_do() -> None:
-    remedies = {
-        Status.MIRRORING: "wait until the mirror",
-        Status.BEHIND: "repeat apply",
-        Status.STALLED: "start the job or mirror that has stopped",
-        Status.TARGET_ACTIVE: "stop the group's members at Y",
-        Status.WITHHELD: "Withheld, by reason",
-    }
-    for status, remedy in remedies.items():
-        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
-        assert line.startswith(f"g orders-0: {status.word}: so; ")
-        assert remedy in line
-    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
-    assert "send all producers to Y" in line
-
-
-def test_nothing_to_verify_is_not_good() -> None:
-    move = Move(FakeClusters([[]]))
-    assert move.cutover.verify(["g"]) == ["g: nothing to verify: its newest commits are not at X"]
-    assert move.written() == [("verify", "failed")]
-
-
-def test_a_group_that_has_committed_meanwhile_is_not_called_moved() -> None:
-    class Gone(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-            return []
-
-    move = Move(Gone())
-    assert move.apply() == ["g orders-0: its position has changed during the move; repeat apply"]
-    assert move.homes() == []
 
 
 YOUNG = {"g": Reader(2_000, is_member=False)}
@@ -250,25 +182,34 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): left out"]
 
 
-def test_two_clusters_that_commit_block_no_move_and_are_named() -> None:
-    words = "committed at both X (5, 3 s ago) and Y (7, 1 s ago)"
-    withheld = replace(GOOD, status=Status.WITHHELD, reason=words, contest=words, state=State.COMMITTED_AT_BOTH)
-    for row in (withheld, replace(GOOD, contest=words)):
-        (plan,) = Move(FakeClusters([[row]])).cutover.plan(["g"], Mode.PLANNED)
-        assert (plan.blocking, plan.notes, plan.verdict) == ([], [f"{words}; apply decides"], Verdict.UNKNOWN)
-
-
 # Names at the target
+
+
+def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
+    return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
+
+
+def test_verifying_says_what_to_do() -> None:
+    remedies = {
+        Status.MIRRORING: "wait until the mirror",
+        Status.BEHIND: "repeat apply",
+        Status.STALLED: "start the job or mirror that has stopped",
+        Status.TARGET_ACTIVE: "stop the group's members at Y",
+        Status.WITHHELD: "Withheld, by reason",
+    }
+    for status, remedy in remedies.items():
+        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
+        assert line.startswith(f"g orders-0: {status.word}: so; ")
+        assert remedy in line
+    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
+    assert "send all producers to Y" in line
+
 
 THERE = Direction("dc1", "dc2")
 
 
 def mm2() -> Names:
     return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
-
-
-def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
-    return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
 
 
 @pytest.mark.parametrize(
@@ -289,15 +230,6 @@ def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_co
     assert ("subscribes" in out.getvalue()) == (said is not None)
     assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
     assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
-
-
-def test_what_fails_is_called_as_both_sides_call_it() -> None:
-    behind = of("dc1.orders", 3, status=Status.BEHIND, reason="late")
-    statuses = {"g": [behind, of("dc2.orders")]}
-    clusters: Any = SimpleNamespace(partition_statuses=lambda _: statuses)
-    journal: Any = SimpleNamespace(record=lambda _steps: None)
-    (failure,) = CutoverProcedure(THERE, clusters, journal, names=mm2()).verify(["g"])
-    assert failure.startswith("g orders-3 (dc1.orders-3 at dc2): Behind: late")
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:

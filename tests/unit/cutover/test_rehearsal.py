@@ -15,8 +15,7 @@ from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result
 from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups, show_rehearsed
 from offset_sync.kafka.tail_reader import TailRecord, Tails
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetRange, RecordContent, Status, TopicPartition
+from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 Log = list[TailRecord]
 
@@ -57,16 +56,6 @@ def test_contents_tell_what_is_repeated_and_what_is_lost(
     told = compare(log(source), log(target), committed, start)
     assert (told.repeated, told.lost, told.undecided) == found
     assert told.looked_at == len(target.split())
-
-
-def test_a_timestamp_tells_two_records_apart_unless_the_mirror_changes_it() -> None:
-    here, there = log("a b"), log("a b", at_ms=9)
-    assert compare(here, there, 1, 0).repeated == 0
-    assert compare(here, there, 1, 0, keeps_timestamps=False).repeated == 1
-    assert compare(here, [each._replace(is_appended=True) for each in there], 1, 0).repeated == 1
-    again = log("off on x on")  # without timestamps the second "on" may be a later record of the target
-    assert compare(log("on off x"), again, 2, 2, keeps_timestamps=False)[1:4] == (0, 0, 2)
-    assert compare(log("on off x"), again, 2, 2).repeated == 1
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -145,43 +134,6 @@ class Logs:
 def status(committed: int, start: int, place: TopicPartition = ORDERS, **more: object) -> PartitionStatus:
     offsets = {"source_offset": committed, "wanted_offset": start, "target_offset": None}
     return replace(GOOD, topic_partition=place, **offsets | more)  # type: ignore[arg-type]
-
-
-def test_it_reads_around_both_offsets_and_no_further_than_the_index_when_it_was_predicted() -> None:
-    here, there = Logs({}), Logs({})
-    Rehearsal(here, there, {ORDERS: 105}, records=10, seconds=5).rehearse([status(50, 100)])
-    assert here.asked == {ORDERS: OffsetRange(20, 80)}
-    assert there.asked == {ORDERS: OffsetRange(90, 105)}
-    Rehearsal(here, there, {ORDERS: 500}, records=10, seconds=5).rehearse([status(5, 3)])
-    assert here.asked == {ORDERS: OffsetRange(0, 35)}
-    assert there.asked == {ORDERS: OffsetRange(0, 13)}
-
-
-def test_a_start_far_off_is_no_success_although_no_record_is_known_to_be_lost() -> None:
-    logs = Logs({ORDERS: log(" ".join(f"v{n}" for n in range(5000)))})
-    for committed, start in ((100, 4000), (4000, 100), (5000, 100)):
-        wrong = status(committed, committed, target_offset=start)
-        (rehearsed,) = Rehearsal(logs, logs, {ORDERS: 5000}, records=10, seconds=5).rehearse([wrong])
-        assert rehearsed.problem == APART.replace("10", "20")
-
-
-class Silent:
-    def read(self, *_: object, **__: object) -> Tails:
-        raise ClusterError("X", "no record could be read within 5 s")
-
-
-def test_a_group_whose_records_cannot_be_read_does_not_end_the_rehearsal_of_others() -> None:
-    there = Logs({ORDERS: log("a b")})
-    (rehearsed,) = Rehearsal(Silent(), there, {ORDERS: 2}, records=10, seconds=5).rehearse([status(1, 1)])
-    assert rehearsed.problem == "its records at the source were not read in time; raise --seconds"
-
-
-def test_without_time_nothing_is_read_and_what_has_no_answer_is_left_out() -> None:
-    here, there = Logs({}), Logs({})
-    (rehearsed,) = Rehearsal(here, there, {}, records=10, seconds=-1).rehearse([status(5, 3)])
-    assert (rehearsed.found, here.asked) == (None, {})
-    withheld = [status(5, 3, status=Status.WITHHELD), replace(GOOD, wanted_offset=None)]
-    assert Rehearsal(here, there, {}, records=10, seconds=5).rehearse(withheld) == []
 
 
 class Journal:

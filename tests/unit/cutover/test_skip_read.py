@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER, FakeClusters, Move
+from fakes.moves import CROSSING, ORDERS, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
-    NOT_KNOWN,
     OF_MOVES,
     UNKNOWN,
     ArrivedPartition,
@@ -21,14 +20,13 @@ from offset_sync.cutover.crossed import (
     moved_by_lists,
     used_lists,
 )
-from offset_sync.cutover.plan import Mode, Options, PartitionStatus, Step
-from offset_sync.model.values import GroupPartition, Status
+from offset_sync.cutover.plan import Mode, Options, Step
+from offset_sync.model.values import GroupPartition
 from offset_sync.status.assessment import Verdict
 
 KEY = GroupPartition("g", *ORDERS)
 LISTED = CrossedPartition(KEY, 5, 2, 0, text="the list", held="the list", seen=5)
 BEFORE = replace(LISTED, held="")
-READY = [BEFORE], [LISTED]
 SKIPPING = Options(has_read_lists=True)
 
 
@@ -49,16 +47,6 @@ def test_what_crosses_is_no_cost_where_it_is_on_the_list() -> None:
     assert (plan.duplicates, plan.verdict) == (1, Verdict.BLOCKED)
     (plan,) = moving([BEFORE], options=Options()).cutover.plan(["g"], Mode.PLANNED)
     assert (plan.duplicates, plan.skipped, plan.verdict) == (2, 0, Verdict.AT_COST)
-
-
-@pytest.mark.parametrize("status", [Status.STALLED, Status.WITHHELD, Status.TARGET_ACTIVE])
-def test_a_list_hides_no_other_trouble(status: Status) -> None:
-    clusters = FakeClusters([[replace(CROSSING, status=status, reason="so")]], lists=[[BEFORE]])
-    (plan,) = Move(clusters, options=SKIPPING).cutover.plan(["g"], Mode.PLANNED)
-    assert plan.verdict is not Verdict.NOW
-    clusters = FakeClusters([[replace(CROSSING, lost=3)]], lists=[[BEFORE]])
-    (plan,) = Move(clusters, options=SKIPPING).cutover.plan(["g"], Mode.PLANNED)
-    assert plan.verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -107,12 +95,6 @@ def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_eithe
     assert Move(FakeClusters(lists=[[still]])).apply(mode=Mode.DISASTER) == []
 
 
-def test_the_list_is_read_back_before_the_group_is_at_home_at_the_target() -> None:
-    move = moving(*[[BEFORE]] * 3, [LISTED])
-    assert move.apply() == []
-    assert [step.step for step in move.steps][-3:] == [Step.READ_BACK, Step.VERIFY, Step.HOME]
-
-
 def test_a_group_that_gets_no_lists_does_not_move_by_them() -> None:
     (failure,) = moving([]).apply()
     assert "sync.read_lists.groups does not name it" in failure
@@ -142,15 +124,6 @@ def test_a_group_whose_list_is_not_at_the_target_is_not_moved(held: str | None) 
     assert Step.HOME not in [step.step for step in move.steps]
 
 
-def test_unread_records_that_the_mirror_has_not_copied_yet_delay_no_move() -> None:
-    move = Move(FakeClusters([[MIRRORING]], lists=[[LISTED]]), options=SKIPPING)
-    assert move.cutover.verify(["g"]) == []
-    behind = replace(CROSSING, target_offset=6)
-    move = Move(FakeClusters([[behind]], lists=[[LISTED]]), options=SKIPPING)
-    (line,) = move.cutover.verify(["g"])
-    assert "Mirroring: 2 records read already" in line
-
-
 @pytest.mark.parametrize(
     ("arrived", "words"),
     [
@@ -168,50 +141,6 @@ def test_after_the_start_the_marks_of_consumers_are_verified(arrived: ArrivedPar
     lines = move.cutover.verify(["g"])
     assert [line.startswith(f"g: orders-0: {words}") for line in lines] == ([True] if words else [])
     assert move.written() == [("verify", "failed" if words else "done")]
-
-
-def test_in_a_disaster_the_lists_count_without_being_asked_for_and_what_comes_late_is_told() -> None:
-    missing = replace(CROSSING, duplicates=9, lost=3, not_mirrored=3, status=Status.MIRRORING)
-    crossed = replace(
-        BEFORE, repeated=1, missing=4, unindexed=1, pending="4 of origin X, from offset 1 at X on", until=9, seen=None
-    )
-    move = Move(FakeClusters([[missing]], lists=[[crossed]]), options=Options())
-    (plan,) = move.cutover.plan(["g"], Mode.DISASTER)
-    assert (plan.blocking, plan.duplicates, plan.skipped, plan.lost) == ([], 1, 2, 3)
-    assert plan.verdict is Verdict.AT_COST, "records not mirrored yet do not come before the source is back"
-    told = "repeats up to 3 more records that it has read: they are not indexed yet, or reach Y only once X is back"
-    assert plan.notes[-1] == told
-    assert move.apply(mode=Mode.DISASTER) == []
-    assert not move.clusters.source_is_asked
-    not_there = "orders-0: Y does not hold its present read list: repeats 2 more records"
-    assert move.said[-2:] == [f"g: {told}", f"g: {not_there}"]
-    assert move.steps[-2].detail == f"no unread record is known to be lost; {told}; {not_there}"
-    listed = replace(crossed, held=crossed.text)
-    move = Move(FakeClusters([[missing]], lists=[[listed]]), options=Options())
-    assert move.apply(mode=Mode.DISASTER) == []
-    assert move.steps[-2].detail == f"no unread record is known to be lost; {told}"
-
-
-@pytest.mark.parametrize(
-    ("partition", "crossed", "verdict", "counts"),
-    [
-        (CROSSING, BEFORE, Verdict.NOW, (0, 2)),
-        (CROSSING, replace(BEFORE, repeated=1), Verdict.AT_COST, (1, 2)),
-        (CROSSING, replace(BEFORE, missing=1, unindexed=1), Verdict.AT_COST, (0, 2)),
-        (GOOD, replace(BEFORE, missing=1), Verdict.AT_COST, (0, 2)),
-        (CROSSING, replace(BEFORE, missing=1, pending=NOT_KNOWN), Verdict.AT_COST, (0, 2)),
-        (replace(CROSSING, lost=1), BEFORE, Verdict.UNKNOWN, (0, 2)),
-        (replace(CROSSING, not_mirrored=1, lost=1), BEFORE, Verdict.AT_COST, (0, 2)),
-        (replace(CROSSING, contest="X and Y"), BEFORE, Verdict.UNKNOWN, (2, 0)),
-        (replace(CROSSING, topic_partition=OTHER), BEFORE, Verdict.AT_COST, (2, 0)),
-    ],
-    ids=["free", "not on the list", "not indexed", "late", "not known", "lost", "not mirrored", "contested", "other"],
-)
-def test_in_a_disaster_verdict_and_counts_agree(
-    partition: PartitionStatus, crossed: CrossedPartition, verdict: Verdict, counts: tuple[int, int]
-) -> None:
-    (plan,) = Move(FakeClusters([[partition]], lists=[[crossed]])).cutover.plan(["g"], Mode.DISASTER)
-    assert (plan.verdict, (plan.duplicates, plan.skipped)) == (verdict, counts)
 
 
 # What the tables tell

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.decode.consumer_offsets import RECORDS, decode_records
-from oracles.decode import decode_record
+from oracles.decode_check import Raw, Row, decode, not_null
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-Row = dict[str, Any]
-Raw = tuple[bytes | None, bytes | None]
 
 
 def load(name: str) -> list[Row]:
@@ -36,18 +30,6 @@ CAPTURED = load("captured-4.3.0.json")
 CAPTURED_GROUPS = load("captured-groups-4.3.0.json")
 GOLDENS = [raw(record) for record in WORKED + CAPTURED + CAPTURED_GROUPS]
 KNOWN_TYPES = {0, 1, 2, 3, 5}
-
-
-def decode(records: list[Raw]) -> list[Row]:
-    """Decode with both decoders, which have to agree on every column, messages included."""
-    keys, values = [key for key, _ in records], [value for _, value in records]
-    rows: list[Row] = decode_records(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
-    assert rows == [asdict(decode_record(*record)) for record in records]
-    return rows
-
-
-def not_null(row: Row) -> Row:
-    return {name: value for name, value in row.items() if value is not None}
 
 
 @pytest.mark.parametrize("record", WORKED, ids=[record["name"] for record in WORKED])
@@ -125,10 +107,6 @@ def test_a_damaged_golden_never_fails_and_both_decoders_still_agree(golden: Raw,
         octets[index : index + choices.draw(st.integers(0, 2))] = choices.draw(st.binary(max_size=3))
     damaged = (bytes(octets), golden[1]) if part == 0 else (golden[0], bytes(octets))
     assert decode([damaged, golden])[1]["kind"] != "malformed"
-
-
-def test_the_columns_are_those_of_the_scalar_reference() -> None:
-    assert RECORDS.names == list(asdict(decode_record(None, None)))
 
 
 def is_decoded(key: bytes | None) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
-from dataclasses import asdict
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +12,7 @@ from builders.offset_records import commit_key, commit_value, group_key, member_
 from offset_sync.decode.consumer_offsets import decode_records
 from offset_sync.decode.cursor import DecodeError
 from offset_sync.decode.offset_records import decode_commit_key
-from oracles.decode import decode_record
+from oracles.decode_check import decode
 
 KEY = commit_key("g", "t", 0)
 V3 = struct.pack(">hqi", 3, 42, -1)
@@ -23,13 +21,6 @@ TIME = struct.pack(">q", 1)
 HUGE_COUNT = struct.pack(">i", 2**31 - 1)
 MEMBER = b"\0\0" + b"\0\0" + b"\1\1"  # version, no instance id and rack, empty client id and host
 CLASSIC = struct.pack(">h", 3) + b"\0\0" + struct.pack(">i", 0) + b"\xff\xff\xff\xff" + TIME
-
-
-def decode(*records: tuple[bytes | None, bytes | None]) -> list[dict[str, Any]]:
-    keys, values = [key for key, _ in records], [value for _, value in records]
-    rows: list[dict[str, Any]] = decode_records(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
-    assert rows == [asdict(decode_record(*record)) for record in records]
-    return rows
 
 
 @pytest.mark.parametrize(
@@ -53,7 +44,7 @@ def decode(*records: tuple[bytes | None, bytes | None]) -> list[dict[str, Any]]:
     ],
 )
 def test_a_bad_key_is_malformed_with_its_reason(key: bytes | None, error: str) -> None:
-    row, sound = decode((key, commit_value(1)), (KEY, commit_value(1)))
+    row, sound = decode([(key, commit_value(1)), (KEY, commit_value(1))])
     assert (row["kind"], row["error"]) == ("malformed", error)
     assert (row["group_id"], row["topic"], row["partition"], row["committed_offset"]) == (None, None, None, None)
     assert (sound["kind"], sound["committed_offset"]) == ("commit", 1)
@@ -78,6 +69,7 @@ def test_a_bad_key_is_malformed_with_its_reason(key: bytes | None, error: str) -
         (V4 + b"\xff" * 5 + b"\1" + TIME, "value: metadata length varint is longer than 5 bytes"),
         (V4 + b"\xff" * 3, "value: metadata length varint is cut off after 3 bytes"),
         (V4 + b"\1" + TIME + varint(2**31 - 1), "value: tag count 2147483647 exceeds the 0 bytes left"),
+        (V4 + b"\1" + TIME + b"\1\x80", "value: tag varint is cut off after 1 bytes"),
         (V4 + b"\1" + TIME + b"\1\1", "value: tag size varint is cut off after 0 bytes"),
         (V4 + b"\1" + TIME + b"\1\1" + varint(2**31), "value: tagged field length 2147483648 exceeds the 0 bytes left"),
         (commit_value(1, tags=[(0, b"short")]), "value: topic id has 5 bytes, not 16"),
@@ -86,7 +78,7 @@ def test_a_bad_key_is_malformed_with_its_reason(key: bytes | None, error: str) -
     ],
 )
 def test_a_bad_commit_is_malformed_with_its_reason_and_keeps_its_key(value: bytes, error: str) -> None:
-    sound, row, deleted = decode((KEY, commit_value(1, tags=[(0, b"i" * 16)])), (KEY, value), (KEY, None))
+    sound, row, deleted = decode([(KEY, commit_value(1, tags=[(0, b"i" * 16)])), (KEY, value), (KEY, None)])
     assert (row["kind"], row["error"]) == ("malformed", error)
     assert (row["group_id"], row["topic"], row["partition"], row["committed_offset"]) == ("g", "t", 0, None)
     assert (row["metadata"], row["topic_id"], row["committed_at_ms"]) == (None, None, None)
@@ -108,46 +100,59 @@ def test_a_bad_commit_is_malformed_with_its_reason_and_keeps_its_key(value: byte
     ],
 )
 def test_a_bad_group_record_is_malformed_with_its_reason(key: bytes, value: bytes, error: str) -> None:
-    (row,) = decode((key, value))
+    (row,) = decode([(key, value)])
     assert (row["kind"], row["error"], row["generation"]) == ("malformed", error, None)
 
 
 def test_types_that_no_broker_has_yet_are_ignored_whatever_follows() -> None:
-    rows = decode((b"\0\x63", b"\xff\xff"), (b"\x7f\xff\xff\xff", None), (b"\xff\xff", b""), (b"\0\4\0\1g", b"\0\0"))
+    records = [(b"\0\x63", b"\xff\xff"), (b"\x7f\xff\xff\xff", None), (b"\xff\xff", b""), (b"\0\4\0\1g", b"\0\0")]
+    rows = decode(records)
     assert [(row["kind"], row["record_type"]) for row in rows] == [("ignored", number) for number in (99, 32767, -1, 4)]
     assert {row["group_id"] for row in rows} == {None}
 
 
 def test_odd_but_legal_text_comes_through_byte_for_byte() -> None:
     names = ["", "a\0b", "'; DROP TABLE x --", '\x1b[31m\n"', "\N{GRINNING FACE}", "g" * 32767]
-    rows = decode(*[(commit_key(name, "t", 0), commit_value(1, metadata=name)) for name in names])
+    rows = decode([(commit_key(name, "t", 0), commit_value(1, metadata=name)) for name in names])
     assert [row["group_id"] for row in rows] == names
     assert [row["metadata"] for row in rows] == names
 
 
+def test_zero_is_an_epoch_and_a_time_like_any_other() -> None:
+    values = [commit_value(0, version=1, expires_at_ms=0, committed_at_ms=0), commit_value(0, version=3, epoch=0)]
+    expiring, led = decode([(KEY, value) for value in values])
+    assert (expiring["expires_at_ms"], expiring["committed_at_ms"], led["leader_epoch"]) == (0, 0, 0)
+
+
 def test_lengths_spelled_with_needless_varint_bytes_are_read_as_kafka_reads_them() -> None:
-    rows = decode((KEY, V4 + b"\x82\x80\x80\x80\0" + b"m" + TIME + b"\x80\0"))
+    rows = decode([(KEY, V4 + b"\x82\x80\x80\x80\0" + b"m" + TIME + b"\x80\0")])
     assert (rows[0]["kind"], rows[0]["metadata"]) == ("commit", "m")
 
 
 def test_of_a_repeated_tag_the_last_counts_and_unknown_ones_are_skipped_however_many() -> None:
     first, last = bytes(range(16)), bytes(range(16, 32))
-    repeated = commit_value(1, tags=[(0, b"wrong size"), (7, b"x" * 300), (0, first), (9, b""), (0, last)])
+    repeated = commit_value(1, epoch=0, tags=[(0, b"wrong size"), (7, b"x" * 300), (0, first), (9, b""), (0, last)])
     unknown = [(number, b"") for number in range(1, 1001)]
     crowded = [commit_value(1, tags=unknown), commit_value(1, tags=[*unknown, (0, first)])]
-    rows = decode((KEY, repeated), *[(KEY, value) for value in crowded], (KEY, commit_value(1, tags=[(0, first)])))
+    rows = decode(
+        [
+            (KEY, each)
+            for each in (repeated, *crowded, *(commit_value(1, tags=[(0, each)]) for each in (first, bytes(16))))
+        ]
+    )
     assert [row["topic_id"] for row in rows] == [
         "10111213-1415-1617-1819-1a1b1c1d1e1f",
         None,
         "00010203-0405-0607-0809-0a0b0c0d0e0f",
         "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        None,
     ]
 
 
 def test_bad_fields_among_very_many_are_found_too() -> None:
     unknown = [(number, b"") for number in range(1, 101)]
     cut, wrong_id = commit_value(1, tags=unknown)[:-1], commit_value(1, tags=[*unknown, (0, b"short")])
-    rows = decode((KEY, cut), (KEY, wrong_id), (KEY, commit_value(1, tags=unknown)))
+    rows = decode([(KEY, each) for each in (cut, wrong_id, commit_value(1, tags=unknown))])
     assert [row["error"] for row in rows] == [
         "value: tag size varint is cut off after 0 bytes",
         "value: topic id has 5 bytes, not 16",
@@ -173,5 +178,5 @@ def test_the_key_of_a_commit_is_read_and_another_is_none(record_type: int) -> No
     assert decode_commit_key(key) == ("grüße", "orders", 3)
     assert decode_commit_key(group_key("grüße")) is None
     for length in range(len(key)):
-        with pytest.raises(DecodeError):
+        with pytest.raises(DecodeError, match=r"^key: \w+"):
             decode_commit_key(key[:length])

@@ -21,6 +21,7 @@ from offset_sync.decode.mirror_headers import (
     of_one_origin,
     places_of,
     read_places,
+    without_added,
 )
 from offset_sync.model.values import TopicPartition
 
@@ -186,6 +187,13 @@ def test_redpandas_own_headers_may_be_given_a_place() -> None:
 
 def test_a_mirror_without_a_place_says_nothing_of_it() -> None:
     assert places_of({}, ORDERS, np.zeros(0, np.int64)) is None
+
+
+def test_what_a_mirror_adds_to_its_copies_is_no_part_of_a_record() -> None:
+    assert without_added([("a", b"1"), ("__mskmr", b"a"), ("k2k_offset", None), ("b", None)]) == (
+        ("a", b"1"),
+        ("b", None),
+    )
 
 
 def test_without_known_origins_any_will_do() -> None:

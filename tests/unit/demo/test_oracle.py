@@ -1,19 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, broker_jars
 from offset_sync_demo.load.records import Records
-from offset_sync_demo.story.oracle import compare, compare_group, expected_duplicates
+from offset_sync_demo.story.oracle import compare
 
 
 def records(ids: list[int], first_offset: int = 0, offsets: list[int] | None = None) -> Records:
     places = list(range(first_offset, first_offset + len(ids))) if offsets is None else offsets
     return Records(np.array(ids, np.uint64), np.array(places, np.int64), np.zeros(len(ids), np.int64))
-
-
-def uint64(*ids: int) -> np.ndarray:
-    return np.array(ids, np.uint64)
 
 
 @pytest.mark.parametrize(
@@ -46,33 +45,13 @@ def test_what_was_read_before_and_after_says_what_was_lost_and_repeated(
     assert measured.duplicates_of_commit == found[1] - found[2]
 
 
-def test_a_record_that_only_the_source_holds_is_not_lost_but_counted() -> None:
-    measured = compare(records([1]), records([]), records([1]), 1, acknowledged=uint64(1, 2))
-    assert (measured.lost, measured.not_at_target) == (0, 1)
-
-
-def test_what_was_read_at_another_cluster_before_is_neither_lost_nor_past_the_commit() -> None:
-    measured = compare(records([3], 9), records([2, 4], 1), records([1, 2, 3, 4], 0), 10, read_elsewhere=uint64(1, 2))
-    assert (measured.lost, measured.duplicates, measured.past_commit) == (0, 1, 0)
-
-
-def test_a_group_is_the_sum_of_the_target_partitions_even_of_those_it_never_read() -> None:
-    orders, idle = ("orders", 0), ("idle", 0)
-
-    measured = compare_group(
-        {orders: records([1, 2])},
-        {orders: records([2], 1)},
-        {orders: records([1, 2]), idle: records([8, 9])},
-        {orders: 2},
-    )
-
-    assert (measured.lost, measured.duplicates) == (2, 1)
-    assert measured.lost_ids == (8, 9)
-
-
-def test_the_duplicates_of_a_start_offset_are_records_from_there_on_that_were_read_below_the_commit() -> None:
-    source, target = records([1, 2, 3, 4]), records([1, 5, 3, 2, 6])
-
-    assert expected_duplicates(source, target, 3, start=1) == 2
-    assert expected_duplicates(source, target, 2, start=1) == 1
-    assert expected_duplicates(source, target, 3, start=4) == 0
+def test_clusters_take_the_chosen_versions_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("offset_sync_demo.kafka.broker_files._VERSIONS", tmp_path)
+    for version in ("3.6", "4.4"):
+        (tmp_path / f"broker-{version}").mkdir()
+    monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "3.6,4.4")
+    found = [broker_jars(alias).name for alias in ("dc1", "dc2", "dc3", "other")]
+    assert found == ["broker-3.6", "broker-4.4", "broker-3.6", "broker-3.6"]
+    monkeypatch.setenv("OFFSET_SYNC_BROKER_VERSIONS", "1.0")
+    with pytest.raises(BrokerPartsMissing, match=r"broker-1\.0: no Kafka broker jars; run 'scripts/jars\.py versions'"):
+        broker_jars("dc1")

@@ -1,7 +1,8 @@
-"""The alert rules: complete, about metrics that exist, and, where promtool is there, firing when they should."""
+"""Alert rules and the Grafana dashboard are about metrics and labels that exist."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,6 @@ def test_a_rule_names_what_exists_and_says_how_bad_it_is_and_what_to_do(rule: di
     assert [*map(title, RULES)].count(title(rule)) == 1
 
 
-def test_the_example_scrapes_the_ports_of_the_page_and_loads_the_rules() -> None:
-    config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
-    assert [(FOLDER / name).is_file() for name in config["rule_files"]] == [True]
-    ports = [target.rpartition(":")[2] for target in config["scrape_configs"][0]["static_configs"][0]["targets"]]
-    assert ports == re.findall(r"_port: (\d+)", PAGE.read_text())
-
-
 def test_every_rule_is_tried_out() -> None:
     tried = TESTED.read_text()
     assert [rule["alert"] for rule in RULES if rule["alert"] not in tried] == []
@@ -72,3 +66,36 @@ def test_prometheus_takes_the_rules_and_the_example() -> None:
 @needs_promtool
 def test_the_rules_fire_when_they_should_and_only_then() -> None:
     run_promtool("test", "rules", str(TESTED))
+
+
+FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
+BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
+DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
+ALERTS = (FILE.parents[1] / "prometheus" / "alerts.yaml").read_text()
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_panel_asks_for_what_exists_has_a_unit_and_says_what_it_means(panel: dict[str, Any]) -> None:
+    targets = panel["targets"]
+    for target in targets:
+        assert problems(target["expr"], re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) == []
+        assert {*re.findall(r"\$(\w+)", target["expr"])} <= {*VARIABLES, "__rate_interval"}
+    assert panel["fieldConfig"]["defaults"]["unit"]
+    assert [each["datasource"] for each in (panel, *targets)] == [DATASOURCE] * (len(targets) + 1)
+    assert len({target["refId"] for target in targets}) == len(targets) > 0
+    assert panel["description"]
+    assert [
+        name for name in re.findall(r"OffsetSync\w+", panel["description"]) if f"alert: {name}\n" not in ALERTS
+    ] == []
+
+
+@needs_promtool
+def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
+    expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
+    plain = [re.sub(r"\$\w+", "5m", text) for text in expressions]
+    rules = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(plain)]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    run_promtool("check", "rules", str(file))

@@ -1,31 +1,28 @@
-"""The Helm chart, rendered by the real helm: Kubernetes and the operator take it, and the jobs find what they need."""
+"""The Helm chart, rendered by the real helm: its API takes it, the jobs find what they need; wrong values are named."""
 
 from __future__ import annotations
 
-import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
 
-import offset_sync
 from offset_sync.config import Config, load_config
-from offset_sync.ingest.query_supervisor import QuerySupervisor
-from offset_sync.jobs.run import JOBS, Patience
+from offset_sync.jobs.run import JOBS
 from spark_options import split_options
-from spark_properties import read_properties
-from submit import IN_IMAGE, JAVA_OPTIONS
-from tools.helm_chart import CHART, Manifest, helm, needs_helm, render
+from tools.helm_chart import CHART, EXAMPLE, Manifest, helm, needs_helm, refusal, render
 from tools.job_arguments import arguments_of
 
 pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
-KUBERNETES = REPO / "conf" / "kubernetes"
 LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
+
+
 # Everything that either mode may be given, beside what the example has.
 MORE: Manifest = {
     "image": {"repository": "registry.example/offset-sync", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
@@ -56,10 +53,16 @@ VALUES: dict[str, Manifest] = {
 }
 each = pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
+
+
 # Fields of the operator's definitions, at each place, that are used here. The applications were validated once against
 # the whole definitions (Kubeflow Spark operator, commit 38082f33); look a new field up there.
 POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext labels "
+
+
 POD += "securityContext annotations env envFrom nodeSelector tolerations affinity volumeMounts "
+
+
 FIELDS = {
     "spec": "type pythonVersion mode sparkVersion image imagePullPolicy imagePullSecrets mainApplicationFile arguments "
     "restartPolicy timeToLiveSeconds sparkConf volumes driver executor",
@@ -203,34 +206,6 @@ def test_a_pod_may_do_nothing_else(values: Manifest) -> None:
     assert bool(of_kind(values, "Role")) == (values.get("mode") == "spark-operator")
 
 
-def test_every_container_gets_the_environment_and_the_mounts_of_the_values() -> None:
-    for mode in (MORE, {**MORE, **OPERATED}):
-        for container in containers(mode):
-            assert (container["env"], container["envFrom"]) == (MORE["env"], MORE["envFrom"])
-            assert container["volumeMounts"][-1:] == MORE["volumeMounts"]
-            assert container["image"] == f"registry.example/offset-sync:{offset_sync.__version__}"
-
-
-@each
-def test_the_mounted_configuration_is_valid(values: Manifest, tmp_path: Path) -> None:
-    if "existingConfig" in values:
-        assert of_kind(values, "ConfigMap") == []
-        return
-    config = settings_of(values, tmp_path)
-    assert config.admin_options("dc1")["ssl.ca.location"] == "/etc/offset-sync/secrets/ca.pem"
-    assert [config.topics.include, *config.clusters] == [("orders", "pay-.*"), "dc1", "dc2"]
-
-
-def test_without_other_places_tables_and_checkpoints_are_on_the_volume(tmp_path: Path) -> None:
-    (container,) = containers({})
-    (folder,) = re.findall(r"^WORKDIR (/home/\S+)$", (REPO / "Dockerfile").read_text(), re.MULTILINE)
-    tables = settings_of({}, tmp_path).tables
-    for place in (tables.root, tables.checkpoints):
-        assert Path(folder, place).is_relative_to(mounts_of(container)["data"]), place
-    (on_s3,) = pods(VALUES["run, on S3"]).values()
-    assert [volume["name"] for volume in on_s3["spec"]["volumes"]] == ["configuration", "secrets"]
-
-
 @each
 def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
     for name, pod in pods(values).items():
@@ -292,61 +267,73 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert not [key for container in containers(values) for key in container if key.endswith("Probe")]
 
 
-@each
-def test_a_driver_has_time_to_finish_its_micro_batch(values: Manifest) -> None:
-    patience = inspect.signature(QuerySupervisor.stop).parameters["patience_seconds"].default
-    for name, pod in pods(values).items():
-        if "executor" not in name:
-            assert pod["spec"]["terminationGracePeriodSeconds"] >= max(patience + 20, Patience().stopping + 10)
+SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
+DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
+WRONG: dict[str, Manifest] = {
+    "mode": {"mode": "operator"},
+    "replicas": {"replicas": 2},
+    "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
+    "config.metrics.sync_offsets_port": {"config": {"metrics": {"sync_offsets_port": False}}},
+    "config": {"config": {"topic": {"include": ["orders"]}}},
+    "image.pullPolicy": {"image": {"pullPolicy": "Sometimes"}},
+    "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
+    "persistence.size": {"persistence": {"size": "large"}},
+    "sparkConf.spark.cores.max": {"sparkConf": {"spark.cores.max": 4}},
+    "run.cores": {"run": {"cores": 0}},
+    "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},
+    "jobs": {"jobs": {"sync": {}}},
+    "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
+}
 
 
-@pytest.mark.parametrize("values", [MORE, {**MORE, **OPERATED}], ids=["run", "spark-operator"])
-def test_a_change_of_the_configuration_restarts_the_jobs_and_no_console(values: Manifest) -> None:
-    changed = {**values, "config": {**values.get("config", {}), "groups": {"include": ["billing"]}}}
-    before, after = pods(values), pods(changed)
-    same = {name for name in before if before[name] == after[name]}
-    assert same == {name for name in before if "executor" in name or "console" in name}
+def missing(values: Manifest, schema: Manifest, place: str = "") -> Iterator[str]:
+    """Yield the values without a place of their own in the schema."""
+    for name, value in values.items():
+        if name not in schema["properties"]:
+            yield f"{place}{name}"
+        elif isinstance(value, dict) and "properties" in schema["properties"][name]:
+            yield from missing(value, schema["properties"][name], f"{place}{name}.")
 
 
-def test_the_operator_starts_the_jobs_as_the_project_does() -> None:
-    pyspark = re.search(r"pyspark==(\S+)", (REPO / "setup.cfg").read_text())
-    assert pyspark is not None
-    for job, spec in applications(OPERATED).items():
-        assert spec["mainApplicationFile"] == f"local://{IN_IMAGE}/jobs/{job}.py"
-        assert (REPO / "jobs" / f"{job}.py").is_file()
-        assert spec["restartPolicy"]["type"] == ("Never" if "--once" in spec["arguments"] else "Always")
-        assert spec["sparkVersion"] == pyspark[1]
-        assert [spec[side].get("javaOptions") for side in ("driver", "executor")] == [JAVA_OPTIONS.get(job)] * 2
+def test_the_defaults_and_the_example_are_what_the_schema_takes() -> None:
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    for values in (DEFAULTS, yaml.safe_load(EXAMPLE.read_text())):
+        jsonschema.validate(values, SCHEMA)
+    assert [*missing(DEFAULTS, SCHEMA)] == []
+    assert SCHEMA["properties"].keys() - DEFAULTS.keys() == {"global"}
 
 
-def test_settings_are_those_of_spark_submit() -> None:
-    defaults = read_properties(REPO / "conf" / "spark-defaults.conf")
-    own = read_properties(KUBERNETES / "spark-submit.conf")
-    plain = defaults | own
-    guarded = {key for key in own if re.match(r"spark\.(authenticate|network|io|ui)\b", key)}
-    memory = {"spark.driver.memory", "spark.driver.memoryOverhead"}
-    for job, spec in applications(OPERATED).items():
-        assert spec["sparkConf"] == {key: plain[key] for key in (defaults.keys() - memory) | guarded}
-        executor = {name: str(spec["executor"][name]) for name in ("instances", "cores", "memory", "memoryOverhead")}
-        if job != "report_status":
-            assert executor == {name: plain[f"spark.executor.{name}"] for name in executor}
-        assert spec["driver"]["memory"] == plain["spark.driver.memory"]
-    assert applications(OPERATED)["sync_offsets"]["driver"]["memoryOverhead"] == plain["spark.driver.memoryOverhead"]
-    more = applications({**MORE, **OPERATED})["sync_offsets"]["sparkConf"]
-    assert more["spark.hadoop.fs.s3a.endpoint"] == "https://s3.example"
+@needs_helm
+@pytest.mark.parametrize("place", WRONG)
+def test_helm_says_which_value_is_wrong(place: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(WRONG[place], SCHEMA)
+    said = refusal(WRONG[place], EXAMPLE)
+    assert f"- {place}: " in said or f"Additional property {place} is not allowed" in said, said
 
 
-def test_names_follow_the_release_and_fit_into_labels_and_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
-    for release in ("x", "a-release-with-a-name-of-fifty-three-characters-at-it"):
-        for document in render({**MORE, **OPERATED}, release).values():
-            # The operator appends the time of a scheduled run; Kubernetes appends a hash to a StatefulSet's.
-            longest = 63 - 20 if document["kind"] == "ScheduledSparkApplication" else 52
-            assert len(document["metadata"]["name"]) <= longest
-            assert document["metadata"]["labels"]["app.kubernetes.io/instance"] == release
-    config = settings_of({"config": {"sync": {"max_offsets_per_trigger": 2000000}}}, tmp_path)
-    assert config.sync.max_offsets_per_trigger == 2000000
+@needs_helm
+def test_a_configuration_that_is_missing_is_asked_for_and_two_are_refused() -> None:
+    assert "config.clusters: missing; start from deploy/helm/example.yaml, or set existingConfig" in refusal({})
+    both = {"existingConfig": {"configMap": "a", "secret": "b"}}
+    assert "existingConfig: set configMap or secret, not both" in refusal(both, EXAMPLE)
 
 
-def test_the_chart_has_the_version_of_the_project() -> None:
-    chart: dict[str, Any] = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert {chart["version"], chart["appVersion"]} == {offset_sync.__version__}
+@needs_helm
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"persistence": {"enabled": False}}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
+        ({"mode": "spark-operator"}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
+        (
+            {"mode": "spark-operator", "config": {"tables": {"checkpoints": "s3a://lake/checkpoints"}}},
+            "root: ./data/tables is lost with the pod; put it at s3a://",
+        ),
+        (
+            {"config": {"tables": {"root": "/srv/tables"}}},
+            "root: /srv/tables is lost with the pod; put it below ./data, which is the volume, or at s3a://",
+        ),
+    ],
+)
+def test_tables_that_would_be_lost_with_the_pod_are_refused(values: Manifest, says: str) -> None:
+    assert f"config.tables.{says}" in refusal(values, EXAMPLE)

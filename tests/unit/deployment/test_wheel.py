@@ -11,7 +11,6 @@ import yaml
 
 from offset_sync import __version__
 from offset_sync.jobs.console import COMMANDS
-from offset_sync.tables.store import TableStore
 from tools.wheel_environment import make_environment
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
@@ -63,36 +62,16 @@ def test_there_is_no_spark_in_it_and_it_says_what_there_is(programs: Path) -> No
         assert (said.returncode, said.stdout.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
 
 
-@pytest.mark.parametrize("words", [[], ["sync_offsets"], ["cutover", "plan"], ["report_status", "--conf", "/none"]])
-def test_what_cannot_be_done_ends_with_2_and_says_why(programs: Path, words: list[str]) -> None:
-    said = run(programs, *words)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr
-
-
-def test_a_report_of_clusters_that_do_not_answer_is_made_from_new_tables(programs: Path, conf: Path) -> None:
-    said = run(programs, "report_status", "--conf", conf, "--once", "--format", "json")
-    assert (said.returncode, json.loads(said.stdout)["groups"]) == (1, []), said.stderr
-    assert said.stderr.endswith("Nothing to report: no included group has committed an included topic\n")
-    tables = TableStore(str(conf.parent / "tables"))
-    assert {each.name for each in (conf.parent / "tables").iterdir() if not each.name.startswith(".")} >= {
-        "sync_status",
-        "record_runs",
-    }
-    assert tables.files.exists(str(conf.parent / "status.html"))
-
-
 @pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
 def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: Path, scheme: str) -> None:
     tree = yaml.safe_load(conf.read_text())
     tree["tables"]["root"] = f"{scheme}://{UNREACHABLE}/tables"
     tree["tables"]["storage"] = STORAGE
     conf.write_text(yaml.safe_dump(tree))
-    for words in (("report_status", "--once"), ("check",)):
-        said = run(programs, *words, "--conf", conf)
-        assert said.returncode == 1
-        assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
-        assert "spark" not in told
+    said = run(programs, "report_status", "--once", "--conf", conf)
+    assert said.returncode == 1
+    assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
+    assert "spark" not in told
 
 
 def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:

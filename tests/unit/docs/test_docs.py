@@ -1,7 +1,8 @@
-"""What the documents name is there: links, files, targets of make, settings, tables; jobs take their commands."""
+"""What the documents name is there: links, files, commands, settings; the way of one commit leads from file to file."""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import runpy
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -21,7 +23,6 @@ from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from protections import of_invariants, of_later_invariants
 from spark_options import split_options
-from submit import IN_IMAGE
 from tools.job_arguments import arguments_of
 
 REPO = Path(__file__).resolve().parents[3]
@@ -130,13 +131,6 @@ def test_every_invariant_has_a_protection() -> None:
     assert [number for number, taken_out in protections.items() if taken_out] == [*range(1, len(invariants) + 1)]
 
 
-def test_every_word_of_the_glossary_says_where_it_lives() -> None:
-    entries = items((REPO / "docs" / "glossary.md").read_text().partition("\n## ")[2])
-    assert 25 <= len(entries) <= 50
-    assert [entry for entry in entries if not re.match(r"\*\*[\w -]+\*\*", entry)] == []
-    assert [entry for entry in entries if not re.search(r"`[a-z_]+/[\w/]+\.py`", entry)] == []
-
-
 @pages
 def test_every_target_of_make_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", MAKEFILE, re.MULTILINE))
@@ -151,13 +145,6 @@ def test_every_command_is_taken_by_its_job(page: str, line: str) -> None:
     arguments = arguments_of(job, of_job)
     if job == "cutover" and arguments.action == "apply":
         assert arguments.planned or arguments.disaster
-
-
-@pages
-def test_every_place_in_the_image_is_where_the_project_is(page: Path) -> None:
-    """Images of Kafka have a place of their own."""
-    places = re.findall(r"/opt/[\w./-]+", page.read_text())
-    assert [place for place in places if not place.startswith((f"{IN_IMAGE}/", "/opt/kafka"))] == []
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -188,3 +175,68 @@ def test_help_of_make_lists_every_target_in_one_column() -> None:
     rows = re.findall(r"^  make ([a-z0-9-]+)( +)(.+)$", listed, re.MULTILINE)
     assert {name for name, _, _ in rows} == set(re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split())
     assert len({len(name) + len(gap) for name, gap, _ in rows}) == 1
+
+
+PAGE = REPO / "docs" / "design" / "one-commit.md"
+MOST = 45
+ROW = re.compile(r"\| (\d+) \| `([\w/]+\.py)` \| (.+) \|")
+PASSED_IN_BY = re.compile(r"passed in by `([\w/]+\.py)`")
+
+
+class Step(NamedTuple):
+    """A row of the page: the file, and who passes it in where no file before it imports it."""
+
+    number: int
+    file: str
+    passed_in_by: str | None
+
+    @property
+    def doors(self) -> list[str]:
+        """The files that have to be imported on the way to it, itself included."""
+        return [self.file, self.passed_in_by] if self.passed_in_by else [self.file]
+
+
+def steps(page: str) -> list[Step]:
+    """Return the rows of *page*, in their order."""
+    rows = [ROW.fullmatch(line) for line in page.splitlines()]
+    found = [(int(row[1]), row[2], PASSED_IN_BY.search(row[3])) for row in rows if row]
+    return [Step(number, file, by[1] if by else None) for number, file, by in found]
+
+
+@cache
+def imported(file: str) -> frozenset[str]:
+    """Return the files of the package that *file* imports, by their names below it."""
+    names = list[str]()
+    for node in ast.walk(ast.parse((LIB / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names += [f"{node.module}", *(f"{node.module}.{each.name}" for each in node.names)]
+    return frozenset(f"{name.replace('.', '/')}.py".removeprefix("offset_sync/") for name in names)
+
+
+def unreached(way: list[Step]) -> list[str]:
+    """Return the files, but the first, that no file before them imports, nor one that such a file imports."""
+    found, before = list[str](), [way[0].file]
+    for step in way[1:]:
+        known = frozenset[str]().union(*map(imported, before))
+        door = step.passed_in_by or step.file
+        if door not in known or (step.passed_in_by and step.file not in imported(step.passed_in_by)):
+            found.append(step.file)
+        before.append(step.file)
+    return found
+
+
+WAY = steps(PAGE.read_text(encoding="utf-8"))
+
+
+def test_the_way_is_numbered_and_no_longer_than_agreed() -> None:
+    assert [step.number for step in WAY] == [*range(1, len(WAY) + 1)]
+    assert 30 < len({step.file for step in WAY}) == len(WAY) <= MOST
+
+
+@pytest.mark.parametrize("file", [file for step in WAY for file in step.doors])
+def test_its_files_exist(file: str) -> None:
+    assert (LIB / file).is_file()
+
+
+def test_each_file_is_reached_from_one_before_it() -> None:
+    assert unreached(WAY) == []

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from offset_sync.config import Config
 from offset_sync.config.load import parse_config
-from tools.mirror_steps import (
-    PAGE,
-    REPO,
-    WAYS,
-    configuration_tree,
-    mirror_properties,
-    read_properties,
-)
+from tools.mirror_steps import REPO, WAYS, configuration_tree, mirror_properties, read_properties
 
 RECIPE = read_properties((REPO / "conf" / "mirrors" / "two-clusters.properties").read_text())
 LEFT_OUT = {"A": (), "B": ("policy.class",), "C": ("policy.class", "transforms", "plugin.path")}
@@ -52,12 +44,3 @@ def test_mirror_maker_and_offset_sync_are_told_the_same_clusters_and_topics(way:
     assert RECIPE["topics"] == "orders, pay-.*"
     streams = [config.names.stream("dc1", topic) or "" for topic in ("orders", "pay-eu")]
     assert [config.is_topic_included(stream) for stream in streams] == [True, True]
-
-
-def test_a_move_is_planned_applied_and_verified_and_the_way_back_is_written_out() -> None:
-    moves = re.findall(r"cutover (\w+) +--conf my.yaml --from (\w+) --to (\w+) --groups billing ?(--\w+)?", PAGE)
-    planned = [("plan", "--planned"), ("apply", "--planned"), ("verify", "")]
-    disaster = [("plan", "--disaster"), ("apply", "--disaster")]
-    there, back = ("dc1", "dc2"), ("dc2", "dc1")
-    wanted = [(there, planned), (there, disaster), (back, planned)]
-    assert moves == [(action, *way, mode) for way, steps in wanted for action, mode in steps]

@@ -1,9 +1,12 @@
-"""Pages that list what there is: tables, alerts, reasons, brokers, and the tests that hold invariants and faults."""
+"""Pages that list what there is: tables, alerts, reasons, brokers, threads and locks, tests that hold invariants."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -11,6 +14,7 @@ import jars
 from offset_sync.model.values import State
 from offset_sync.tables.catalog import ALL_TABLES, LAST_KNOWN
 from offset_sync.tables.views import QUESTIONS, VIEWS
+from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
 from write_docs import COMMAND, PAGE, with_written_parts
 
 REPO = Path(__file__).resolve().parents[3]
@@ -43,11 +47,6 @@ def test_every_column_of_every_table_view_and_question_is_there() -> None:
         found = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section, re.MULTILINE)
         assert [(name, kind) for name, kind, _ in found] == [(c.name, c.type) for c in described.columns]
         assert [text for _, _, text in found if len(text) < 3] == []
-
-
-def test_a_part_that_is_out_of_date_is_rewritten_and_the_rest_left_alone() -> None:
-    stale = TABLES.replace("when the report was made", "whenever").replace("# The tables\n", "# My tables\n", 1)
-    assert with_written_parts(stale) == TABLES.replace("# The tables\n", "# My tables\n", 1)
 
 
 def section(title: str) -> str:
@@ -104,3 +103,33 @@ def test_the_requirements_name_the_brokers_of_all_test_runs() -> None:
 def test_every_version_is_started_as_the_first_cluster_beside_another_version() -> None:
     assert sorted(f"broker-{first}" for first, _ in pairs()) == sorted(jars.VERSIONS)
     assert all(first != second for first, second in pairs())
+
+
+POOLS = {"Thread", "ThreadPoolExecutor"}
+
+
+def calls(names: set[str]) -> Iterator[tuple[str, int]]:
+    """Yield where one of *names* is called, with or without the module's name."""
+    for path in LIB.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in names:
+                yield str(path.relative_to(LIB)), node.lineno
+
+
+def test_every_lock_has_its_place_in_the_order() -> None:
+    made = {lock_at(Path(LIB, file), line) for file, line in calls({*KINDS})}
+    assert made == {*read_ranks()}
+
+
+def test_every_file_that_makes_threads_says_what_they_do() -> None:
+    page = ORDER.read_text()
+    listed = re.findall(r"^\| `([\w/]+\.py)` \| [^`|]*(?:`.*?)?\|", page.split("## Locks")[0], re.MULTILINE)
+    assert sorted(listed) == sorted({file for file, _ in calls(POOLS)})
+
+
+def made(name: str) -> Any:
+    """Return a lock that is made in the line in which the program makes the one of this *name*."""
+    file, line = next(place for place in calls({*KINDS}) if lock_at(Path(LIB, place[0]), place[1]) == name)
+    names: dict[str, Any] = {}
+    exec(compile("\n" * (line - 1) + "import threading; lock = threading.Lock()", str(LIB / file), "exec"), names)
+    return names["lock"]

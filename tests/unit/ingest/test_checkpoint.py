@@ -84,30 +84,6 @@ def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(folder: P
     assert checkpoint.record_limit(1) == 0
 
 
-def test_a_topic_that_only_this_batch_has_met_is_forgotten_and_in_the_first_batch_none_is_new(
-    tmp_path: Path, folder: Path
-) -> None:
-    checkpoint = Checkpoint(Files(), str(folder))
-    (folder / "offsets" / "1").unlink()
-    checkpoint.leave_out(lambda log: log.topic in ["orders"])
-    assert ends_of(folder, 0) == {"orders": {"0": 5}, "größe": {"0": 0}}
-    (folder / "commits" / "0").write_text("v1\n{}")
-    (folder / "offsets" / "1").write_text(f'v1\n{BATCH}\n{{"orders": {{"0": 7}}, "new": {{"0": 8}}}}')
-    checkpoint.leave_out(lambda log: log.topic in ["new"])
-    assert ends_of(folder, 1) == {"orders": {"0": 7}}
-
-
-@pytest.mark.parametrize("topics", [[], ["nowhere"], ["orders"]])
-def test_a_batch_that_is_done_or_has_nothing_of_them_stays_as_it_is(folder: Path, topics: list[str]) -> None:
-    if topics == ["orders"]:
-        (folder / "commits" / "1").write_text("v1\n{}")
-    before = (folder / "offsets" / "1").read_bytes()
-    Checkpoint(Files(), str(folder)).leave_out(lambda log: log.topic in topics)
-    assert (folder / "offsets" / "1").read_bytes() == before
-    Checkpoint(Files(), str(folder / "none")).leave_out(lambda log: True)  # a query that was never started
-    assert not (folder / "none").exists()
-
-
 def plans(folder: Path) -> set[str]:
     found = ("offsets/0", "offsets/1", "sources/0/0")
     return {name for name in found if (folder / name).exists()}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -14,77 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.offset_records import commit_key, commit_value, group_key
+from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from fakes.unchecked import UNCHECKED
 from generators.hypothesis_strategies import law
-from offset_sync.ingest import commit_batch, commit_ingester, kafka_source
+from offset_sync.ingest import commit_ingester
 from offset_sync.ingest.checkpoint import Offsets, count_offsets
-from offset_sync.ingest.commit_batch import UNREAD, CommitReader, committed_at_ms
+from offset_sync.ingest.commit_batch import committed_at_ms
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.ingest.commit_log_check import LEAST_RECORDS
-from offset_sync.ingest.kafka_source import read_whole_ranges, shares
-from offset_sync.kafka.log_reader import Chunk, UnreadError
+from offset_sync.ingest.kafka_source import read_whole_ranges
 from offset_sync.model.errors import UnknownVersionError
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, RecordContent, Stop, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import OFFSET_COMMITS, QUARANTINE
+from offset_sync.tables.catalog import QUARANTINE
 
 # Reading
 
 SEVENTH = TopicPartition(CONSUMER_OFFSETS, 7)
-RANGES = st.dictionaries(
-    st.integers(0, 5).map(lambda number: TopicPartition(CONSUMER_OFFSETS, number)),
-    st.tuples(st.integers(0, 40), st.integers(0, 60)).map(lambda each: OffsetRange(*each)),
-)
-
-
-@law(200)
-@given(RANGES, st.integers(0, 4))
-def test_each_log_is_read_by_one_task(ranges: dict[TopicPartition, OffsetRange], tasks: int) -> None:
-    found = shares(ranges, tasks)
-    read = {place: each for place, each in ranges.items() if each.end > each.start}
-    assert sorted(item for share in found for item in share.items()) == sorted(read.items())
-    assert len(found) == max(1, min(tasks, len(read)))
-
-
-def test_the_longest_logs_are_shared_out_first() -> None:
-    sizes = {TopicPartition(CONSUMER_OFFSETS, number): OffsetRange(0, size) for number, size in enumerate([4, 12, 9])}
-    assert [[place.partition for place in share] for share in shares(sizes, 2)] == [[1], [2, 0]]
-
-
-class Reader:
-    """A log of which the end cannot be read."""
-
-    def __init__(self, *_arguments: object) -> None:
-        pass
-
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
-        key, value = commit_key("g", "orders", 0), commit_value(5, committed_at_ms=1)
-        for place, each in ranges.items():
-            yield [(place, RecordContent(each.start, 5, key, value, ()))]
-        raise UnreadError("dc1", dict.fromkeys(ranges, Stop(3, "the log ends at offset 4")))
-
-
-def test_what_was_read_is_said_and_which_logs_were_not_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit_batch, "RangeReader", Reader)
-    rows = [row for batch in CommitReader("dc1", {}).read({SEVENTH: OffsetRange(0, 9)}) for row in batch.to_pylist()]
-    assert [(row["kind"], row["log_partition"], row["log_offset"], row["error"]) for row in rows] == [
-        ("commit", 7, 0, None),
-        (UNREAD, 7, None, "__consumer_offsets-7 cannot be read from offset 3 on: the log ends at offset 4"),
-    ]
-
-
-def test_a_task_reads_the_shares_that_it_is_given_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit_batch, "RangeReader", Reader)
-    logs = [{TopicPartition(CONSUMER_OFFSETS, number): OffsetRange(number, 9)} for number in range(3)]
-    read = pickle.loads(pickle.dumps(kafka_source._ReadShares("dc1", {"sasl.password": "s"}, logs)))
-    numbers = pa.RecordBatch.from_pydict({"id": [2, 0]})
-    rows = [row for batch in read([numbers]) for row in batch.to_pylist() if row["kind"] == "commit"]
-    assert [(row["log_partition"], row["log_offset"]) for row in rows] == [(2, 2), (0, 0)]
 
 
 def test_spark_reads_only_committed_records() -> None:
@@ -149,8 +97,6 @@ def test_a_plan_that_leaves_records_for_the_next_one_is_never_whole(sizes: list[
 
 # Commits of an unknown version
 
-FEW = LEAST_RECORDS - 1
-
 
 @pytest.fixture
 def job() -> IngestingJob:
@@ -179,45 +125,6 @@ def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says
             "__consumer_offsets-3 offset 50 (known: up to 4); update Offset Sync: it reads no further"
         )
     assert (counts(job), job.reconciled) == ((0, 0), [])
-
-
-def test_a_few_broken_records_are_put_in_quarantine(job: IngestingJob) -> None:
-    job.ingest(0, *known(3), *new(FEW))
-    assert counts(job) == (3, FEW)
-
-
-def test_they_are_counted_over_micro_batches_and_one_that_comes_again_counts_once(
-    job: IngestingJob,
-) -> None:
-    """Else five broken records and two retries would stop the query."""
-    job.reconcile_errors = [RuntimeError("another"), RuntimeError("reason")]
-    for _ in range(2):
-        with pytest.raises(RuntimeError):
-            job.ingest(0, *new(FEW // 2))
-    job.ingest(0, *new(FEW // 2))
-    job.ingest(1, *new(FEW - FEW // 2), first=FEW)
-    assert counts(job) == (0, FEW)
-    with pytest.raises(UnknownVersionError):
-        job.ingest(2, *new(1), first=2 * FEW)
-    assert counts(job) == (0, FEW)
-
-
-def test_many_broken_ones_among_more_that_can_be_read_are_no_new_version(job: IngestingJob) -> None:
-    mixed = [record for pair in zip(new(30), known(30), known(30), strict=True) for record in pair]
-    job.ingest(0, *mixed)
-    job.ingest(1, *new(LEAST_RECORDS), first=90)
-    assert counts(job) == (60, 30 + LEAST_RECORDS)
-
-
-def test_tombstones_have_no_version_and_other_broken_records_are_none(job: IngestingJob) -> None:
-    tombstones: list[Raw] = [(commit_key("g", "t", n), None) for n in range(40)]
-    with pytest.raises(UnknownVersionError):
-        job.ingest(0, *new(1), *tombstones, *new(LEAST_RECORDS))
-    broken: list[Raw] = [(commit_key("g", "t", n), b"\0\4") for n in range(40)]
-    groups: list[Raw] = [(group_key("g"), b"\0\x63")] * 40
-    job.ingest(0, *broken, *groups)
-    assert len(job.tables.rows(QUARANTINE, "error")) == 80
-    assert job.tables.rows(OFFSET_COMMITS, "group_id") == []
 
 
 # Micro-batches that another driver took in: they do not come again, so the state loads them from the table
@@ -271,66 +178,3 @@ def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(ask
     job.ingest(8, commit(7), first=80)
     assert asked == [({3: 60}, {3: 80})]
     assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]
-
-
-@pytest.mark.parametrize(("taken_in", "forgotten"), [(None, 0), (3, 30)])
-def test_a_driver_that_starts_or_whose_last_batch_the_checkpoint_has_forgotten_loads_everything(
-    asked: Asked, taken_in: int | None, forgotten: int
-) -> None:
-    job = SharedJob()
-    job.before = forgotten
-    job.batch._ingester.note_taken_in(taken_in)
-    job.ingest(40, commit(4))
-    assert asked == [({}, {3: 400})]
-
-
-def test_a_batch_that_failed_before_it_was_recorded_is_missed_when_another_driver_did_it(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = SharedJob()
-    job.batch._ingester.note_taken_in(3)
-    with monkeypatch.context() as patched:
-        patched.setattr(job.batch, "_record", lambda batch: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            job.ingest(4, commit(4))
-    job.ingest(5, commit(5))
-    assert asked == [({3: 40}, {3: 50})]
-
-
-def test_a_cluster_counts_as_read_with_what_an_overtaken_driver_has_ended_since(asked: Asked) -> None:
-    job = SharedJob()
-    ingester = job.batch._ingester
-    ingester.note_taken_in(3)
-    job.done = 5
-    assert [ingester.has_all(job.state), ingester.has_all(job.state)] == [True, True]
-    assert asked == [({3: 40}, {3: 60})], "once"
-    job.ingest(6, commit(6))
-    assert len(asked) == 1
-
-
-def test_while_a_micro_batch_is_taken_in_it_is_unknown_whether_all_is_there(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job, said = SharedJob(), list[bool]()
-    ingester = job.batch._ingester
-    ingester.note_taken_in(3)
-    job.done = 3
-    decode = ingester.decode
-
-    def look(*words: Any) -> Any:
-        said.append(ingester.has_all(job.state))
-        return decode(*words)
-
-    monkeypatch.setattr(ingester, "decode", look)
-    job.ingest(4, commit(4))
-    assert (said, ingester.has_all(job.state), asked) == ([False], True, [])
-
-
-def test_a_dry_run_and_a_checkpoint_without_a_batch_have_nothing_to_take_in(asked: Asked) -> None:
-    job = SharedJob()
-    job.done = 5
-    assert job.batch._ingester.has_all(job.state), "it was told of nothing"
-    job.done = None
-    job.batch._ingester.note_taken_in(None)
-    assert job.batch._ingester.has_all(job.state)
-    assert asked == []

@@ -6,7 +6,6 @@ import time
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
@@ -14,13 +13,9 @@ from builders.offset_records import commit_key, commit_value, group_key, member_
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
-from offset_sync.ingest import commit_ingester
 from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
-from offset_sync.tables.definition import Table
 
-LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, timezone.utc)
-"""The last time that readers of the tables know."""
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
 
 
@@ -75,40 +70,6 @@ def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> No
     job.reconcile_batch = reconcile  # type: ignore[method-assign]
     job.ingest(0, commit(5))
     assert job.commits("committed_offset") == [(5,)]
-
-
-@pytest.mark.parametrize(("most_records", "by_tasks"), [(10, []), (10**6, [2])], ids=["in the driver", "in tasks"])
-def test_few_records_and_many_are_the_same_rows(
-    most_records: int, by_tasks: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-
-    def read_by_tasks(commits: Any, ranges: Any, _records: Any, clusters: int) -> pa.Table:
-        asked.append(clusters)
-        return commits.table(ranges)
-
-    monkeypatch.setattr(commit_ingester, "read_by_tasks", read_by_tasks)
-    job = Job(most_records=most_records)
-    job.ingest(0, commit(5), (None, b"v"), commit(6, group="h"), (commit_key("g", "orders", 1), None))
-    assert job.commits("group_id", "log_offset") == [("g", 0), ("g", 3), ("h", 2)]
-    assert job.tables.rows(QUARANTINE, "offset") == [(1,)]
-    assert asked == by_tasks
-
-
-def test_old_commits_expire_negative_ones_are_no_position_and_tombstones_are_of_their_records_time(job: Job) -> None:
-    """In the order of the log, however tasks deliver them."""
-    old, gone = commit(5, version=1, expires_at_ms=1_700_000_600_000), (commit_key("g", "orders", 1), None)
-    job.ingest(0, old, commit(6), commit(-1), commit(7, partition=1), gone, reverse=True)
-    names = ("log_offset", "committed_offset", "committed_at", "expires_at", "is_tombstone")
-    assert job.commits(*names) == [
-        (0, 5, at(1_700_000_000_000), at(1_700_000_600_000), False),
-        (1, 6, at(1_700_000_000_000), None, False),
-        (2, -1, at(1_700_000_000_000), None, False),
-        (3, 7, at(1_700_000_000_000), None, False),
-        (4, None, at(WRITTEN_MS), None, True),
-    ]
-    columns = job.offsets.clusters["X"].columns
-    assert (columns["genuine_offset"].tolist(), columns["is_deleted"].tolist()) == ([6, 7], [False, True])
 
 
 def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
@@ -175,18 +136,6 @@ def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job
     assert all(reasons)
 
 
-@pytest.mark.parametrize("at_ms", [2**62, -(2**62), 2**63 - 1, -1])
-def test_a_time_that_no_calendar_has_does_not_stop_the_stream(job: Job, at_ms: int) -> None:
-    job.ingest(0, commit(5, version=1, at_ms=at_ms, expires_at_ms=2**62), commit(6, group="other"))
-    assert job.commits("group_id", "committed_at", "expires_at") == [
-        ("g", at(WRITTEN_MS), LAST),
-        ("other", at(1_700_000_000_000), None),
-    ]
-    assert job.offsets.clusters["X"].columns["genuine_at_ms"].tolist() == [WRITTEN_MS, 1_700_000_000_000]
-    job.ingest(1, (commit_key("a", "t", 1), None), (group_key("g"), None), first=2, written_ms=2**53)
-    assert job.commits("committed_at")[-1] == job.tables.rows(GROUP_EVENTS, "at")[-1] == (LAST,)
-
-
 # Once, whatever happens
 
 
@@ -197,28 +146,3 @@ def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None
     assert job.reconciled == [(["g"], 0)] * 3
     counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
-
-
-@pytest.mark.parametrize("table", [QUARANTINE, GROUP_EVENTS, OFFSET_COMMITS], ids=lambda table: table.name)
-def test_killed_at_any_point_and_repeated_everything_is_there_once(job: Job, table: Table) -> None:
-    records = [commit(5), (None, b"v"), (group_key("g"), None)]
-    job.tables.dies_at = table
-    with pytest.raises(PowerFailure):
-        job.ingest(0, *records)
-    assert job.reconciled == [(["g"], 0)]
-    again = Job(job.tables)
-    again.ingest(0, *records)
-    counts = [len(job.tables.rows(each, "cluster")) for each in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
-    assert counts == [1, 1, 1]
-
-
-def test_a_batch_whose_reconciling_fails_is_repeated_and_written_once(
-    job: Job, caplog: pytest.LogCaptureFixture
-) -> None:
-    job.reconcile_errors = [RuntimeError("a bug")]
-    with pytest.raises(RuntimeError, match="a bug"):
-        job.ingest(0, commit(5))
-    job.failures = ["X to Y: 1 offsets not committed"]  # which is no error
-    job.ingest(0, commit(5))
-    assert (job.reconciled, job.commits("group_id")) == ([(["g"], 0)] * 2, [("g",)])
-    assert "X to Y: 1 offsets not committed" in [record.getMessage() for record in caplog.records]

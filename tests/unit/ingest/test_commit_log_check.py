@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import timezone
-
-import pyarrow as pa
 import pytest
 
 from builders.commits import acknowledge
 from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
-from fakes.tables import PowerFailure
 from offset_sync.ingest import commit_ingester
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetRange, TopicPartition
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
 
 
 @pytest.fixture(autouse=True)
@@ -72,85 +65,6 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut(
     assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
-@pytest.mark.parametrize("table", [LOG_INCARNATIONS, OFFSET_COMMITS], ids=lambda table: table.name)
-def test_a_driver_that_dies_on_the_way_leaves_it_to_the_next(table: object) -> None:
-    job = read_job(commit(9), commit(10, "other"))
-    job.recreate(commit(4), commit(5), commit(6))
-    job.tables.dies_at = table  # type: ignore[assignment]
-    with pytest.raises(PowerFailure):
-        job.take_in()
-    fresh = job.restarted()
-    fresh.take_in()
-    assert fresh.genuine() == {"g": 6, "other": 10}
-    assert [row for row in fresh.commits("log_offset", "committed_offset") if row[1] < 9] == [(0, 4), (1, 5), (2, 6)]
-    assert fresh.reasons()[-1] == (0, None, "READ_AGAIN")
-
-
-def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is_read_again() -> None:
-    job = read_job(commit(5))
-    job.log += [commit(8), commit(9)]
-    job.take_in()
-    job.done = 1  # Spark had not noted that it was done
-    job.cut(2, commit(3), commit(4))
-    fresh = job.restarted()
-    fresh.take_in()
-    assert fresh.genuine() == {"g": 3}, "what was written down is not read a second time, so it is looked up"
-    fresh.take_in()
-    assert fresh.genuine() == {"g": 4}
-
-
-def test_a_driver_that_has_read_the_tables_before_a_life_was_written_looks_with_its_first_micro_batch() -> None:
-    job = read_job(commit(10, "other"), commit(9))
-    early = job.restarted()
-    job.recreate(commit(5), commit(1, "new"), commit(2, "new"))
-    job.take_in()
-    early.log, early.topic_id, early.done, early.ends_by_batch = job.log, job.topic_id, 1, job.ends_by_batch
-    early.take_in()
-    assert early.genuine() == {"g": 5, "other": 10, "new": 2}
-
-
-def test_records_below_the_offset_where_spark_continues_are_read_all_the_same() -> None:
-    job = read_job(commit(5), commit(6))
-    job.ends_by_batch.append(6)  # planned while the log was longer
-    job.cut(1, commit(3))
-    job.take_in(read=[])
-    assert job.reasons()[-1] == (1, 1, "LOG_TRUNCATED"), "there is more to be read"
-    job.log += [commit(2), commit(1), commit(7, "new"), commit(8, "new"), commit(9, "new")]
-    job.take_in()
-    assert job.genuine() == {"g": 1, "new": 9}
-    assert job.reasons()[-1] == (1, None, "READ_AGAIN")
-
-
-def test_what_was_read_before_another_leader_was_elected_is_read_again_and_there_once() -> None:
-    job = read_job(commit(5))
-    job.log += [commit(8), commit(9)]
-    stale = job.log[1:]
-    job.ends_by_batch.append(3)
-    job.cut(2, commit(7))
-    job.take_in(read=stale)
-    assert job.genuine() == {"g": 7}
-    assert job.commits("log_offset", "committed_offset") == [(0, 5), (1, 8), (2, 7)]
-    assert job.reasons() == [(0, None, None), (1, 2, "ELECTED")]
-
-
-class CutWhileItIsRead(CommitLogJob):
-    """Another leader is elected while the first micro-batch is read, and has lost the last record."""
-
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
-        """Yield the records that were read, or those that are there now."""
-        is_first = self.is_first
-        yield from super().read(ranges)
-        if is_first:
-            self.cut(1, commit(4))
-
-
-def test_what_was_first_read_of_a_log_is_read_again_if_a_leader_was_elected_meanwhile() -> None:
-    job = CutWhileItIsRead(log=[commit(9, "other"), commit(10)])
-    job.take_in()
-    assert job.genuine() == {"other": 9, "g": 4}
-    assert job.read_again == [{LOG: (0, 2)}]
-
-
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:
     job = read_job(commit(5))
     for group, offset in (("g", 12), ("first", 13)):
@@ -158,13 +72,6 @@ def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> Non
     job.cut(1, commit(1, "new"))
     job.take_in()
     assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
-
-
-def test_writes_acknowledged_before_the_leader_was_known_may_be_lost_with_an_earlier_one() -> None:
-    job = CommitLogJob(log=[commit(5)])
-    acknowledge(job.offsets, 13, group="first")
-    job.take_in()
-    assert job.known("first")["actual_offset"] == -1
 
 
 @pytest.mark.parametrize(
@@ -183,38 +90,6 @@ def test_while_a_cluster_or_the_leader_does_not_answer_nothing_is_taken_in(silen
     assert job.genuine() == {"g": 8}
 
 
-def test_partitions_that_a_new_log_has_no_longer_are_gone_with_the_rest() -> None:
-    job = read_job(commit(9))
-    last = TopicPartition(LOG.topic, 11)
-    job.start_offsets = lambda batch_id: {LOG: 1, last: 4}  # type: ignore[method-assign, assignment]
-    job.recreate(commit(4))
-    job.ends_by_batch.append(1)
-    job.ingest(1)
-    assert [row for row in job.tables.rows(LOG_INCARNATIONS, "partition", "begins_at") if row[0] == 11] == [(11, 0)]
-
-
-def test_a_life_begins_after_all_that_a_driver_with_a_fast_clock_has_written() -> None:
-    job = read_job(commit(9))
-    ahead_ms = 4_000_000_000_000
-    job.incarnations.begin_after(ahead_ms)
-    job.recreate(commit(3), commit(4))
-    job.take_in()
-    noticed = max(at for (at,) in job.tables.rows(LOG_INCARNATIONS, "noticed_at"))
-    assert noticed.replace(tzinfo=timezone.utc).timestamp() * 1000 >= ahead_ms
-    assert job.genuine() == {"g": 4}
-
-
-def test_a_log_that_could_not_be_read_to_the_end_of_its_range_and_was_not_cut_fails_and_is_read_once_more() -> None:
-    job = CommitLogJob(log=[commit(1), commit(2), commit(3)])
-    job.unread = "the log ends at offset 2"
-    with pytest.raises(ClusterError, match="the log ends at offset 2: the micro-batch is read once more"):
-        job.take_in(read=job.log[:2])
-    assert job.commits("committed_offset") == []
-    job.unread = ""
-    job.take_in()
-    assert job.commits("committed_offset") == [(1,), (2,), (3,)]
-
-
 def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_before() -> None:
     job = CommitLogJob(log=[commit(1), commit(2), commit(3)])
     job.take_in()
@@ -224,35 +99,3 @@ def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_befo
     job.unread = "the log ends at offset 3"
     job.take_in(read=[])
     assert job.known()["genuine_offset"] == 7
-
-
-def test_a_micro_batch_that_failed_and_is_read_again_after_a_cut_has_no_author_from_the_first_try() -> None:
-    """The first try took our write for the record at 1; another leader has a genuine commit of the group there."""
-    job = CommitLogJob(log=[commit(5)])
-    job.take_in()
-    job.write_as_we_do("g", 7)
-    job.log += [commit(7), commit(3, "lost")]
-    job.reconcile_errors = [RuntimeError("the first time")]
-    with pytest.raises(RuntimeError, match="the first time"):
-        job.take_in()
-    job.cut(1, commit(6), commit(4, "new"))
-    job.take_in()
-    written = job.commits("log_offset", "group_id", "committed_offset", "is_own")
-    assert {(1, "g", 6, False), (2, "new", 4, False)} <= {*written}
-    assert job.known()["genuine_offset"] == 6
-    assert job.known("lost")["log_offset"] == -1, "a later record of its key is new, wherever it is"
-    assert job.reconciled[-1] == (["g", "new"], 1)
-
-
-def test_a_cut_that_only_the_records_show_leaves_nothing_of_the_first_try() -> None:
-    job = CommitLogJob(log=[commit(5)])
-    job.take_in()
-    job.write_as_we_do("g", 7)
-    job.log += [commit(7), commit(8, "other")]
-    job.tables.dies_at = OFFSET_COMMITS
-    with pytest.raises(PowerFailure):
-        job.take_in()
-    job.log[1:] = [commit(6), commit(8, "other")]
-    job.take_in()
-    assert (job.known()["actual_offset"], job.known()["actual_is_own"], job.genuine()["g"]) == (6, False, 6)
-    assert job.commits("log_offset", "committed_offset", "is_own")[-2:] == [(1, 6, False), (2, 8, False)]

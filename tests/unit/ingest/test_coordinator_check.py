@@ -211,7 +211,7 @@ def apply(site: Site, event: tuple[str, Any], number: int) -> None:
         site.start()
 
 
-@law(500)
+@law(200)
 @given(st.lists(events, max_size=16), st.lists(events, max_size=6))
 def test_after_a_comparison_what_is_known_is_what_the_coordinator_holds_and_so_it_is_after_a_restart(
     history: Sequence[tuple[str, Any]], meanwhile: Sequence[tuple[str, Any]]

@@ -1,20 +1,20 @@
-"""Logs that have other records than before: noticed, written down, and read again from there."""
+"""Logs that have other records than before, and leaders that lost what was read: noticed, written down, read again."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.indexing import ORDERS, Job, Plan, mirrored
-from fakes.tables import PowerFailure
-from offset_sync.ingest.incarnation_check import ALL_LOGS_SECONDS
-from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.record_index import RecordIndex
+from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
+from fakes.tables import MemoryTables
+from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.model.errors import ClusterError, OtherClusterError
+from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.definition import Table
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -64,79 +64,6 @@ def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_ot
     assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
 
 
-@pytest.mark.parametrize("table", [LOG_INCARNATIONS, RECORD_RUNS], ids=lambda table: table.name)
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_driver_that_dies_before_or_after_it_noted_a_cut_leaves_it_to_the_next(
-    table: Table, is_restarted: bool
-) -> None:
-    job = cut_job()
-    job.tables.dies_at = table
-    with pytest.raises(PowerFailure):
-        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    if is_restarted:
-        job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 6, "X", 106)]
-    assert lives(job)[-2:] == [("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
-    job.index(2, (ORDERS, 12, None))
-    assert (12, 1, "Y", 12) in [run[2:] for run in job.runs()], "and goes on"
-    assert len(lives(job)) == 3
-
-
-def test_a_micro_batch_that_was_written_before_the_cut_does_not_keep_out_what_is_read_again() -> None:
-    job = cut_job()
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
-    job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))  # Spark had not noted that it was done
-    assert (6, 6, "X", 106) in [run[2:] for run in job.runs()]
-
-
-def test_what_a_micro_batch_has_read_below_the_cut_is_not_lost() -> None:
-    """A copy elsewhere told of the cut before this log was read for the first time."""
-    job = cut_job()
-    job.plan.ends = [{ORDERS: 3}, {ORDERS: 12}]
-    job.tables.versions.pop(RECORD_RUNS.name)
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
-    job.index(1, *((ORDERS, offset, None) for offset in range(3, 12)))
-    assert [run[2:] for run in job.runs()] == [(3, 0, "Y", -1), (3, 9, "X", 103)]
-
-
-def test_an_election_that_loses_nothing_changes_nothing() -> None:
-    job = cut_job()
-    job.epoch_ends, job.read_again = {ORDERS: 10}, [(ORDERS, 10, None), (ORDERS, 11, None)]
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 10, "ELECTED")]
-    assert "READ_AGAIN" not in {life[3] for life in lives(job)}
-    assert (10, 2, "Y", 10) in [run[2:] for run in job.runs()]
-
-
-def test_a_leader_that_returns_with_records_of_a_lost_epoch_counts_only_to_the_start_of_the_one_between() -> None:
-    """A, who comes back, has 0 to 14 of epoch 1; B had 0 to 5 of it, and 6 to 11 of epoch 2, which are indexed."""
-    job = cut_job()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    job.restart()
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 20, leader_epoch=3)}}
-    job.epoch_ends, job.told_epoch = {ORDERS: 15}, 1
-    job.read_again = [(ORDERS, offset, mirrored(offset + 200)) for offset in range(6, 20)]
-    job.index(2, (ORDERS, 12, None))
-    assert [life for life in lives(job) if life[3] == "LOG_TRUNCATED"] == [
-        ("Y", 2, 6, "LOG_TRUNCATED"),
-        ("Y", 3, 6, "LOG_TRUNCATED"),
-    ]
-    assert (6, "X", 206) in [(run[2], *run[4:]) for run in job.runs()]
-
-
-def test_if_the_start_of_an_epoch_is_unknown_a_log_without_it_is_read_again_from_its_beginning() -> None:
-    job = cut_job()
-    job.told_epoch, job.read_again = 0, [(ORDERS, offset, mirrored(offset + 100)) for offset in range(12)]
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert ("Y", 2, 0, "LOG_TRUNCATED") in lives(job)
-    assert (0, 12, "X", 100) in [run[2:] for run in job.runs()]
-
-
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
     """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
     job = cut_job()
@@ -156,18 +83,6 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     assert {life[1] for life in lives(job)} == {1, 2}
 
 
-def test_a_copy_shows_that_its_origin_was_cut_though_the_origin_is_not_indexed() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 4}, {ORDERS: 6}]))
-    job.logs = {"X": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
-    job.index(0, *((ORDERS, at, mirrored(at + 6)) for at in range(4)))
-    job.logs = {"X": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
-    job.epoch_ends = {ORDERS: 7}
-    job.restart()
-    job.index(1, (ORDERS, 4, mirrored(7)), (ORDERS, 5, mirrored(8)))
-    assert ("X", 2, 7, "LOG_TRUNCATED") in lives(job)
-    assert (4, 2, "X", 7) in [run[2:] for run in job.runs()], "readers of the index judge it"
-
-
 def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
     job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
@@ -184,35 +99,6 @@ def recreated_job() -> Job:
     job.topics = {"orders": MemoryTopic("orders-2", 2)}
     job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(14)]
     return job
-
-
-@pytest.mark.parametrize("repeated", [(), (1,), (2,), (1, 2, 3)])
-def test_a_topic_that_was_recreated_under_traffic_is_read_whole_and_its_old_offsets_show_no_cut(
-    repeated: tuple[int, ...],
-) -> None:
-    """The query goes on at 20, where the old log ended, and then below; a driver that dies repeats what it planned."""
-    job = recreated_job()
-    follower = RecordIndex(job.tables)  # type: ignore[arg-type]
-    follower.refresh()
-    for batch_id, log_end in ((1, 3), (2, 9), (3, 12), (4, 14)):
-        job.logs, job.epoch_ends = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=0)}}, {ORDERS: log_end}
-        read = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(log_end) if batch_id > 2]
-        first = job.plan.ends[batch_id - 1][ORDERS]
-        job.index(batch_id, *(each for each in read if each[1] >= first))
-        if batch_id in repeated:
-            job.restart()
-            job.index(batch_id, *(each for each in read if each[1] >= first))
-        follower.refresh()
-        assert not follower.all_logs()[ClusterPartition("Y", *ORDERS)].is_contradicted
-    assert {life[3] for life in lives(job)} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
-    assert [life for life in lives(job) if life[0] == "Y"][-1] == ("Y", 0, None, "READ_AGAIN")
-    fresh = RecordIndex(job.tables)  # type: ignore[arg-type]
-    fresh.refresh()
-    for index in (follower, fresh):
-        log = index.log("Y", *ORDERS)
-        assert log is not None
-        assert (log.is_contradicted, log.frontier) == (False, 14)
-        assert (log.runs.start.tolist(), log.runs.origin_start.tolist()) == ([0], [100])
 
 
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
@@ -251,26 +137,98 @@ def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() 
     assert [life[1:] for life in lives(job)] == [(1, None, None), (2, 6, "LOG_TRUNCATED"), (2, None, "READ_AGAIN")]
 
 
-def test_a_log_of_which_nothing_new_was_read_is_asked_about_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = cut_job()
-    job.plan.ends = [{ORDERS: 10}, {ORDERS: 10}, {ORDERS: 10}]
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=2)}}
-    job.index(1)
-    assert len(lives(job)) == 1
-    later = time.monotonic() + ALL_LOGS_SECONDS
-    monkeypatch.setattr(time, "monotonic", lambda: later)
-    job.index(2)
-    assert ("Y", 2, 6, "LOG_TRUNCATED") in lives(job)
-    assert [run[2:] for run in job.runs() if run[4] == "X"] == [(6, 4, "X", 106)]
+def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:
+    """Return what is indexed of records from *first* on: start, length, origin and start there."""
+    return [run[2:] for run in job.runs() if run[2] >= first and run[3]]
 
 
-def test_where_a_log_had_ended_a_while_later_is_written_down_once() -> None:
-    job = cut_job()
-    job.late_ms = 0
-    job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job)[-1] == ("Y", 2, None, "READ_AGAIN"), "asked before it was noticed"
+# Leaders that have lost what was read
+
+
+def elected_job() -> Job:
+    """Return a job that has indexed ten records; then another leader has them all, and two that are its own."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
-    for _ in range(2):
-        job.index(2, (ORDERS, 12, None))
-    assert [life for life in lives(job) if life[3] == "ARRIVED"] == [("Y", None, 13, "ARRIVED")]
+    job.epoch_ends = {ORDERS: 10}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(10, 13)]
+    return job
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one(is_restarted: bool) -> None:
+    """Nothing that was indexed is lost, so no incarnation begins; records of this micro-batch are another matter."""
+    job = elected_job()
+    if is_restarted:  # the leader that was written down is compared with
+        job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job, 10) == [(10, 2, "X", 110)]
+    assert not job.tables.rows(LOG_INCARNATIONS, "reason").count(("READ_AGAIN",))
+    job.read_again = []  # what was read under the new leader is read once
+    job.index(2, (ORDERS, 12, mirrored(112)))
+    assert records(job, 12) == [(12, 1, "X", 112)]
+
+
+# Leaders that are silent, and clusters that are another
+
+
+def test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down() -> None:
+    """It may be of another incarnation: the micro-batch comes again. A log of which nothing was read may be silent."""
+    job = Job(Plan({ORDERS: 0, SECOND: 0}, [{ORDERS: 2, SECOND: 0}, {ORDERS: 3, SECOND: 2}]), without_ends={SECOND})
+    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None))
+    later = ((ORDERS, 2, None), (SECOND, 0, None), (SECOND, 1, None))
+    with pytest.raises(ClusterError, match="no answer about orders-1, which was read"):
+        job.index(1, *later)
+    assert records(job) == [(0, 2, "Y", 0)]
+    job.without_ends.clear()
+    job.index(1, *later)
+    assert records(job) == [(0, 2, "Y", 0), (2, 1, "Y", 2), (0, 2, "Y", 0)]
+
+
+def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
+    """Spark's do not compare the id of the cluster with their answers."""
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    logs = job.indexer._checks.logs
+
+    def led_elsewhere() -> None:
+        raise OtherClusterError("Y", "its id is id-2 and was id-1")
+
+    logs._asked = logs._asked._replace(verify=led_elsewhere)
+    with pytest.raises(OtherClusterError):
+        job.index(0, (ORDERS, 0, None))
+    assert job.runs() == []
+
+
+# Queries of one driver that ask about the same logs at the same time
+
+
+class Queries:
+    """What the queries of one driver share; the first epoch of the log ends at 10, *meanwhile* leaders are asked."""
+
+    def __init__(self) -> None:
+        self.meanwhile, self.tables = list[Callable[[], object]](), MemoryTables()
+        tables: Any = self.tables
+        self.check = IncarnationCheck(tables, {"Y": self}, dict)
+
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        return dict.fromkeys(epochs, ReportedEnd(10))
+
+    def note(self, leader_epoch: int, log_end: int) -> None:
+        """Note what the cluster says of its log; up to 10 it was indexed before."""
+        ends = {TopicPartition(*ORDERS): MemoryEnds(0, log_end, leader_epoch=leader_epoch)}
+        said: dict[str, Any] = {"Y": ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
+        self.check.note(said, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}, self.check.moment())
+
+
+def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
+    """The one that is answered last knows by then how far the log reaches under the new leader."""
+    queries = Queries()
+    queries.note(1, 10)
+    queries.meanwhile.append(lambda: queries.note(2, 15))
+    with pytest.raises(OvertakenError):
+        queries.note(2, 12)
+    queries.note(2, 16)
+    assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}

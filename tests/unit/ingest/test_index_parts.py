@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -15,19 +14,15 @@ from hypothesis import strategies as st
 from fakes.clock import HandClock
 from fakes.clusters import MemoryEnds
 from generators.hypothesis_strategies import law
-from offset_sync.ingest import batch_rows
-from offset_sync.ingest.batch_rows import ReadBatch, to_runs
-from offset_sync.ingest.index_parts import IndexProgress
+from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.log_check import Completeness
-from offset_sync.ingest.origin_check import OriginCheck, refute_beyond
+from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 # Copies of what their origins have not
-
-ORDERS = TopicPartition("orders", 0)
 
 
 @dataclass
@@ -70,27 +65,6 @@ def test_a_run_is_cut_where_its_origin_ends() -> None:
     ]
 
 
-def test_every_log_is_judged_by_its_own_end_and_nothing_else_of_a_row_is_lost() -> None:
-    """The line for the quarantine says for how many records it is."""
-    first, times = {"partition": 1}, {"min_timestamp_ms": 10, "max_timestamp_ms": 12}
-    unreadable = run(2, 0, "X", 0) | {"origin": None, "length": 0, "error": "no digits", "offset_header": b"x"}
-    other = run(3, 1, "X", 6) | {"topic": "payments"}
-    rows = [run(0, 4, "X", 5) | first | times, run(0, 2, "X", 5) | times, unreadable, other]
-    ends = {("X", "orders", 1): 7, ("X", "orders", 0): 3, ("X", "payments", 0): 7}
-    found = refute_beyond(pa.Table.from_pylist(rows, CUT_SCHEMA), ends)
-    assert found.schema == CUT_SCHEMA
-
-    def line(partition: int, start: int, error: str) -> dict[str, Any]:
-        place = {"topic": "orders", "partition": partition, "start_offset": start, "length": 0}
-        return dict.fromkeys(CUT_SCHEMA.names) | place | {"error": error}
-
-    wanted = [run(0, 2, "X", 5) | first | times, run(2, 2, "", 2) | first | times, run(0, 2, "", 0) | times]
-    wanted += [unreadable, other]
-    wanted += [line(1, 2, "origin offset 7 and the 1 after it: not in the log of X, which ends at 7")]
-    wanted += [line(0, 0, "origin offset 5 and the 1 after it: not in the log of X, which ends at 3")]
-    assert sorted(found.to_pylist(), key=str) == sorted(wanted, key=str)
-
-
 def test_each_origin_is_asked_once_and_those_that_are_no_cluster_of_ours_our_own_and_the_unreadable_are_not() -> None:
     origins = Origins({"X": 3, "Z": 100})
     runs = run(0, 1, "X", 50), run(1, 1, "Z", 50), run(2, 1, "X", 2)
@@ -124,26 +98,11 @@ def test_every_record_keeps_its_identity_or_loses_it_by_the_end_of_its_origin(
 
 # Rows
 
-NOW = datetime(2026, 11, 25, tzinfo=timezone.utc)
-
 
 def record(topic: str, partition: int, start: int) -> dict[str, Any]:
     """A record of Y that was written so many ms after the epoch as its offset says."""
     numbers = {"start_offset": start, "length": 1, "origin": "Y", "origin_start": start}
     return {"topic": topic, "partition": partition, "min_timestamp_ms": start, "max_timestamp_ms": -start} | numbers
-
-
-@pytest.mark.parametrize("few", [-1, 64])
-def test_runs_are_in_the_order_of_their_logs_and_have_their_times(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_rows, "FEW", few)
-    places = [(topic, partition, start) for topic in ("orders", "pay") for partition in (0, 1, 10) for start in (2, 9)]
-    shuffles = [random.Random(seed).sample(places, len(places)) for seed in range(3)]
-    for shuffled in (places, places[:1], [("pay", 0, 2), ("orders", 0, 9)], *shuffles):
-        rows = to_runs(pa.Table.from_pylist([record(*place) for place in shuffled], CUT_SCHEMA), "X", NOW).to_pylist()
-        assert [(row["topic"], row["partition"], row["start_offset"]) for row in rows] == sorted(shuffled)
-        assert {(row["cluster"], row["indexed_at"], row["complete_until"]) for row in rows} == {("X", NOW, None)}
-        times = [(row["min_timestamp"].timestamp(), row["max_timestamp"].timestamp()) for row in rows]
-        assert times == [(start / 1000, -start / 1000) for _, _, start in sorted(shuffled)]
 
 
 # Up to when a log is indexed completely: never later than an unread record came to it
@@ -185,15 +144,6 @@ def test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since
     assert told(looks[1]) == [None], "a new driver knows nothing"
 
 
-def test_while_a_backlog_is_read_nothing_is_said_however_much_the_index_grows() -> None:
-    backlog = [Look(10 * n, 100 + n, n) for n in range(1, 10)]
-    assert told(*backlog, Look(101, 115, 20), Look(115, 115, 30)) == [None] * 9 + [1, 30]
-
-
-def test_a_log_that_is_shorter_than_it_was_is_not_waited_for_at_its_former_end() -> None:
-    assert told(Look(10, 1_000, 1), Look(5, 6, 2, is_again=True), Look(6, 7, 3)) == [None, None, 2]
-
-
 @law(200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30))
 def test_whatever_came_before_the_moment_that_is_told_is_read(steps: list[tuple[int, int]]) -> None:
@@ -209,39 +159,7 @@ def test_whatever_came_before_the_moment_that_is_told_is_read(steps: list[tuple[
 
 # How far a backfill is
 
-PAY = TopicPartition("pay", 0)
-
 
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock(100.0)
-
-
-def test_the_share_counts_offsets_of_all_clusters_up_to_the_ends_of_the_start(clock: HandClock) -> None:
-    progress = IndexProgress(clock)
-    progress.expect("dc1", {ORDERS: 1000, PAY: 500})
-    progress.expect("dc2", {ORDERS: 500})
-    progress.expect("dc1", {ORDERS: 9999})  # a query that is started again does not move the goal
-    clock.seconds += 10
-    assert progress.backfill().seconds_left is None, "nothing is read"
-    progress.advance("dc1", {ORDERS: 0, PAY: 0}, {ORDERS: 400, PAY: 100}, records=450)
-    now = progress.backfill()
-    assert (now.done, now.total, now.share, now.records) == (500, 2000, 0.25, 450)
-    assert now.records_per_s == pytest.approx(45)
-    assert now.seconds_left == pytest.approx(30)
-    progress.advance("dc1", {ORDERS: 400, PAY: 100}, {ORDERS: 1500, PAY: 600}, records=1600)  # beyond the goal
-    progress.advance("dc2", {ORDERS: 400}, {ORDERS: 500}, records=100)  # an earlier run has read the rest
-    now = progress.backfill()
-    assert (now.done, now.total, now.share, now.records, now.seconds_left) == (1600, 1600, 1.0, 2150, 0.0)
-    assert IndexProgress(clock).backfill().share == 1.0
-
-
-def test_the_rate_is_that_of_the_last_half_minute(clock: HandClock) -> None:
-    progress = IndexProgress(clock)
-    progress.expect("dc1", {ORDERS: 10**6})
-    at = 0
-    for records in [1000] * 60 + [10] * 60:
-        clock.seconds += 1
-        progress.advance("dc1", {ORDERS: at}, {ORDERS: at + records}, records)
-        at += records
-    assert progress.backfill().records_per_s == pytest.approx(10, rel=0.01)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
-from builders.record_schemas import CONSUMER_OFFSETS, MIRRORED_RECORDS
 from offset_sync.config import Mirror
-from offset_sync.ingest.checkpoint import ranges_of
-from offset_sync.ingest.commit_batch import LAST_MS, offset_records
+from offset_sync.ingest.commit_batch import LAST_MS
 from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.unreadable_logs import SecondReader, is_of_source
@@ -80,48 +77,6 @@ def test_what_spark_can_read_is_spark_s_and_any_other_failure_stays_one() -> Non
     assert read(again(Log([(ORDERS, record(7))])), None) == [(7, 5000)]
 
 
-def test_while_such_records_come_spark_is_not_asked_first() -> None:
-    log = Log([(ORDERS, record(0, 2**63 - 1))])
-    reader = again(log)
-    read(reader)
-    asked: list[int] = []
-
-    def by_spark() -> Cut:
-        asked.append(1)
-        return Cut(TIMES.empty_table())
-
-    read(reader, by_spark)
-    assert asked == []
-    log.chunks = ([(ORDERS, record(1))],)
-    read(reader, by_spark)
-    assert asked == []
-    read(reader, by_spark)
-    assert asked == [1]
-
-
-def test_one_line_names_the_first_record_and_counts_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        read(again(Log([(ORDERS, record(0)), (ORDERS, record(4, LAST_MS + 1))], [(PAY, record(5, 2**63 - 1))])))
-        read(again(Log([(PAY, record(5, -(2**63)))])))
-    assert caplog.messages == [
-        "clusters.dc1: orders-0 offset 4 has the time 9223372036854776 ms, which Spark cannot hold: it counts as "
-        "9223372036854775, and so have 1 more records of this micro-batch",
-        "clusters.dc1: pay-1 offset 5 has the time -9223372036854775808 ms, which Spark cannot hold: it counts as "
-        "-9223372036854775",
-    ]
-
-
-def test_the_columns_are_those_of_the_source_and_each_log_comes_in_its_order() -> None:
-    log = Log([(PAY, record(0)), (ORDERS, record(0))], [(PAY, record(1)), (ORDERS, record(1))])
-    (batch,) = again(log).rows(RANGES)
-    assert batch.select(MIRRORED_RECORDS.names).schema == MIRRORED_RECORDS
-    places = list(zip(batch["topic"].to_pylist(), batch["offset"].to_pylist(), strict=True))
-    assert places == [("orders", 0), ("orders", 1), ("pay", 0), ("pay", 1)]
-    commits = offset_records([(ORDERS, RecordContent(3, 1, None, None))])
-    assert commits.select(CONSUMER_OFFSETS.names).schema == CONSUMER_OFFSETS
-    assert commits.to_pylist()[0]["key"] is None
-
-
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -143,18 +98,6 @@ def test_of_headers_that_are_repeated_the_last_counts_long_ones_are_cut_and_unre
     (row,) = MirroredRecords(Mirror(place_header="Place"))(records).to_pylist()
     assert (row["origin_header"], row["offset_header"], row["place_header"]) == (origin, offset, place)
     assert "place_header" not in MirroredRecords(Mirror())(records).schema.names
-
-
-def test_large_records_are_handed_on_in_small_batches() -> None:
-    large = RecordContent(0, 5, None, b"x" * (9 << 20))
-    assert [batch.num_rows for batch in again(Log(*[[(ORDERS, large)]] * 5)).rows(RANGES)] == [2, 2, 1]
-
-
-def test_a_partition_without_a_beginning_is_read_from_its_first_record() -> None:
-    assert ranges_of({("orders", 0): 3}, {("orders", 0): 9, ("pay", 1): 4}) == {
-        ORDERS: OffsetRange(3, 9),
-        PAY: OffsetRange(0, 4),
-    }
 
 
 KAFKA = "org.apache.kafka.common.KafkaException: Record batch is invalid"

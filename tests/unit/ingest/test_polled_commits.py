@@ -5,16 +5,12 @@ Worlds with polls of the simulation hold the rest.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from fakes.polled_job import ORDERS, Broker, Job
-from offset_sync.ingest import polled_commits
-from offset_sync.ingest.polled_commits import ALL_TYPES_S
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, POLLED, GroupPartition, TopicPartition
+from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 
@@ -43,63 +39,6 @@ def test_a_poll_brings_what_is_new_with_the_times_of_both_polls() -> None:
     )
 
 
-def test_an_offset_that_is_gone_is_a_tombstone_once_and_one_that_is_back_a_commit() -> None:
-    job = Job(Broker())
-    for batch_id, offset in enumerate([100, None, None, 100, None]):
-        job.broker.commit(offset)
-        if batch_id == 4:  # its group is gone, and listed no more
-            del job.broker.offsets["g"]
-        job.poll(batch_id)
-    said = [(100, False), (None, True), (100, False), (None, True)]
-    assert job.rows("committed_offset", "is_tombstone") == said
-    assert (job.known("actual_offset"), job.known("is_deleted")) == (ABSENT, 1)
-
-
-def test_our_writes_are_read_back_as_ours_and_a_return_to_their_value_is_the_groups_own() -> None:
-    job = Job(Broker())
-    job.broker.commit(50)
-    job.poll(0)
-    job.write(60)
-    job.poll(1)
-    assert (job.known("actual_offset"), job.known("genuine_offset")) == (60, 50)
-    job.poll(2)  # nothing is new
-    job.write(60)
-    job.poll(3)
-    job.broker.commit(90)
-    job.poll(4)
-    job.broker.commit(60)
-    job.poll(5)
-    said = [(50, False), (60, True), (60, True), (90, False), (60, False)]
-    assert job.rows("committed_offset", "is_own") == said
-    assert job.known("rewound_ms") == job.now_ms
-
-
-def test_a_group_that_goes_back_to_where_it_was_before_our_write_is_seen() -> None:
-    job = Job(Broker())
-    job.broker.commit(50)
-    job.poll(0)
-    job.write(60)
-    job.broker.commit(50)
-    job.poll(1)
-    assert (job.known("actual_offset"), job.known("actual_is_own"), job.known("genuine_offset")) == (50, 0, 50)
-    job.broker.commit(60)  # the write is over: this is not it
-    job.poll(2)
-    assert (job.known("genuine_offset"), job.known("actual_is_own")) == (60, 0)
-
-
-def test_a_failed_micro_batch_is_repeated_with_its_commits() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.errors.append(RuntimeError("reconcile failed"))
-    job.tables.dies_at = None
-    with pytest.raises(RuntimeError, match="reconcile failed"):
-        job.poll(0)
-    job.broker.commit(200)
-    job.poll(0)
-    job.poll(1)
-    assert job.rows("committed_offset", "log_offset") == [(100, 1_005_000), (200, 1_015_000)]
-
-
 def test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing() -> None:
     job = Job(Broker())
     job.broker.commit(100)
@@ -110,19 +49,6 @@ def test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing
     after.poll(0)
     assert after.rows("group_id", "committed_offset") == [("g", 100), ("g", 200), ("h", 5)]
     assert after.known("genuine_at_ms") == 1_005_000  # the last poll that is recorded
-
-
-def test_what_another_driver_has_polled_is_taken_in_first() -> None:
-    job = Job(Broker())
-    job.ingester.note_taken_in(None)
-    job.broker.commit(100)
-    job.poll(0)
-    other = Job(job.broker, job.tables, job.now_ms)
-    other.broker.commit(200)
-    other.poll(1)
-    job.poll(2)
-    assert job.rows("committed_offset") == [(100,), (200,)]
-    assert job.known("genuine_offset") == 200
 
 
 def test_at_first_every_group_has_to_answer_and_later_the_others_go_on() -> None:
@@ -148,49 +74,6 @@ def test_at_first_every_group_has_to_answer_and_later_the_others_go_on() -> None
     job.broker.refused.clear()
     job.poll(2)
     assert job.known("genuine_offset", other) == 8
-
-
-def test_a_refused_group_is_named_once_and_holds_back_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.broker.commit(7, "h")
-    job.broker.refused["h"] = ClusterError("X", "group 'h': grant Describe")
-    for number in range(3):
-        job.poll(number)
-    assert job.known("genuine_offset") == 100
-    assert [each.message for each in caplog.records if "grant" in each.message] == [
-        "clusters.X: not polled: group 'h': grant Describe"
-    ]
-
-
-def test_groups_of_other_types_are_looked_for_each_minute() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.broker.unlisted.add("g")
-    for number in range(3):
-        job.poll(number)
-        job.seconds += ALL_TYPES_S / 2
-    assert (job.broker.looks, job.known("genuine_offset")) == (2, 100)
-
-
-def test_the_number_of_a_poll_grows_although_the_clock_goes_back() -> None:
-    job = Job(Broker())
-    for number, offset in enumerate([100, 110, 120]):
-        job.broker.commit(offset)
-        job.poll(number, after_ms=-60_000)
-    job = Job(job.broker, job.tables, job.now_ms - 3_600_000)
-    job.broker.commit(130)
-    job.poll(3)
-    assert job.rows("committed_offset") == [(100,), (110,), (120,), (130,)]
-    assert job.known("genuine_offset") == 130
-
-
-def test_nothing_is_written_while_coordinators_are_asked_and_their_answers_compared() -> None:
-    job, seen = Job(Broker()), list[bool]()
-    job.broker.commit(10)
-    job.broker.takes = lambda: seen.append(job.writing.locked())
-    job.poll(0)
-    assert (seen, job.writing.locked()) == ([True], False)
 
 
 # When a commit may have been made
@@ -231,46 +114,3 @@ def test_a_group_that_was_not_asked_before_may_have_committed_at_any_time() -> N
     after = Job(job.broker, job.tables, job.now_ms)
     after.poll(4)
     assert (since_ms(after, "late"), since_ms(after)) == (ABSENT, ABSENT), "it was excluded until now"
-
-
-def test_what_was_committed_while_a_poll_took_long_is_not_dated_after_it() -> None:
-    job = Job(Broker())
-    job.broker.commit(10)
-    job.broker.takes = lambda: job.pass_time(8_000)
-    job.poll(0)  # begins at 1,005 s
-    job.broker.commit(80)
-    after = Job(job.broker, job.tables, job.now_ms + 3_600_000)
-    after.poll(1)
-    assert since_ms(after) == since_ms(Job(job.broker, job.tables, after.now_ms)) == 1_005_000
-    job.poll(1)
-    assert since_ms(job) == 1_005_000
-
-
-def test_what_a_failed_poll_has_found_is_not_dated_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polled_commits, "GROUPS_AT_ONCE", 1)
-    job = Job(Broker())
-    job.broker.commit(10)
-    job.broker.commit(1, "h")
-    job.poll(0)
-    job.broker.commit(80)
-    job.broker.raises = "h"
-    with pytest.raises(ClusterError):
-        job.poll(1)
-    job.broker.raises = ""
-    job.poll(1)
-    assert (job.known("genuine_offset"), since_ms(job)) == (80, 1_005_000)
-
-
-def test_what_the_log_has_brought_between_two_polls_may_be_older_than_the_first() -> None:
-    job = Job(Broker())
-    job.broker.commit(100)
-    job.broker.commit(5, place=TopicPartition("orders", 1))  # whose record is that of the poll
-    job.poll(0)
-    polled = job.tables.all_rows(OFFSET_COMMITS)
-    row = next(each for each in polled.to_pylist() if each["partition"] == ORDERS.partition)
-    by_log = row | {"log_partition": 3, "log_offset": 7, "captured_by": None, "not_before": None}
-    by_log |= {"captured_at": row["captured_at"] + timedelta(hours=1)}
-    job.tables.append(OFFSET_COMMITS, type(polled).from_pylist([by_log], polled.schema))
-    after = Job(job.broker, job.tables, job.now_ms + 7_200_000)
-    after.poll(1)
-    assert since_ms(after) == ABSENT

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
-import weakref
+import time
 from collections.abc import Callable, Iterator
-from unittest.mock import MagicMock, Mock
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest.mock import MagicMock
 
 import pytest
 
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, StopRequestedError
-from offset_sync.model.errors import ClusterError, TakenOverError
+from offset_sync.model.errors import ClusterError
 
 Run = Callable[[float], None]
 BUSY = {**WAITING, "isTriggerActive": True}
@@ -48,15 +49,6 @@ def run_for(group: QuerySupervisor, clock: Clock, stop: Stop) -> Run:
     return run
 
 
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the JVM is told of its log; there is none here."""
-    found: list[str] = []
-    monkeypatch.setattr(query_supervisor, "silence_batches", lambda _: found.append("silent"))
-    monkeypatch.setattr(query_supervisor, "hear_batches", lambda _: found.append("heard"))
-    return found
-
-
 def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
     yield from first
     while True:
@@ -81,36 +73,6 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
     assert broken.gaps() == [1, 2, 4, 8, 16, 32, *[round(LONGEST_BACK_OFF_SECONDS)] * 3]
     assert group.errors() == {"dc1": "no brokers"}
     assert (len(fine.times), nothing.gaps()) == (1, [1, 1, 1])
-
-
-def test_a_query_that_fails_while_running_is_started_again_and_the_other_goes_on(
-    group: QuerySupervisor, clock: Clock, run_for: Run
-) -> None:
-    failing, other = [Query() for _ in range(3)], Query()
-    starts = Starts(clock, iter(failing))
-    group.add("dc1", starts)
-    group.add("dc2", Starts(clock, iter([other])))
-    seen: list[object] = []
-    clock.after(5, lambda: failing[0].end("org.example.KafkaException: timed out\nat line 1"))
-    clock.after(5.5, lambda: seen.append(group.errors()))
-    clock.after(9, lambda: seen.append((group.errors(), other.isActive)))
-    clock.after(10, failing[1].end)  # without an error
-    run_for(15)
-    assert starts.gaps() == [6, 6]
-    assert seen == [{"dc1": "org.example.KafkaException: timed out"}, ({}, True)]
-
-
-def test_progress_makes_the_next_pause_short_again_and_nothing_else_does(
-    group: QuerySupervisor, clock: Clock, run_for: Run
-) -> None:
-    recovered = Query()
-    failed = Query(isActive=False, error="down")
-    starts = Starts(clock, forever(OSError("1"), failed, OSError("3"), recovered, then=Query()))
-    group.add("dc1", starts)
-    clock.after(12, lambda: setattr(recovered, "lastProgress", {"sources": []}))
-    clock.after(20, lambda: recovered.end("down"))
-    run_for(30)
-    assert starts.gaps() == [1, 2, 4, 14]
 
 
 # Stopping
@@ -147,68 +109,6 @@ def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
         assert is_worth_telling(record) == is_told
 
 
-@pytest.mark.parametrize("is_taken_over", [True, False])
-def test_a_micro_batch_of_a_driver_that_was_taken_over_or_waits_when_the_job_ends_is_no_news(
-    group: QuerySupervisor, stop: Stop, said: list[str], is_taken_over: bool
-) -> None:
-    """The first ends everything."""
-
-    def batch(_records: object, _batch_id: int) -> None:
-        if is_taken_over:
-            raise TakenOverError("by another driver")
-        group.stop()
-        group.has_read("dc1")
-
-    with pytest.raises(StopRequestedError):
-        group.stop_between_batches(batch)(MagicMock(), 1)
-    assert (said, stop.is_set()) == (["silent"], is_taken_over)
-
-
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_who_goes_on_with_other_queries_hears_of_their_micro_batches(said: list[str], goes_on: bool) -> None:
-    stop, over = threading.Event(), threading.Event()
-    group = QuerySupervisor(stop, over)
-    (over if goes_on else stop).set()
-    with pytest.raises(StopRequestedError):
-        group.stop_between_batches(lambda _records, _batch_id: None)(MagicMock(), 1)
-    group.stop()
-    assert said == (["silent", "heard"] if goes_on else ["silent"])
-
-
-def test_a_query_that_falls_with_the_rest_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    stop = threading.Event()
-
-    def overtaken() -> None:
-        stop.set()
-        raise TakenOverError("by another driver")
-
-    group = QuerySupervisor(stop)
-    group.add("dc1", Mock(start=overtaken))
-    group.run_until_stopped()
-    assert not caplog.records
-
-
-def test_a_job_that_has_ended_is_not_kept_by_the_last_error_of_its_micro_batch() -> None:
-    """Spark keeps that error, whose traceback has the frames that raised it."""
-
-    class Job:
-        def batch(self, _records: object, _batch_id: int) -> None:
-            raise ValueError("a record that cannot be read") from KeyError(str(self))
-
-    job = Job()
-    gone, group = weakref.ref(job), QuerySupervisor(threading.Event())
-    function, errors = group.stop_between_batches(job.batch), list[Exception]()
-    try:
-        function(MagicMock(), 1)
-    except ValueError as error:
-        errors.append(error)
-    group.stop()
-    del job, group
-    gc.collect()
-    assert gone() is None
-    assert str(errors[0]) == "a record that cannot be read"
-
-
 # Once
 
 
@@ -224,17 +124,6 @@ def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: 
     assert round(clock.seconds) == 109
     named = ["clusters.dc2: ValueError: bad", "clusters.dc3: no brokers", "clusters.dc5: refused"]
     assert group.failures() == named, "each its cluster once"
-
-
-def test_once_that_is_stopped_before_its_end_has_not_done_all_of_it(
-    group: QuerySupervisor, clock: Clock, stop: Stop
-) -> None:
-    fine, slow = Query(isActive=False), Query()
-    group.add("dc1", Starts(clock, iter([fine])))
-    group.add("dc2", Starts(clock, iter([slow])))
-    clock.after(5, stop.set)
-    assert group.run_once() == {"dc2": "stopped before its end was reached"}
-    assert not slow.isActive
 
 
 # Caught up
@@ -266,26 +155,6 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
     assert seen[-1] == (has, has and query.error is None, True)
 
 
-@pytest.mark.parametrize(("error", "has"), [(None, True), ("down", False)])
-def test_a_query_that_was_to_read_no_further_has_read_its_log_when_it_has_ended(
-    group: QuerySupervisor, clock: Clock, error: str | None, has: bool
-) -> None:
-    """Whichever comes first, and is waiting for the other; one that is to be restarted has not read it."""
-    first, query, restarted = (Query(status={**WAITING, "isDataAvailable": True}) for _ in range(3))
-    for name, each in (("dc1", first), ("dc2", query), ("dc3", restarted)):
-        group.add(name, Starts(clock, iter([each])))
-    seen: list[bool] = []
-    clock.after(1, lambda: seen.append(group.has_read("dc2")))
-    clock.after(2, lambda: query.end(error) if error else query.end())
-    clock.after(3, lambda: seen.append(group.has_read("dc2")))
-    clock.after(4, lambda: (group.restart("dc3"), restarted.end(), seen.append(group.has_read("dc3"))))
-    clock.after(5, first.end)
-    group.run_once()
-    assert seen == [False, has, False]
-    with pytest.raises(StopRequestedError):
-        group.has_read("dc2")
-
-
 @pytest.mark.parametrize(("done_after", "ends_at"), [(5, 5), (999, 8)], ids=["in time", "never"])
 def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_restarts_without_a_pause(
     group: QuerySupervisor,
@@ -304,3 +173,87 @@ def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_resta
     assert ended_at == [pytest.approx(ends_at, abs=0.5)]
     assert starts.times == [100, pytest.approx(100 + ended_at[0], abs=0.3)]
     assert (group.errors(), caplog.records) == ({}, [])
+
+
+PATIENCE_S = 10.0
+
+
+@dataclass
+class Cluster:
+    """A cluster whose queries start when the test lets them; it counts them."""
+
+    answers: threading.Event = field(default_factory=threading.Event)
+    starts: list[Query] = field(default_factory=list)
+
+    def start(self) -> Query:
+        self.answers.wait(30)
+        self.starts.append(Query())
+        return self.starts[-1]
+
+    @property
+    def has_started(self) -> bool:
+        return bool(self.starts)
+
+
+def until(is_so: Callable[[], object]) -> None:
+    ends_at = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+@contextmanager
+def running(group: QuerySupervisor, stop: threading.Event, every_poll: Callable[[], None]) -> Iterator[None]:
+    thread = threading.Thread(target=group.run_until_stopped, args=(every_poll,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def silent() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    cluster.answers.set()
+
+
+@pytest.fixture
+def fine() -> Cluster:
+    cluster = Cluster()
+    cluster.answers.set()
+    return cluster
+
+
+def test_others_are_started_and_started_again_while_one_is_silent(silent: Cluster, fine: Cluster) -> None:
+    group, polls = QuerySupervisor(stop := threading.Event()), list[bool]()
+    for name, cluster in (("dc1", silent), ("dc2", fine)):
+        group.add(name, cluster)  # type: ignore[arg-type]
+    with running(group, stop, lambda: polls.append(group.have_caught_up())):
+        until(lambda: fine.has_started)
+        fine.starts[0].end("down")
+        until(lambda: len(fine.starts) == 2)
+        assert len(polls) > 1
+        assert not any(polls), "the log end of a silent cluster is unknown: its log does not count as read"
+        silent.answers.set()
+        until(lambda: polls[-1])
+        assert len(silent.starts) == 1
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_it_comes(
+    silent: Cluster, once: bool
+) -> None:
+    group = QuerySupervisor(stop := threading.Event())
+    group.add("dc1", silent)  # type: ignore[arg-type]
+    threading.Timer(0.3, stop.set).start()
+    if once:
+        assert group.run_once() == {"dc1": "stopped before its end was reached"}
+    else:
+        group.run_until_stopped()
+    assert not silent.has_started
+    silent.answers.set()
+    until(lambda: silent.has_started and not silent.starts[0].isActive)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timezone
 
-import pyarrow as pa
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.indexing import ORDERS, PAY, SECOND, TOPICS, Job, Plan, mirrored
+from fakes.indexing import ORDERS, SECOND, TOPICS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.record_index import RecordIndex
@@ -30,47 +28,6 @@ def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
         ("orders", 1, 0, 1, "Y", 0),
     ]
     assert job.topic_ids() == [("orders-1", 2)]
-
-
-def test_later_batches_add_what_they_read_and_a_new_partition_begins_at_its_beginning() -> None:
-    later = {ORDERS: 3, PAY: 2, SECOND: 0}
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, later, later | {ORDERS: 4}]))
-    job.index(0, (ORDERS, 0, None))
-    job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (PAY, 1, None))
-    job.index(2)
-    assert job.runs() == [
-        ("orders", 0, 0, 0, "Y", -1),
-        ("orders", 0, 0, 1, "Y", 0),
-        ("orders", 0, 1, 0, "Y", -1),
-        ("orders", 0, 1, 2, "Y", 1),
-        ("orders", 0, 3, 0, "Y", -1),
-        ("orders", 0, 4, 0, "Y", 4),
-        ("orders", 1, 0, 0, "Y", -1),
-        ("pay", 0, 0, 0, "Y", -1),
-        ("pay", 0, 1, 1, "Y", 1),
-    ]
-
-
-def test_each_batch_says_up_to_when_its_logs_are_complete_where_that_is_known() -> None:
-    job = Job(Plan({ORDERS: 0, SECOND: 0}, [{ORDERS: 1, SECOND: 1}, {ORDERS: 3, SECOND: 2}]))
-    job.logs["Y"] = {ORDERS: MemoryEnds(0, 3), SECOND: MemoryEnds(0, 9)}
-    began = datetime.now(timezone.utc)
-    job.index(0, (ORDERS, 0, None), (SECOND, 0, None))
-    between = datetime.now(timezone.utc)
-    job.index(1, (ORDERS, 1, None), (ORDERS, 2, None), (SECOND, 1, None))
-    said = job.tables.rows(RECORD_RUNS, "partition", "start_offset", "length", "complete_until")
-    known = [(partition, start, at) for partition, start, length, at in said if at is not None and not length]
-    assert len(known) == 1
-    assert known[0][:2] == (0, 1)
-    assert began < between < known[0][2] < datetime.now(timezone.utc)
-
-
-def test_a_batch_that_reads_no_offset_of_a_partition_says_nothing_of_it() -> None:
-    job = Job(Plan({ORDERS: 0, PAY: 7}, [{ORDERS: 0, PAY: 7}, {ORDERS: 1, PAY: 7}]))
-    job.index(0)
-    assert job.runs() == [("orders", 0, 0, 0, "Y", -1), ("pay", 0, 7, 0, "Y", -1)]
-    job.index(1, (ORDERS, 0, None))
-    assert [run for run in job.runs() if run[0] == "pay"] == [("pay", 0, 7, 0, "Y", -1)]
 
 
 def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_everyone_and_in_quarantine() -> None:
@@ -133,20 +90,6 @@ def test_a_topic_created_again_is_recorded_beside_its_first_life(caplog: pytest.
     assert [record.getMessage() for record in caplog.records] == [
         "clusters.Y: orders-0: topic recreated; re-reading from offset 0 on, where its records have been replaced"
     ]
-
-
-def test_a_topic_deleted_before_its_first_query_has_an_incarnation_that_cannot_return() -> None:
-    """Whatever id it has at another cluster. One that is known may be gone for a while."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}, {ORDERS: 3}]))
-    row = {"cluster": "X", "topic": "orders", "topic_id": "orders-1", "partitions": 2}
-    job.tables.append(INDEXED_TOPICS, pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema))
-    orders = job.topics.pop("orders")
-    job.index(0, (ORDERS, 0, None))
-    job.topics["orders"] = orders
-    job.index(1, (ORDERS, 1, None))
-    del job.topics["orders"]
-    job.index(2, (ORDERS, 2, None))
-    assert job.tables.rows(INDEXED_TOPICS, "cluster", "topic_id") == [("X", "orders-1"), ("Y", ""), ("Y", "orders-1")]
 
 
 @pytest.mark.parametrize(

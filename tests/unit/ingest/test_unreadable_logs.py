@@ -1,4 +1,4 @@
-"""Logs that cannot be read on: what a query plans without them, and that it goes on where each stopped."""
+"""Logs and topics that cannot be read on: what a query plans without them, and that it goes on where each stopped."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from fakes.unchecked import OnlySpark
-from offset_sync.ingest import log_check
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.kafka.requests import Reach
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.files import Files
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 CORRUPT = {ORDERS: Stop(10, "bad CRC")}
-ALL = {ORDERS, SECOND, PAY}
 
 
 class Cluster:
@@ -132,34 +129,6 @@ def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_w
     assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
 
 
-def test_it_is_read_again_only_once_it_can_be(query: Query) -> None:
-    """A micro-batch that reads it on ends it, too."""
-    query.plan(1, 9, 9, 9, is_done=False)
-    assert query.begin() is None
-    assert (query.ends(1), query.logs.lines(), query.logs.can_be_read()) == ((9, 9, 9), [], False), "nothing is wrong"
-    query.logs.note({ORDERS: 10}, CORRUPT)
-    assert not query.logs.can_be_read()
-    query.cluster.corrupt = {}
-    assert query.logs.can_be_read()
-    assert query.cluster.asked == [{ORDERS: OffsetRange(10, 50)}] * 2
-    query.logs.note({ORDERS: 10}, {})
-    assert query.checkpoint.unreadable().keys() == {ORDERS}
-    query.logs.note({ORDERS: 11}, {})
-    assert (query.checkpoint.unreadable(), query.logs.lines()) == ({}, [])
-
-
-def test_while_a_leader_is_away_new_partitions_are_noticed_and_without_any_it_is_an_error(query: Query) -> None:
-    query.cluster.silent = ALL
-    with pytest.raises(ClusterError, match="no leader answers"):
-        query.begin()
-    assert query.checkpoint.unreadable() == {}
-    query.cluster.silent = {SECOND}
-    query.begin()
-    assert not query.logs.can_be_read()
-    query.cluster.counts["late"] = 1
-    assert query.logs.can_be_read()
-
-
 class Stopping(OnlySpark):
     """Stops reading orders-0 at offset 2, unless it is healed."""
 
@@ -198,16 +167,3 @@ def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_re
     again.is_healed = True
     job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
     assert (frontier(job, ORDERS), again.unreadable.lines()) == (14, [])
-
-
-def test_a_large_micro_batch_without_it_is_read_by_spark_from_the_other_logs_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log_check, "are_few", lambda records: False)
-    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
-    job.indexer._checks = job.indexer._checks._replace(again=Stopping(tmp_path))  # type: ignore[arg-type]
-    job.index(0, (ORDERS, 0, None), (PAY, 0, None), (PAY, 1, None))
-    job.read_again = [(PAY, 3, None), (ORDERS, 11, None)]
-    job.index(1, (PAY, 2, None), (ORDERS, 10, None))
-    assert [run[:4] for run in job.runs() if run[3]] == [("orders", 0, 0, 1), ("pay", 0, 0, 2), ("pay", 0, 3, 1)]
-    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 4)

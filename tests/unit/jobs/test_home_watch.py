@@ -1,9 +1,10 @@
-"""What decides where groups are at home, looked at beside the commits: members, moves, and added partitions."""
+"""What is looked at beside the commits: members, partitions, what only coordinators hold, and keys that are over."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -12,15 +13,18 @@ import pytest
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
-from offset_sync.jobs import watches
-from offset_sync.jobs.watches import HomeWatch, PartitionWatch
-from offset_sync.kafka.requests import TopicInfo
+from offset_sync.ingest.polled_commits import NewCommit, PollIngester
+from offset_sync.jobs import sync_run
+from offset_sync.jobs.sync_run import Renewal
+from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
+from offset_sync.kafka.requests import Committed, TopicInfo
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, POLLED, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.catalog import OFFSET_COMMITS
 
 SILENT = ClusterError("X", "does not answer")
 ALIASES = ("X", "Y")
@@ -99,28 +103,6 @@ def test_members_are_asked_for_and_keep_their_cluster_active(watched: Watched) -
     assert watched.home() is None
 
 
-def test_of_a_cluster_that_does_not_answer_no_group_is_seen_to_have_members(watched: Watched) -> None:
-    """As in a disaster: once it was silent for long enough the group is at home where it goes on."""
-    watched.members["X"] = frozenset({"g"})
-    watched.watch.ask_members()
-    watched.members = {"X": None, "Y": frozenset({"g"})}
-    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 299_999
-    watched.watch.ask_members()
-    assert watched.home() is None
-    watched.state.now_ms = lambda: AFTER_ALL_SILENCE_MS + 300_000
-    watched.watch.ask_members()
-    assert watched.home() == "Y"
-
-
-def test_where_the_newest_commit_wins_no_cluster_is_asked_for_members() -> None:
-    watched = Watched("0s")
-    watched.members["X"] = frozenset({"g"})
-    watched.watch.ask_members()
-    watched.commit("X", 1)
-    watched.commit("Y", 2)
-    assert (watched.asked, watched.home()) == (0, "Y")
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(
     watched: Watched, is_known: bool
@@ -142,17 +124,79 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again
     assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
 
 
-@pytest.mark.timeout(60)
-def test_a_look_that_fails_is_made_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop, looks = threading.Event(), list[int]()
-    monkeypatch.setattr(watches, "_MOVES_S", 0.001)
+KEY = GroupPartition("g", "orders", 0)
+OURS = 55
 
-    def follow() -> None:
-        looks.append(1)
-        if len(looks) == 3:
-            stop.set()
-        raise OSError("not yet")
 
-    monkeypatch.setattr(watched.watch, "follow_moves", follow)
-    watched.watch.run(stop, threading.Event())
-    assert len(looks) == 3
+class Coordinator:
+    """Brings *held* once, as what the log of Y does not have."""
+
+    is_whole = True
+
+    def __init__(self, *held: int) -> None:
+        self._held = held
+
+    def poll(self) -> Sequence[NewCommit]:
+        held, self._held = self._held, ()
+        return [NewCommit(KEY, Committed(each, "", None), ABSENT, POLLED - 1, 9) for each in held]
+
+    def query_id(self) -> str:
+        """As a checkpoint says it."""
+        return "query"
+
+
+class Start:
+    """A driver whose predecessor wrote OURS to Y; the log of Y, read to its end, has no record of it."""
+
+    def __init__(self, held: int) -> None:
+        tables: Any = MemoryTables()
+        index: Any = MemoryIndex()
+        self.tables = tables
+        self.state = SyncState(config_of(["X", "Y"]), index, lambda: 1_000_000)
+        self.row = self.state.offsets.ids([KEY])
+        self.cluster = self.state.offsets.clusters["Y"]
+        self.cluster.own_writes.inherit(int(self.row[0]), [OURS])
+        self.state.unread.begin(["Y"])
+        self.state.note_read(["Y"])
+        coordinator: Any = Coordinator(held)
+        lives = CommitLogIncarnations(tables, frozenset())
+        check = PollIngester("Y", tables, coordinator, coordinator, self.state, lives)
+        self.watch = CoordinatorWatch(self.state, {"Y": check}, lambda: None)
+        assert self.watch.compare() == []
+
+    @property
+    def author(self) -> tuple[int, bool]:
+        """What Y holds, and whether we wrote it."""
+        columns, (row,) = self.cluster.columns, self.row.tolist()
+        return int(columns["actual_offset"][row]), bool(columns["actual_is_own"][row])
+
+
+@pytest.mark.parametrize(("held", "is_own"), [(OURS, True), (OURS - 1, False)])
+def test_what_only_a_coordinator_holds_is_ours_if_the_former_driver_wrote_it(held: int, is_own: bool) -> None:
+    start = Start(held)
+    assert start.author == (held, is_own)
+    assert start.tables.all_rows(OFFSET_COMMITS)["is_own"].to_pylist() == [is_own]
+
+
+@pytest.mark.parametrize(
+    ("known", "gone", "is_ready", "is_due"),
+    [
+        (30_000, 20_000, True, True),
+        (30_000, 20_000, False, False),
+        (20_000, 10_000, True, False),  # no more than there are
+        (9_999, 9_999, True, False),  # not worth while
+        (10_000, 10_000, True, True),
+    ],
+)
+def test_it_is_over_when_most_keys_are(
+    known: int, gone: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([False, True])
+    stop: Any = SimpleNamespace(wait=lambda seconds: seconds != sync_run.RENEWAL_EVERY_S or next(looks))
+    state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
+    monkeypatch.setattr(sync_run, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
+    ready, over = threading.Event(), threading.Event()
+    if is_ready:
+        ready.set()
+    Renewal(state, over).run(stop, ready)
+    assert over.is_set() == is_due

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from offset_sync.jobs import init as command
 from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
 from offset_sync.jobs.init import Findings, init, mirror_makers, note_stamps, prefixed, to_yaml, write
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.errors import ConfigError
 
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
 UNUSED = cast(Any, None)
@@ -59,20 +58,6 @@ def test_what_is_given_on_the_command_line_is_in_the_file(seen: list[Any], tmp_p
     assert tree["topics"]["include"] == [r"orders\..*"]
 
 
-def test_a_person_is_asked_where_nothing_is_given(seen: list[Any], tmp_path: Path) -> None:
-    answers: Iterator[str] = iter(["", " one:9092 ", "west", "two:9092"])
-    questions: list[str] = []
-
-    def ask(question: str) -> str:
-        questions.append(question)
-        return next(answers)
-
-    assert init(["--conf", str(tmp_path / "my.yaml")], ask=ask) == 0
-    assert questions[0] == "name of the first cluster [dc1]: "
-    assert questions[3] == "bootstrap.servers of west: "
-    assert [*load_config(tmp_path / "my.yaml").clusters] == ["dc1", "west"]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -87,18 +72,6 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
 ) -> None:
     assert init(["--conf", str(tmp_path / "my.yaml"), *words]) == 2
     assert capsys.readouterr().err.startswith(said)
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_cluster_that_does_not_answer_is_named_and_nothing_is_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def look(tree: Any) -> Findings:
-        raise ClusterError("dc2", "no broker answers")
-
-    monkeypatch.setattr(command, "look", look)
-    assert init(["--conf", str(tmp_path / "my.yaml"), *GIVEN]) == 1
-    assert "\nclusters.dc2: no broker answers" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 
@@ -122,6 +95,17 @@ def test_every_value_arrives_as_it_is(value: str, alias: str, key: str) -> None:
     assert (read["topics"]["include"], read["mirror"]) == ([value, "true"], {"names": "mm2"})
 
 
+def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
+    tree = {"clusters": {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}}
+    found = Findings(CLUSTERS, excluded=mirror_makers(CLUSTERS))
+    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, found))
+    config = load_config(tmp_path / "my.yaml")
+    own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "mm2-configs.dc2.internal"]
+    own += ["dc1.checkpoints.internal"]
+    applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders", "mm2-status"]
+    assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
+
+
 @pytest.mark.parametrize(
     ("at_dc1", "at_dc2", "found"),
     [
@@ -137,26 +121,6 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
     clusters = {"dc1": cluster("dc1", *at_dc1.split()), "dc2": cluster("dc2", *at_dc2.split())}
     assert prefixed(clusters) == found
     assert prefixed(clusters, "none".__eq__) == {}
-
-
-def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
-    tree = {"clusters": {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}}
-    found = Findings(CLUSTERS, excluded=mirror_makers(CLUSTERS))
-    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, found))
-    config = load_config(tmp_path / "my.yaml")
-    own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "mm2-configs.dc2.internal"]
-    own += ["dc1.checkpoints.internal"]
-    applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders", "mm2-status"]
-    assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
-
-
-def test_topics_left_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {"dc1": cluster("dc1", "mm2-orders", "heartbeats"), "dc2": cluster("dc2", "mm2-orders", "dc1.heartbeats")}
-    monkeypatch.setattr(command, "_asked_clusters", lambda _: seen)
-    monkeypatch.setattr(command, "_stamped", lambda *_: {})
-    kafka = {"kafka": {"bootstrap.servers": "one:1"}}
-    found = command.look({"clusters": dict.fromkeys(seen, kafka), "topics": {"include": [".*"]}})
-    assert "topics.exclude leaves out MirrorMaker's own topics: dc1.heartbeats, heartbeats" in found.lines
 
 
 def stamped(*stamps: Stamp) -> list[Stamped]:

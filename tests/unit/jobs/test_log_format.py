@@ -1,4 +1,4 @@
-"""What the jobs say: text for people, one JSON object per line for a log store, and the same switch for the JVM."""
+"""What the jobs say: text or one JSON object per line, and progress as the golden files have it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from fakes.clusters import MemoryTopic
+from fakes.metrics_site import WORST
+from fakes.reconciler_site import mirrored_site
 from offset_sync import __version__
+from offset_sync.ingest.index_parts import Backfill, IndexProgress
+from offset_sync.jobs import job_output
 from offset_sync.jobs import log_format as logs
+from offset_sync.jobs.job_output import IndexOutput, SyncSummary, caught_up_line, end_line, progress_line
+from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import LOG_FORMAT
+from offset_sync.model.values import TopicPartition
+from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.reconciler import Reconciler
+from tools.golden_output import expect
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -101,24 +114,6 @@ def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> N
     assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
 
 
-def test_a_warning_is_a_line_of_json_and_so_is_a_failure(tmp_path: Path) -> None:
-    ended = job(tmp_path, "warnings.warn('old')", OFFSET_SYNC_LOG_FORMAT="json")
-    _start, warning, failure = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert warning["level"] == "WARN"
-    assert "old" in warning["msg"]
-    assert failure["msg"] == "clusters.dc1: away"
-
-
-def test_the_option_wins_over_the_environment_and_reaches_what_is_started_later(tmp_path: Path) -> None:
-    environ = {"OFFSET_SYNC_LOG_FORMAT": "json", "OFFSET_SYNC_KILL_AT": "sync_offsets.after_commit"}
-    ended = job(tmp_path, "print(os.environ['OFFSET_SYNC_LOG_FORMAT'])", "--log-format=text", **environ)
-    assert ended.stdout == "text\n"
-    start, failure = [line for line in ended.stderr.splitlines() if " WARNING " not in line]
-    assert "OFFSET_SYNC_KILL_AT=sync_offsets.after_commit is set" in ended.stderr, "said loudly"
-    assert f" INFO offset_sync.jobs.runner do {__version__}: clusters dc1, dc2; " in start
-    assert failure == "clusters.dc1: away"
-
-
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
     assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
@@ -129,3 +124,57 @@ def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() ->
     assert tuple(names) == logs.FORMATS
     (template,) = [line.partition("=")[2] for line in text.splitlines() if "eventTemplate" in line]
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]
+
+
+def test_index_records_says_how_far_it_is() -> None:
+    lines = [
+        progress_line(Backfill(records=1_234_567, records_per_s=43_210.4, done=37, total=100, seconds_left=80.0)),
+        progress_line(Backfill(0, 0.0, 0, 100, None)),
+        caught_up_line(Backfill(500, 50.0, 100, 100, 0.0), 10.0),
+        end_line(Backfill(500, 50.0, 100, 100, 0.0), 10.0),
+    ]
+    expect("index_records.txt", "\n".join(lines))
+
+
+@pytest.mark.timeout(40)  # it does not wait for the next summary, a minute later
+def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(job_output, "LINE_EVERY_S", 0.01)
+    progress = IndexProgress()
+    progress.expect("dc1", {TopicPartition("orders", 0): 100})
+    monkeypatch.setattr(job_output, "progress_line", lambda now: f"{now.share:.0%} done")
+    with caplog.at_level(logging.INFO):
+        output = IndexOutput(progress, threading.Event())
+        output.start()
+        while not caplog.records:
+            time.sleep(0.01)
+        progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
+        output.caught_up()
+        output.caught_up()
+        output.end()
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0] == "0% done"
+    assert sum(line.startswith("caught up after") for line in said) == 1
+    assert said[-1].startswith("indexed 90 records in")
+
+
+def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
+    site = mirrored_site()
+    metrics = SyncMetrics(site.config)
+    lists = ReadLists(site.config, site.state, {})
+    history = CountedHistory(site.reconciliations, metrics)
+    site.reconciler = Reconciler(site.config, site.state, site, site.writers, history, lists)
+    summary = SyncSummary(site.state, metrics, Positions(site.state, metrics.waiting, WORST))
+    for group in ("readers", "others"):
+        site.commit("X", group, 4)
+    site.read_all()
+    lines = [summary.caught_up()]
+    metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
+    site.reconcile()
+    lines += [summary.minute(), summary.minute()]
+    site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
+    site.commit("X", "readers", 5)
+    site.reconcile()
+    site.pass_time(90_000)
+    expect("sync_offsets.txt", "\n".join([*lines, summary.minute(), summary.ended()]))

@@ -1,8 +1,9 @@
-"""What a report says where there is nothing to report on, and of clusters that do not answer."""
+"""Notes of a report where nothing is reported; and two passes of maintain_tables, of which the newer goes on."""
 
 from __future__ import annotations
 
 import threading
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ import pytest
 
 from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
+from offset_sync.jobs.maintain_tables import MaintainJob
 from offset_sync.jobs.report_status import StatusJob
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TakenOverError
+from offset_sync.state.lease import FRESH_S, Lease
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import DRIVERS, REPORT_TABLES
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
 AT = datetime(2026, 11, 27, tzinfo=timezone.utc)
@@ -60,3 +64,28 @@ def test_where_nothing_is_reported_the_jobs_that_have_never_run_are_named_with_t
     ]
     silent = (ClusterError("dc2", "no answer"),)
     assert notes(tmp_path, status=ONE_ROW, silent=silent) == ["clusters.dc2: no answer"]
+
+
+def test_a_pass_ends_before_its_next_table_when_another_one_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = config_of(["X", "Y"], tables={"root": str(tmp_path / "t"), "checkpoints": str(tmp_path / "c")})
+    job, maintained, other = MaintainJob(config, TableStore.of(config), threading.Event()), list[str](), list[Lease]()
+
+    def maintain(table: Table, _lease: Lease) -> list[str]:
+        maintained.append(table.name)
+        if len(maintained) == 2:
+            other.append(Lease(job._tables, "maintain_tables", threading.Event()))
+            other[0].claim()
+            time.sleep(FRESH_S)
+        return []
+
+    patched: Any = maintain
+    monkeypatch.setattr(job, "_maintain", patched)
+    with pytest.raises(TakenOverError, match=r"^maintain_tables was taken over"):
+        job.run()
+    assert len(maintained) == 2
+    other[0].renew()
+    other[0].end()
+    assert job.run() == []  # its next pass is its own
+    assert len(maintained) > 5

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fakes.tables import MemoryTables
-from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.jobs.retire_elections import RetireElections, _is_marked
+from offset_sync.jobs.retire_elections import RetireElections
 from offset_sync.model.errors import ClusterError
-from offset_sync.state.incarnations import LOG
-from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS, TRUNCATED
+from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
@@ -122,62 +115,4 @@ def test_nothing_goes_while_a_commit_may_be_unread(
     assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
 
 
-def test_what_is_being_read_is_waited_for(site: Site) -> None:
-    site.read_to({0: 5, 1: 6})
-
-    def ends(alias: str) -> list[int]:
-        site.read_to({0: 5, 1: 8}, batch=1)
-        return [5, 7]
-
-    site.ends = ends
-    before = site.tables.version(LOG_INCARNATIONS)
-    assert (site.cut(), site.epochs()) == (2, [7])
-    added = site.tables.read_added(LOG_INCARNATIONS, before, site.tables.version(LOG_INCARNATIONS))
-    assert added.num_rows == 0, "a follower of the table is told nothing new"
-
-
 # Against plain Python
-
-
-def any_commit(rng: random.Random) -> dict[str, Any]:
-    offset = rng.choice([None, -1, *range(5)])
-    return commit(rng.choice([None, *range(4)]), offset) | {"partition": rng.randrange(2), "cluster": rng.choice("XY")}
-
-
-@law(100)
-@given(st.randoms(use_true_random=False))
-def test_the_highest_offset_of_the_epochs_below_is_the_highest_of_all_commits_that_name_them(
-    rng: random.Random,
-) -> None:
-    store: Any = MemoryTables(batch_rows=rng.randrange(1, 5))
-    rows = [any_commit(rng) for _ in range(rng.randrange(12))]
-    add(store, OFFSET_COMMITS, *rows)
-    named = RetireElections(store, {}, lambda alias: [])._named()
-    for cluster, partition, epoch in product("XY", range(2), range(6)):
-        below = [
-            row["committed_offset"] or 0
-            for row in rows
-            if (row["cluster"], row["partition"]) == (cluster, partition)
-            if row["leader_epoch"] is not None and row["leader_epoch"] < epoch
-        ]
-        assert named.highest_below((cluster, "orders", partition), epoch) == max([0, *below])
-
-
-@law(100)
-@given(st.randoms(use_true_random=False))
-def test_marked_are_the_elections_that_are_retired_and_no_other_row_whatever_is_null(rng: random.Random) -> None:
-    def any_row() -> dict[str, Any]:
-        reason = rng.choice([ELECTED, ELECTED, TRUNCATED, None])
-        row = election(rng.randrange(2), rng.randrange(2), 0, rng.choice("XY"), reason)
-        nothing = rng.choice(["leader_epoch", "noticed_at", "topic_id", "topic_id"])
-        return row | {"partition": rng.randrange(2), nothing: None}
-
-    found, retired = ([any_row() for _ in range(rng.randrange(10))] for _ in range(2))
-    names = (*LOG, "leader_epoch", "noticed_at")
-    places = [tuple(row[name] for name in names) for row in retired]
-    wanted = [
-        row["reason"] == ELECTED and None not in (place := tuple(row[name] for name in names)) and place in places
-        for row in found
-    ]
-    rows, marks = (pa.Table.from_pylist(each, LOG_INCARNATIONS.arrow_schema) for each in (found, retired))
-    assert _is_marked(rows, marks).tolist() == wanted

@@ -1,10 +1,12 @@
-"""What every job does first and last: exit code 0, 1 or 2, one line per failure, and a signal that is only a wish."""
+"""What every job does first and last: its client, exit codes, a line per failure, and a signal that is only a wish."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from offset_sync.config import Config
+from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 from offset_sync.model.errors import ClusterError, ConfigError, TakenOverError
 
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
 topics: {include: [orders]}
 """
-NAMES = "mirror: {names: mm2}\n"
-
 pytestmark = pytest.mark.usefixtures("signals")
 
 
@@ -44,32 +46,6 @@ def raising(error: Exception) -> JobFunction:
         raise error
 
     return function
-
-
-def test_a_job_gets_its_configuration_and_arguments_and_ends_with_0(conf: str) -> None:
-    seen: list[object] = []
-
-    def function(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
-        seen.extend([list(config.clusters), arguments.once, stop.is_set()])
-        return []
-
-    assert run(function, "--conf", conf, "--once") == 0
-    assert seen == [["x", "y"], True, False]
-
-
-def test_what_cannot_be_verified_is_logged_at_the_start_unless_the_job_says_it_itself(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "three.yaml"
-    path.write_text(CONF.replace("clusters: {", "clusters: {z: {kafka: {bootstrap.servers: 'z:1'}}, ") + NAMES)
-    assert run(doing(), "--conf", str(path)) == 0
-    (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert warning.startswith("mirror.place_header: is empty")
-    caplog.clear()
-    parser = job_arguments("Checks.")
-    parser.set_defaults(tells_cautions=True)
-    assert run_job(doing(), parser, ["--conf", str(path)]) == 0
-    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
 
 
 @pytest.mark.parametrize(
@@ -146,3 +122,55 @@ def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number:
 
     assert run(function, "--conf", conf) == 0
     assert seen == [True]
+
+
+_STARTED = """
+import argparse
+import sys
+from offset_sync.jobs.console import COMMANDS, main
+
+def ends(parser, status=0, message=None):
+    import pyarrow
+
+    assert pyarrow.array([1, None]).to_pylist() == [1, None]
+    raise SystemExit(status)
+
+argparse.ArgumentParser.exit = ends
+for name, command in COMMANDS.items():
+    if not command.is_on_spark:
+        try:
+            main([name, "--help"])
+        except SystemExit:
+            print(name, sorted({"pandas", "pyspark", "py4j"} & sys.modules.keys()), file=sys.stderr)
+import pandas  # for users who have called a command from a process of their own
+"""
+
+
+def test_no_command_loads_pandas_or_spark_though_both_are_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", _STARTED], capture_output=True, text=True, check=True, timeout=300)
+    names = [name for name, command in COMMANDS.items() if not command.is_on_spark]
+    assert done.stdout.count("usage:") == len(names) > 0
+    assert done.stderr.splitlines() == [f"{name} []" for name in names]
+
+
+REPO = Path(__file__).resolve().parents[3]
+OTHER_CLIENT = """
+import runpy, sys
+import confluent_kafka
+confluent_kafka.__version__ = "2.3.0"
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+MOVE = ("plan", "--from", "dc1", "--to", "dc2", "--groups", "g")
+JOBS = {"sync_offsets": (), "cutover": MOVE}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_looks_at_its_client_before_anything_else(job: str) -> None:
+    script = str(REPO / "jobs" / f"{job}.py")
+    command = [sys.executable, "-c", OTHER_CLIENT, script, *JOBS[job], "--conf", str(REPO / "conf/two-clusters.yaml")]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib"), "JAVA_HOME": "/no/java"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    remedy = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
+    lines = [line for line in ended.stderr.splitlines() if " INFO offset_sync.jobs.runner " not in line]
+    assert lines == [f"expected confluent-kafka {CONFLUENT_KAFKA}, found 2.3.0; {remedy}"]
+    assert (ended.returncode, ended.stdout) == (1, "")

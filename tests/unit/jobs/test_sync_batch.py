@@ -1,19 +1,27 @@
-"""When commits were made, by our clock."""
+"""When commits were made, by our clock; and a query starts only at the cluster that it was at before."""
 
 from __future__ import annotations
 
-import threading
-from unittest.mock import Mock
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
 import pytest
 
 from builders.offset_records import commit_key, commit_value
 from fakes.ingest import IngestingJob, Raw
+from fakes.reconciler_site import config_of
 from fakes.unchecked import UNCHECKED
+from offset_sync.config import Config
+from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import Reading
+from offset_sync.ingest.index_parts import IndexParts
+from offset_sync.jobs.sync_offsets import SyncJob
+from offset_sync.kafka.librdkafka import refuse_other
+from offset_sync.model.errors import OtherClusterError
 from offset_sync.model.values import ABSENT
+from offset_sync.state import cluster_ids
 from offset_sync.state.cluster_clock import Read
+from offset_sync.tables.files import Files
 from offset_sync.translate.index.runs import Int64s
 
 
@@ -49,15 +57,6 @@ class Dated:
 ALL, SOME = 11, 10
 
 
-@pytest.mark.parametrize("most", [ALL, SOME])
-def test_the_reader_of_left_writes_knows_whether_all_was_read(most: int) -> None:
-    dated, left = Dated(most), Mock(of=Mock(return_value=np.array([False])))
-    dated.job.batch._left_writes, dated.job.batch._is_ready = left, threading.Event()
-    dated.made(dated.now_ms)
-    assert left.note.call_args.kwargs == {"is_whole": most == ALL}
-    assert left.of.called
-
-
 @pytest.mark.parametrize("off_ms", [-HOUR_MS, HOUR_MS])
 def test_a_commit_that_is_read_live_was_made_since_the_log_was_looked_at_before(off_ms: int) -> None:
     """Not before the micro-batch that precedes the last one had ended, and not after it is read."""
@@ -75,15 +74,6 @@ def test_of_a_backlog_the_cluster_is_believed_but_for_what_is_to_come() -> None:
         written_ms = dated.now_ms - HOUR_MS
         assert dated.made(written_ms) == written_ms
     assert dated.made(dated.now_ms + HOUR_MS) == dated.now_ms
-
-
-def test_after_the_query_was_restarted_the_first_micro_batch_may_be_as_old_as_the_log() -> None:
-    dated = Dated(ALL)
-    for _ in range(3):
-        dated.made(dated.now_ms)
-    dated.job.batch.note_start()
-    written_ms = dated.now_ms - HOUR_MS
-    assert abs(dated.made(written_ms) - written_ms) <= 20_000
 
 
 def test_one_that_failed_and_comes_again_is_dated_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,3 +95,33 @@ def test_one_that_failed_and_comes_again_is_dated_as_it_was(monkeypatch: pytest.
     dated.made(dated.now_ms)
     dated.made(dated.now_ms)
     assert [each == ABSENT for each in since] == [True, True, False]
+
+
+@pytest.fixture
+def config(monkeypatch: pytest.MonkeyPatch) -> Config:
+    """X was the cluster id-1, and its addresses lead to id-2."""
+    ids = {"X": "id-1"}
+    monkeypatch.setattr(
+        cluster_ids, "ask_by_new_client", lambda _config, alias, _s: refuse_other(alias, ids[alias], "id-2")
+    )
+    return config_of(["X", "Y"]).with_ids(ids)
+
+
+def test_a_query_of_the_index_does_not_start_at_another_cluster(config: Config) -> None:
+    parts: Any = SimpleNamespace(tables=SimpleNamespace(files=Files()))
+    with pytest.raises(OtherClusterError):
+        IndexParts.checkpoint(parts, config, "X")
+
+
+def test_a_query_of_commits_does_not_start_at_another_cluster(config: Config, tmp_path: Any) -> None:
+    job: Any = SimpleNamespace(
+        _config=config,
+        _lease=SimpleNamespace(renew=lambda: None),
+        _run=SimpleNamespace(is_dry=True),
+        _checkpoint=lambda _alias: Checkpoint(Files(), str(tmp_path)),
+        _log=lambda _alias: None,
+        _gone=set(),
+    )
+    with pytest.raises(OtherClusterError):
+        SyncJob.start_query(job, "X")
+    assert job._gone == {"X"}, "its commits are not waited for"

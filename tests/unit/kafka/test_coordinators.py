@@ -1,14 +1,26 @@
-"""Groups that a faster way has answered are asked for no more; a request that may not be sent any more stays here."""
+"""Requests to coordinators: groups answered at once, commits in parts that fit, refusals with what to grant."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
+import pytest
+
+from fakes.target_cluster import Target, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets, Limits
-from offset_sync.kafka.requests import Committed, PartitionAnswer, TransientError
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.kafka.requests import (
+    CommitParts,
+    Committed,
+    Errors,
+    PartitionAnswer,
+    explained,
+    partition_of,
+    with_remedy,
+)
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
 
@@ -29,12 +41,6 @@ def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
     found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", "b"], 5.0)
     assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
     assert answers.asked == ["a", "b"]
-
-
-def test_who_is_left_out_is_asked_for_by_itself() -> None:
-    found = ClusterAdmin("dc2", UNREACHABLE, at_once=Answers("a")).committed_offsets(["a", "b"], 1.0)
-    assert found["a"] == {TopicPartition("orders", 3): Committed(7, "mine")}
-    assert isinstance(found["b"], TransientError)
 
 
 ORDERS = TopicPartition("orders", 0)
@@ -64,3 +70,108 @@ def test_a_write_is_not_sent_before_it_is_known_which_cluster_it_would_go_to() -
     asked = list[str]()
     found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write]}, 0.3, lambda: bool(asked.append("a")))
     assert (found, asked) == ({"a": {ORDERS: "_TIMED_OUT"}}, [])
+
+
+KAFKA_DEFAULT = 2**20 + 12
+
+
+def of_partitions(count: int, metadata: str = "") -> list[OffsetWrite]:
+    return [
+        OffsetWrite("group", "orders", number, 50, None, write().rule, None, metadata=metadata)
+        for number in range(count)
+    ]
+
+
+class Coordinator(Target):
+    """Takes batches of at most *most_bytes* and refuses others with *error*, as a whole."""
+
+    def __init__(self, most_bytes: int, error: str = "UNKNOWN") -> None:
+        super().__init__()
+        self.most_bytes, self.error = most_bytes, error
+        self.parts, self.requests, self.rounds = CommitParts(), list[int](), 0
+
+    def write_offsets(self, writes, deadline, may_send):  # type: ignore[no-untyped-def]
+        self.rounds += 1
+        found: dict[str, Errors | ClusterError] = {}
+        for group, wanted in writes.items():
+            answers: Errors = {}
+            for part in self.parts.of(wanted):
+                noted = self.parts.noted(part, dict.fromkeys(map(partition_of, part), self._take(part)))
+                answers |= {place: with_remedy("dc2", each) for place, each in noted.items()}
+            found[group] = answers
+        return found
+
+    def _take(self, part: list[OffsetWrite]) -> str | None:
+        self.requests.append(len(part))
+        size = 61 + sum(
+            70 + len(f"{each.group_id}{each.topic}{each.metadata}") for each in part
+        )  # header, and records of value version 4
+        if size > self.most_bytes:
+            return self.error
+        for each in part:
+            self.put(each.group_id, each.partition, each.offset)
+        return None
+
+
+@pytest.mark.parametrize(
+    ("partitions", "metadata", "most_requests"), [(8, "", 1), (300, "", 1), (7000, "", 2), (300, "x" * 4096, 3)]
+)
+def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata: str, most_requests: int) -> None:
+    coordinator = Coordinator(KAFKA_DEFAULT)
+    results = write_batch(coordinator, *of_partitions(partitions, metadata))
+    assert set(outcomes(results)) == {Outcome.COMMITTED}
+    assert (coordinator.rounds, len(coordinator.requests) <= most_requests) == (1, True)
+    assert sum(coordinator.requests) == partitions
+
+
+@pytest.mark.parametrize("error", ["UNKNOWN", "INVALID_COMMIT_OFFSET_SIZE", "MSG_SIZE_TOO_LARGE"])
+@pytest.mark.parametrize(("partitions", "most_bytes"), [(300, 20_000), (300, 1_200), (7000, 20_000)])
+def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_bytes: int, error: str) -> None:
+    coordinator = Coordinator(most_bytes, error)
+    results = write_batch(coordinator, *of_partitions(partitions))
+    assert set(outcomes(results)) == {Outcome.COMMITTED}
+    assert coordinator.offsets["group"].keys() == {TopicPartition("orders", number) for number in range(partitions)}
+    assert len(coordinator.requests) < partitions / 3
+    assert coordinator.seconds < 6
+    before = len(coordinator.requests)
+    write_batch(coordinator, *(write("next", number) for number in range(partitions)))
+    fitting = len(coordinator.requests) - before
+    assert fitting * most_bytes < 4 * partitions * 100, "what it takes is known by now"
+
+
+def test_one_record_that_is_too_large_is_withheld_alone() -> None:
+    coordinator = Coordinator(4_000)
+    large = of_partitions(3, "x" * 4096)[1]
+    writes = of_partitions(300)
+    results = write_batch(coordinator, *(large if each.partition == 1 else each for each in writes))
+    failed = [each for each in results if each.outcome is not Outcome.COMMITTED]
+    assert [(each.partition, each.outcome) for each in failed] == [(1, Outcome.FAILED)]
+    assert str(failed[0].error).startswith("UNKNOWN")
+
+
+MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
+
+
+@pytest.mark.parametrize(
+    ("said", "begins", "grants"),
+    [
+        ("Not authorized to access group: offset-sync-12ab", "group offset-sync-12ab: GROUP_AUTH", "grant Describe on"),
+        ("x: Not authorized to access group: billing", "group billing: GROUP_AUTHORIZATION_FAILED", "grant Read on"),
+        ("Not authorized to access topics: [orders]", "topic orders: TOPIC_AUTHORIZATION_FAILED", "grant Read"),
+    ],
+)
+def test_what_java_says_of_a_refusal_becomes_what_is_to_be_granted(said: str, begins: str, grants: str) -> None:
+    line = explained(said)
+    assert line.startswith(begins)
+    assert grants in line
+    assert line.endswith(MANUAL)
+    assert explained("Connection refused") == "Connection refused"
+
+
+def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are() -> None:
+    said = with_remedy("dc2", "GROUP_AUTHORIZATION_FAILED")
+    what = "the operation Read is not allowed; grant Read on the group"
+    assert said == f"GROUP_AUTHORIZATION_FAILED: clusters.dc2: {what} {MANUAL}"
+    assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
+    # Compared with the names of errors elsewhere, so these must not grow.
+    assert [with_remedy("dc2", error) for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]

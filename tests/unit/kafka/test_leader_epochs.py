@@ -64,18 +64,6 @@ def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
     assert (told, told.of_change(EpochChange(known, 9, ended))) == ((end, of_epoch, "7"), expected)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        f"No epoch found less or equal to {AT}: broker end offset is -1 (offset leader epoch -1).{END}",
-        f"Partition log truncation detected at {AT}: broker end offset is 150.{END}",
-    ],
-)
-def test_where_no_epoch_is_told_nothing_of_the_log_is_taken_for_known(message: str) -> None:
-    told = _Reported.of(message)
-    assert (told.end, told.broker, told.of_change(EpochChange(2, 9))) == (None, "7", ReportedEnd(0))
-
-
 @pytest.mark.parametrize(("broker", "found"), [(7, {ORDERS: ReportedEnd(100)}), (8, {})])
 def test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed(
     broker: int, found: Mapping[TopicPartition, ReportedEnd], monkeypatch: pytest.MonkeyPatch

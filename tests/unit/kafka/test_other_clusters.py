@@ -63,16 +63,6 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> list[Client]:
     return opened
 
 
-def test_another_cluster_is_refused_in_one_line_with_both_ids_and_the_remedy(clients: list[Client]) -> None:
-    clients += [Client("id-2")]
-    with pytest.raises(OtherClusterError) as refused:
-        TopicRequests("dc1", KNOWN).names(soon())
-    line = str(refused.value)
-    assert line.startswith("clusters.dc1: its id is id-2 and was id-1, so bootstrap.servers lead to another cluster")
-    assert "docs/operations.md, A cluster with another id" in line
-    assert "\n" not in line
-
-
 def test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer(clients: list[Client]) -> None:
     clients += [client := Client("id-1"), Client("id-1")]
     requests = TopicRequests("dc1", OPTIONS)  # its first answer is what it is compared with

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -32,20 +30,12 @@ class Client:
 
     def __init__(self, says: Mapping[int, Iterator[int | str | None]]) -> None:
         self.says, self.asked, self.silent_brokers = says, list[tuple[int, int]](), 0
-        self.unanswered: list[Future[Any]] = []
-        self.opened_at: list[float] = []
-        self.silent_clients = 0
-        self.unsaid: list[Mapping[Any, Future[Any]]] = []
-        self.says_late: int | None = None  # to the first question about logs, once there is a second
+        self.opened = 0
 
     def open(self) -> Any:
         """Return a client of the same cluster: another one each time."""
-        self.opened_at.append(time.monotonic())
+        self.opened += 1
         return proxy(self)
-
-    @property
-    def opened(self) -> int:
-        return len(self.opened_at)
 
     def poll(self, timeout: float) -> int:
         return 0
@@ -55,15 +45,10 @@ class Client:
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
         assert request_timeout == LONGEST_S, "a time that is up inside the client may end the process"
-        if self.silent_brokers or self.opened <= self.silent_clients:
-            self.silent_brokers = max(0, self.silent_brokers - 1)
-            self.unanswered.append(Future())
-            return {"orders": self.unanswered[-1]}
+        if self.silent_brokers:
+            self.silent_brokers -= 1
+            return {"orders": Future()}
         return {"orders": answer_of(self._topic())}
-
-    def answers_late(self) -> None:
-        """Answer the first question about topics."""
-        self.unanswered[0].set_result(self._topic())
 
     def _topic(self) -> Any:
         bits = SimpleNamespace(get_most_significant_bits=lambda: 0, get_least_significant_bits=lambda: 5)
@@ -75,13 +60,7 @@ class Client:
         (leader,) = {each.partition % 2 for each in specs}
         self.asked.append((leader, len(specs)))
         said = next(self.says[leader])
-        if said is None and self.unsaid and self.says_late is not None:
-            for future in self.unsaid[0].values():
-                future.set_result(SimpleNamespace(offset=self.says_late, leader_epoch=3))
-        answers = {each: offset_of(said) for each in specs}
-        if said is None:
-            self.unsaid.append(answers)
-        return answers
+        return {each: offset_of(said) for each in specs}
 
 
 def answer_of(answer: Any) -> Future[Any]:
@@ -124,22 +103,10 @@ def test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only
     assert client.asked == [(0, 3), (1, 3), (0, 3)] * 2, "who is silent is not asked for the other end as well"
 
 
-def test_where_every_leader_is_silent_nothing_is_known_by_the_deadline() -> None:
-    admin, _ = admin_of(always(None), always(None))
-    began = time.monotonic()
-    assert admin.ends(PLACES, deadline=0.4) == {}
-    assert 0.4 <= time.monotonic() - began < 10
-
-
 def test_a_leader_that_is_being_elected_is_asked_again() -> None:
     admin, client = admin_of(always(7), iter(["LEADER_NOT_AVAILABLE", 8, 9]))
     assert set(admin.ends(PLACES, deadline=30)) == set(PLACES)
     assert client.asked[:3] == [(0, 3), (1, 3), (1, 3)]
-
-
-def test_one_that_is_slow_is_waited_for_as_long_as_the_deadline_allows_where_it_is_the_only_one() -> None:
-    admin, _ = admin_of(always(7), iter(["_TIMED_OUT", "_TIMED_OUT", 8, 9]))
-    assert admin.ends(ODD, deadline=30) == {each: LogEnds(8, 9, 3) for each in ODD}
 
 
 def test_an_error_that_no_repetition_mends_is_the_clusters() -> None:
@@ -154,28 +121,6 @@ def test_one_that_may_not_be_described_or_is_gone_meanwhile_is_left_out() -> Non
         assert set(admin.ends(PLACES, deadline=30)) == set(EVEN)
 
 
-def test_an_answer_about_topics_that_comes_late_counts_though_it_was_asked_again() -> None:
-    admin, client = admin_of(always(7), always(7))
-    client.silent_brokers = 99
-    late = threading.Timer(1.5, client.answers_late)
-    late.start()
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    late.join()
-
-
-def test_a_client_without_answers_is_replaced_after_one_two_and_four_seconds_until_one_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
-    monkeypatch.setattr(topic_requests, "_CLIENT_S", 0.4)
-    admin, client = admin_of(always(7), always(7))
-    client.silent_clients = 4
-    assert set(admin.describe(["orders"], deadline=30)) == {"orders"}
-    assert client.opened == 5
-    used_s = [later - opened for opened, later in itertools.pairwise(client.opened_at)]
-    assert all(used >= least for used, least in zip(used_s, [0.1, 0.2, 0.4, 0.4], strict=True)), used_s
-
-
 def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_requests, "TRY_S", 60.0)
     admin, client = admin_of(always(7), always(7))
@@ -186,22 +131,7 @@ def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.Mon
     assert client.opened == 1
 
 
-def test_leaders_are_asked_through_another_client_if_no_broker_answers() -> None:
-    admin, client = admin_of(itertools.chain([None], always(7)), always(None))
-    assert admin.ends(EVEN, deadline=30) == {each: LogEnds(7, 7, 3) for each in EVEN}
-    assert client.opened == 2
-
-
-def test_an_answer_about_logs_that_comes_late_counts_though_it_was_asked_again() -> None:
-    admin, client = admin_of(itertools.chain([None, None], always(9)), always(None))
-    client.says_late = 8
-    assert admin.ends(EVEN, deadline=60) == {each: LogEnds(8, 9, 3) for each in EVEN}
-    assert client.asked == [(0, 3)] * 3
-
-
-def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     admin, client = admin_of(always(7), always(None))
     assert set(admin.ends(PLACES, deadline=0.5)) == {each for each in PLACES if each.partition % 2 == 0}
     assert client.opened == 1

@@ -12,14 +12,11 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from builders.logs import log
-from fakes.clusters import MemoryTopic
-from fakes.reconciler_site import Site, config_of, mirrored_site
-from offset_sync.jobs.maintain_tables import errors_of, fetch_metadata
+from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 PAY = TopicPartition("pay-in", 0)
 REMEDY = (
@@ -94,22 +91,6 @@ def test_the_partitions_of_a_topic_that_may_not_be_described_are_an_error_and_no
     assert admin.partition_count("nowhere") is None
 
 
-def test_the_ends_and_the_list_of_other_topics_are_told_all_the_same() -> None:
-    admin = admin_of("pay", refused=["orders"])
-    assert [each.topic for each in admin.ends([TopicPartition("pay", 0), TopicPartition("orders", 0)])] == ["pay"]
-    assert list(admin.topics()) == ["pay"]
-    assert [each.topic for each in admin.reaches(lambda name: True)] == ["pay"]
-
-
-def test_the_metadata_keeps_refused_topics_apart_from_those_that_are_not_there() -> None:
-    admin = admin_of("pay", refused=["orders"])
-    places = [TopicPartition(name, 0) for name in ("pay", "orders", "nowhere")]
-    look = MetadataFetcher({"dc1": admin}).fetch(["dc1"], places)["dc1"]
-    assert isinstance(look, ClusterMetadata)
-    assert (set(look.topics), {place.topic for place in look.ends}) == ({"pay"}, {"pay"})
-    assert {name: str(error) for name, error in look.refused.items()} == {"orders": REMEDY}
-
-
 def test_what_may_be_described_and_not_read_is_told_where_the_cluster_tells_of_rights() -> None:
     describe = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]
     admin = admin_of("a", "b", "c", "d", refused=["e"], b=describe, c=None, d=[])
@@ -144,32 +125,4 @@ def test_its_offsets_are_a_failure_that_says_why_and_other_topics_are_synced(ali
     assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (None, 5)
 
 
-def test_a_source_that_is_silent_refuses_nothing() -> None:
-    site = two_topics()
-    site.read_all()
-    site.clusters["X"].forbidden.add("orders")
-    site.clusters["X"].is_down = True
-    assert (site.reconciler.reconcile_all(is_first=True), site.target_offset("Y", "readers")) == ([], 6)
-
-
 # What maintenance makes of it
-
-
-def test_maintenance_asks_for_named_topics_that_no_list_has_and_says_what_it_may_not_ask_for() -> None:
-    refused, silent = ClusterError("X", "refused"), ClusterError("Z", "does not answer")
-
-    def admin(alias: str, answer: Mapping[str, Any] | ClusterError) -> Any:
-        def describe(topics: Collection[str], deadline: float = 0) -> Mapping[str, Any]:
-            assert list(topics) == ["orders"]
-            if isinstance(answer, ClusterError):
-                raise answer
-            return answer
-
-        ends = SimpleNamespace(log_start=0, log_end=1)
-        return SimpleNamespace(
-            alias=alias, topics=lambda _: {}, describe=describe, ends=lambda places, _: dict.fromkeys(places, ends)
-        )
-
-    admins = {"X": admin("X", {"orders": refused}), "Y": admin("Y", {"orders": MemoryTopic("id")})}
-    looks = fetch_metadata(config_of(["X", "Y"]), admins | {"Z": admin("Z", silent)})
-    assert {alias: errors_of(look) for alias, look in looks.items()} == {"X": [refused], "Y": [], "Z": [silent]}

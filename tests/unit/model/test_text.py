@@ -1,4 +1,4 @@
-"""Names as they may be shown: on one line, with nothing that a terminal would act on."""
+"""Names as they may be shown, versions that are taken for the same, and words as codes of arrays."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offset_sync.model.text import escaped, one_line, visible
+from offset_sync.model.values import Outcome, Rule, State, Status, Word
+from offset_sync.model.versions import Match, match_version
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,30 @@ def test_an_exception_says_what_has_failed_and_why(problem: OSError, said: str) 
 @given(st.text(), st.text())
 def test_names_that_differ_are_shown_differently(one: str, other: str) -> None:
     assert (visible(one) == visible(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("found", "match"),
+    [
+        ("4.4.0", Match.SAME),
+        ("4.4.1", Match.SIMILAR),
+        ("4.4", Match.SIMILAR),
+        ("4.4.0-SNAPSHOT", Match.SIMILAR),
+        ("4.4.0.7.1.9-387", Match.SIMILAR),
+        ("", Match.SIMILAR),
+        ("4.3.9", Match.OTHER),
+        ("4.5.0", Match.OTHER),
+        ("5.4.0", Match.OTHER),
+        ("4.40.0", Match.OTHER),
+        ("14.4.0", Match.OTHER),
+        ("4", Match.OTHER),
+        ("unknown", Match.OTHER),
+    ],
+)
+def test_another_patch_is_similar_and_another_minor_version_is_not(found: str, match: Match) -> None:
+    assert match_version("4.4.0", found) is match
+
+
+@pytest.mark.parametrize("words", [State, Outcome, Status, Rule])
+def test_each_word_is_found_by_its_code_in_an_array_of_all(words: type[Word]) -> None:
+    assert [int(word) for word in words] == list(range(len(words)))

@@ -1,20 +1,21 @@
-"""What the notebooks ask, on a made-up day whose troubles are known; and the pictures they draw of it."""
+"""What the notebooks ask, on a made-up day whose troubles are known; and notebooks as files."""
 
 from __future__ import annotations
 
+import ast
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import nbformat
 import pandas as pd
 import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
-from offset_analysis.failover import OTHERS, costs, worst_groups
-from offset_analysis.figures import CAUSE_COLOURS, costs_figure, progress_figure, since_figure
-from offset_analysis.lagging import find_lagging, newest_report, progress, reasons
-from offset_sync.tables.catalog import SYNC_STATUS
+from offset_analysis.failover import costs
+from offset_analysis.lagging import find_lagging, newest_report
 from offset_sync.tables.views.duckdb import open_tables
 
 TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
@@ -51,39 +52,6 @@ def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnec
     assert newest_report(tables) == day.ends_at
 
 
-def test_a_sync_that_is_late_is_a_cause_of_its_own_and_a_withheld_one_is_not(day: Day, tmp_path: Path) -> None:
-    rows = [row | {"staleness_ms": 90_000} for row in day.rows[SYNC_STATUS]]
-    late = Day(steps=60)
-    late.rows[SYNC_STATUS] = rows
-    write_tables(tmp_path, {SYNC_STATUS: late.arrow(SYNC_STATUS)})
-    lagging = find_lagging(open_tables(str(tmp_path)), TEN, ONE)
-    late = {group for group, cause in found(lagging) if cause == "sync behind"}
-    assert late == {"billing", "reports", "fraud", "search"}
-    since = lagging[lagging["cause"] == "sync behind"]["since"]
-    assert set(since) == {pd.Timestamp(day.ends_at - timedelta(seconds=90))}
-    assert lagging[lagging["cause"] == "withheld"]["since"].isna().all()  # no history says when
-    assert len(since_figure(lagging).data) == len(set(lagging["cause"]))
-
-
-def test_a_group_is_at_each_cluster_where_its_last_commits_are(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
-    until = day.at(30)
-    points = progress(tables, ["reports", "fraud"], day.at(20), until)
-    assert set(points["group_id"]) == {"reports", "fraud"}
-    last = points[points["at"] == pd.Timestamp(until)].set_index(["group_id", "cluster"])["position"]
-    assert last["fraud", "dc1"] == last["fraud", "dc2"] == sum(30 * 29 + (3 * 29 + p) % 30 for p in range(2))
-    assert last["reports", "dc1"] == 2 * (60 * 13 + 23)
-    assert points["at"].min() == pd.Timestamp(day.at(20))
-    assert len(progress_figure(points).data) == 4
-
-
-def test_the_reasons_are_told_in_words_and_counted(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
-    told = reasons(tables, ["audit", "shipping", "billing"], day.begins_at).set_index("group_id")
-    assert set(told.index) == {"audit", "shipping"}
-    assert told.loc["audit", "why"].startswith("withheld: the topic was deleted and recreated")
-    assert list(told.loc["audit", ["answers", "partitions"]]) == [2 * 24, 2]
-    assert list(told.loc["shipping", ["answers", "partitions"]]) == [2 * 18, 2]
-
-
 def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
     cost = costs(tables, "dc1", "dc2", [day.at(30.5), day.at(59.5)]).set_index(["moment", "group_id"])
     early, late = pd.Timestamp(day.at(30.5)), pd.Timestamp(day.at(59.5))
@@ -94,16 +62,36 @@ def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnectio
     assert set(costs(tables, "dc1", "dc2", [day.at(30.5)], "b.*")["group_id"]) == {"billing"}
 
 
-def test_of_many_groups_the_worst_are_shown_and_the_others_summed(day: Day) -> None:
-    rows = [
-        {"moment": day.at(n), "group_id": f"<g{group}>", "repeats_at_most": group, "lost": 0, "unknown": 0}
-        for n in range(3)
-        for group in range(12)
-    ]
-    wide = worst_groups(pd.DataFrame(rows), "repeats_at_most", 3)
-    assert list(wide.columns) == ["<g11>", "<g10>", "<g9>", OTHERS]
-    assert list(wide[OTHERS]) == [sum(range(9))] * 3
-    figure = costs_figure(pd.DataFrame(rows), "t")
-    assert len(figure.data) == 27
-    assert {trace.name for trace in figure.data if trace.showlegend} >= {"&lt;g11&gt;", OTHERS}
-    assert set(CAUSE_COLOURS) == {"withheld", "target active", "no commits", "mirror behind", "sync behind"}
+NOTEBOOKS = sorted((Path(__file__).parents[3] / "notebooks").glob("*.ipynb"))
+LONGEST_CELL = 16
+
+
+def code_cells(path: Path) -> list[Any]:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_valid_and_keeps_no_output(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert [cell.id for cell in code_cells(path) if cell.outputs or cell.execution_count is not None] == []
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_first_code_cell_holds_the_parameters_each_with_its_meaning(path: Path) -> None:
+    cells = code_cells(path)
+    assert [cell.id for cell in cells if "parameters" in cell.metadata.get("tags", [])] == [cells[0].id]
+    assert {type(statement) for statement in ast.parse(cells[0].source).body} == {ast.Assign}
+    assert [line for line in cells[0].source.splitlines() if "  # " not in line] == []
+    assert cells[0].source.startswith('root = "../data/demo/tables"')
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_only_calls_what_the_package_does(path: Path) -> None:
+    for cell in code_cells(path):
+        assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.id
+        assert "SELECT" not in cell.source, cell.id
+        kinds = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.Lambda)
+        assert not any(isinstance(node, kinds) for node in ast.walk(ast.parse(cell.source))), cell.id

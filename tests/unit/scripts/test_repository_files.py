@@ -1,42 +1,22 @@
-"""What people expect of a repository is there, and agrees with what it speaks of."""
+"""What people expect of a repository; the client with Kerberos; reasons for changes that no test notices."""
 
 from __future__ import annotations
 
-import configparser
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
+import kerberos_client
 import offset_sync
+from mutants.survivors import Change, block, read_survivors
 
 REPO = Path(__file__).resolve().parents[3]
-PLOTLY = "lib/offset_sync/status/page_files/plotly-basic"
 
 
 def text_of(name: str) -> str:
     return (REPO / name).read_text(encoding="utf-8")
-
-
-def test_the_notice_names_what_is_vendored_as_that_names_itself() -> None:
-    notice = text_of("NOTICE")
-    says, year = re.findall(r"^\* (plotly\.js .*|Copyright .*)$", text_of(f"{PLOTLY}.min.js")[:400], re.MULTILINE)
-    release = re.fullmatch(r"plotly\.js \(basic - minified\) v([\d.]+)", says)
-    assert release is not None
-    assert f"Plotly.js {release[1]}, basic bundle: {PLOTLY}.min.js\n{year}\n" in notice
-    granted = re.search(r"^Copyright .*$", text_of(f"{PLOTLY}.LICENSE"), re.MULTILINE)
-    assert granted is not None
-    assert f"\n{granted[0]}\n" in notice
-
-
-def test_wheel_and_image_carry_license_and_notice() -> None:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read(REPO / "setup.cfg")
-    files = parser["metadata"]["license_files"].split()
-    assert files == ["LICENSE", "NOTICE", f"{PLOTLY}.LICENSE"]
-    assert "py.typed" in parser["options.package_data"]["offset_sync"].split()
-    assert all((REPO / name).is_file() for name in files)
-    assert {"COPY LICENSE ./", "COPY NOTICE ./"} <= set(text_of("Dockerfile").splitlines())
 
 
 def test_hooks_run_what_make_check_runs() -> None:
@@ -57,3 +37,46 @@ def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None
     assert all(date for _, date in versions[1:])
     kinds = set(re.findall(r"^### (.+)$", text_of("CHANGELOG.md"), re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_an_archive_with_another_hash_is_not_unpacked(tmp_path: Path) -> None:
+    packed = tmp_path / "sources.tgz"
+    packed.write_bytes(b"abc")
+    known = "3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw=="
+    kerberos_client.check_hash(packed, known)
+    packed.write_bytes(b"abcd")
+    with pytest.raises(SystemExit, match=r"^Kerberos client: sources\.tgz has SHA-512 .*nothing was built$"):
+        kerberos_client.check_hash(packed, known)
+
+
+TEXT = """
+# of what
+sync/plan.py Plan.without
+    a «<» b -> «<=»
+    a«, 0» -> «»
+    because: never equal
+
+sync/plan.py rules
+    «a» -> «None»
+    because: only a speed-up
+"""
+
+
+def test_a_reason_is_that_of_the_changes_above_it() -> None:
+    found = read_survivors(TEXT)
+    assert list(found.values()) == ["never equal", "never equal", "only a speed-up"]
+    assert list(found)[2] == Change("sync/plan.py", "rules", "«a» -> «None»")
+    assert [line for line in TEXT.splitlines() if "->" in line or line.startswith("sync")] == block(found).splitlines()
+
+
+@pytest.mark.parametrize("without", ["    because: never equal\n", "    because: only a speed-up\n", "only a speed-up"])
+def test_a_change_without_a_reason_is_refused(without: str) -> None:
+    with pytest.raises(ValueError, match="without a reason"):
+        read_survivors(TEXT.replace(without, ""))
+
+
+def test_what_is_named_is_in_the_code() -> None:
+    found = read_survivors((REPO / "tests" / "mutants" / "survivors.txt").read_text(encoding="utf-8"))
+    for change in found:
+        text = (REPO / "lib" / "offset_sync" / change.file).read_text(encoding="utf-8")
+        assert f"def {change.function.rpartition('.')[2]}(" in text, change

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -14,12 +12,11 @@ from pathlib import Path
 import pyspark
 import pytest
 
-import archive
 from builders.submit_commands import command, make_repo
 from entrypoint import command_for
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
-from submit import Command, build_command, without_other_driver
+from submit import Command, build_command
 from tools.golden_output import expect
 
 REPO = Path(__file__).resolve().parents[3]
@@ -150,27 +147,6 @@ def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "spark", "job"),
-    [
-        ("--once --dry-run", "", "--once --dry-run"),
-        ("--format json --once", "", "--format json --once"),
-        ("--master=k8s://https://h:1 --once", "--master k8s://https://h:1", "--once"),
-        ("--num-executors 4 --supervise --verbose x", "--num-executors 4 --supervise --verbose", "x"),
-        ("--conf spark.a=b --conf conf/two.yaml", "--conf spark.a=b", "--conf conf/two.yaml"),
-        ("--conf=spark.a=b=c --conf=two.yaml", "--conf spark.a=b=c", "--conf two.yaml"),
-        ("--conf /mnt/env=prod/two.yaml", "", "--conf /mnt/env=prod/two.yaml"),
-        ("-c spark.a=b", "-c spark.a=b", ""),
-        ("--once -- --master yarn --conf spark.a=b", "", "--once --master yarn --conf spark.a=b"),
-        ("--format=a=b", "", "--format=a=b"),
-    ],
-)
-def test_spark_gets_what_it_understands_and_the_job_the_rest(words: str, spark: str, job: str) -> None:
-    options = split_options(words.split())
-    assert options.spark_arguments() == spark.split()
-    assert list(options.job) == job.split()
-
-
-@pytest.mark.parametrize(
     ("case", "said"),
     [
         (("", "sync_offsets", "--once --master", {}), "--master: its value is missing"),
@@ -191,72 +167,6 @@ def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
     with pytest.raises(OptionError, match="no jars; run: make install"):
         command(repo)
     assert "--jars" not in command(repo, SPARK_HOME="/opt/spark").environment["PYSPARK_SUBMIT_ARGS"]
-
-
-def test_a_job_that_another_one_starts_begins_as_that_one_did(repo: Path) -> None:
-    first = command(repo)
-    second = command(repo, **without_other_driver(first.environment | {"HOME": "/home/me"}, repo))
-    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR"):
-        assert (second.words, second.environment[name]) == (first.words, first.environment[name])
-    own = {"SPARK_CONF_DIR": "/etc/spark", "PYSPARK_GATEWAY_PORT": "1"}
-    assert without_other_driver(own, repo) == {"SPARK_CONF_DIR": "/etc/spark"}
-
-
-def test_properties_are_split_as_spark_splits_them(tmp_path: Path) -> None:
-    path = tmp_path / "x.conf"
-    path.write_text("# no\n! no\n\nspark.a  b c \nspark.b=c=d\nspark.c: e\n spark.d\n")
-    assert read_properties(path) == {"spark.a": "b c", "spark.b": "c=d", "spark.c": "e", "spark.d": ""}
-    # As Java's Properties.store writes them, in the file that Kubernetes mounts for a driver.
-    path.write_text("spark.master=k8s\\://https\\://h\\:6443\nspark.e\\:f=a\\=b\\\\c\\u00fc\nspark.g=h,\\\n  i\n")
-    assert read_properties(path) == {"spark.master": "k8s://https://h:6443", "spark.e:f": "a=b\\cü", "spark.g": "h,i"}
-
-
-def test_the_command_as_text_can_be_given_to_a_shell(repo: Path) -> None:
-    built = command(repo, "--conf", "spark.x=a b", "--once")
-    words = shlex.split(str(built))
-    assert words[0] == "env"
-    assert words[-len(built.words) :] == built.words
-    assert f"PYSPARK_SUBMIT_ARGS={built.environment['PYSPARK_SUBMIT_ARGS']}" in words
-
-
-def run_script(*words: str, script: Path = REPO / "spark-submit.sh", **environ: str) -> tuple[int, str, str]:
-    own = {"PATH": os.environ["PATH"], "PYSPARK_DRIVER_PYTHON": sys.executable, **INSTALLED} | environ
-    done = subprocess.run([str(script), *words], capture_output=True, text=True, check=False, env=own, timeout=300)
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_without_a_job_or_a_python_that_exists_the_script_ends_with_2_and_what_there_is() -> None:
-    for words in ((), ("no_such_job",)):
-        code, out, err = run_script(*words)
-        assert (code, out) == (2, "")
-        assert [job.stem for job in (REPO / "jobs").glob("*.py") if f"\n  {job.stem} " not in err] == []
-    code, _, err = run_script("sync_offsets", PYSPARK_DRIVER_PYTHON="/absent/python")
-    assert (code, "/absent/python: not there; run 'make install'" in err) == (2, True)
-
-
-def test_the_script_works_from_any_folder_and_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = tmp_path / "submit"
-    link.symlink_to(REPO / "spark-submit.sh")
-    monkeypatch.chdir(tmp_path)
-    _, said, _ = run_script("--print-command", "sync_offsets", script=link)
-    assert said.endswith(f"{REPO / 'jobs' / 'sync_offsets.py'}\n")
-
-
-def test_only_a_python_driver_makes_its_jvm_deaf_to_sigterm() -> None:
-    def ends_by(variable: str) -> int:
-        text = f"{variable}; source {shlex.quote(str(REPO / 'conf' / 'spark-env.sh'))}; kill -TERM $$; exit 7"
-        return subprocess.run(["bash", "-c", text], check=False).returncode
-
-    assert ends_by("OFFSET_SYNC_DRIVER=1") == 7
-    assert ends_by("unset OFFSET_SYNC_DRIVER") == -15
-
-
-def test_the_settings_of_yarn_name_the_archive_as_the_script_packs_it() -> None:
-    settings = read_properties(REPO / "conf" / "yarn.conf")
-    path, _, folder = settings["spark.archives"].partition("#")
-    assert REPO / path == archive.TARGET
-    assert settings["spark.pyspark.python"] == f"./{folder}/bin/python"
-    assert settings["spark.submit.deployMode"] == "cluster"
 
 
 def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:

@@ -1,17 +1,23 @@
-"""What a job says when it starts on a Spark, or with jars, that it was not built with."""
+"""What a job says on a Spark, or with jars, that it was not built with; and how the wheel starts Spark."""
 
 from __future__ import annotations
 
 import configparser
+import os
 import re
+import shlex
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
-from offset_sync.model.errors import OffsetSyncError, PlatformError
+from offset_sync.model.errors import ConfigError, OffsetSyncError, PlatformError
+from offset_sync.spark import packages
+from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, check
+from offset_sync.spark.versions import SPARK
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -67,30 +73,6 @@ def test_another_spark_is_taken_and_told_where_it_was_tried_and_all_of_it_is_of_
     assert refusal(**{parts[-1]: "4.1.1"}) == f"expected all of Spark in one version, {text}"
 
 
-def test_another_patch_is_taken_and_told() -> None:
-    told = "expected kafka-clients 3.9.2, found 3.9.7 in /jars/kafka-clients-3.9.7.jar"
-    assert said(**{"kafka-clients": "3.9.7"}) == [told]
-
-
-def test_all_problems_are_in_one_line() -> None:
-    text = refusal("delta-storage", **{"kafka-clients": "4.3.0"})
-    assert [each.split(",")[0] for each in text.split("; ")] == [
-        "expected kafka-clients 3.9.2",
-        "expected delta-storage 4.4.0",
-    ]
-
-
-def test_of_what_spark_may_bring_in_another_version_only_the_class_counts() -> None:
-    assert said(**{"commons-pool2": "2.9.0"}) == []
-
-
-@pytest.mark.parametrize("package", list(PACKAGES))
-def test_python_packages_are_held_against_their_versions_too(package: str) -> None:
-    text = f"expected the Python package {package} {PACKAGES[package]}, found "
-    assert refusal(**{f"python {package}": "4.0.1"}) == f"{text}4.0.1"
-    assert said(**{f"python {package}": ""}) == [f"{text}one of no known version"]
-
-
 def test_the_versions_are_the_pinned_ones_and_every_jar_given_to_spark_is_looked_for() -> None:
     dependencies = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
     given = [each.attrib for each in dependencies if each.attrib["conf"].startswith("spark->")]
@@ -111,3 +93,37 @@ def pinned_packages() -> dict[str, str]:
     texts = (settings["options"]["install_requires"], settings["options.extras_require"]["spark"])
     lines = [line for text in texts for line in text.splitlines()]
     return dict(line.split("==") for line in lines if "==" in line)
+
+
+def test_the_packages_are_those_of_the_jars_that_are_tested() -> None:
+    found = ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")
+    pinned = {f"{each.attrib['org']}:{each.attrib['name']}:{each.attrib['rev']}" for each in found}
+    assert {*packages_for(SPARK)} <= pinned
+
+
+def test_a_driver_gets_its_jars_and_the_options_of_the_user_come_last() -> None:
+    found = spark_environment(
+        "index_records", {SPARK_OPTIONS: "--conf 'spark.driver.memory=8 g' --master local[3]"}, SPARK
+    )
+    words = shlex.split(found["PYSPARK_SUBMIT_ARGS"])
+    assert words[:2] == ["--name", "offset-sync-index-records"]
+    assert words[-5:] == ["--conf", "spark.driver.memory=8 g", "--master", "local[3]", "pyspark-shell"]
+    assert f"spark.jars.packages={','.join(packages_for(SPARK))}" in words
+    assert "spark.driver.extraJavaOptions=-XX:+UseParallelGC" in words
+    assert found["PYSPARK_PYTHON"] == sys.executable
+    assert spark_environment("sync_offsets", {"PYSPARK_PYTHON": "/my/python"}, SPARK)["PYSPARK_PYTHON"] == "/my/python"
+
+
+@pytest.mark.parametrize("name", ["PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"])
+def test_what_spark_submit_has_set_stays(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for each in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_PYTHON"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, "theirs")
+    prepare_spark("sync_offsets")
+    assert (os.environ[name], os.environ.get("PYSPARK_PYTHON")) == ("theirs", None)
+
+
+def test_without_spark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"sync_offsets runs on Spark: pip install 'offset-sync\[spark\]'"):
+        prepare_spark("sync_offsets")

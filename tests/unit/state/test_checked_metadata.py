@@ -69,22 +69,6 @@ class Leaders:
         return "cut" if ORDERS in said.cut else "unknown" if ORDERS in said.unsettled else "whole"
 
 
-def test_what_a_leader_said_of_a_log_says_nothing_of_that_of_the_recreated_topic_nor_of_the_next_change() -> None:
-    leaders = Leaders(ended=11)
-    assert leaders.look() == "whole"
-    leaders.now, leaders.ended = 6, 9
-    assert leaders.look() == "cut"
-    leaders.topic_id, leaders.ended, leaders.index.epochs[AT_X] = "another", 12, ("another", 4)
-    assert leaders.look() == "whole"
-
-
-def test_what_is_indexed_later_and_at_others_counts_as_indexed() -> None:
-    leaders = Leaders(ended=11)
-    assert leaders.look() == "whole"
-    leaders.index.extend(log("Y", "Y0 X3 X11"), ORDERS)
-    assert (leaders.look(), len(leaders.asked)) == ("cut", 1)
-
-
 @pytest.mark.parametrize(("ended", "found"), [(9, "cut"), (10, "whole"), (11, "whole"), (0, "cut")])
 def test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_and_that_is_asked_once(
     ended: int, found: str
@@ -112,26 +96,6 @@ def test_a_leader_that_has_nothing_of_the_epoch_is_held_to_where_that_began_if_i
     assert (leaders.look(), leaders.said().ended) == (found, {} if told is None else {ORDERS: EpochEnd(5, told)})
 
 
-@pytest.mark.parametrize(
-    ("now", "known", "topic_id", "found"),
-    [
-        (4, ("id", 4), "id", "whole"),
-        (None, ("id", 4), "id", "whole"),
-        (5, None, "id", "whole"),
-        (0, ("former id", 4), "id", "whole"),
-        (5, ("id", 5), "id", "whole"),
-        (3, ("id", 4), "id", "unknown"),  # one that was leader before the index looked has nothing to say
-    ],
-)
-def test_no_leader_is_asked_if_nothing_has_changed_or_can_be_known(
-    now: int | None, known: tuple[str, int] | None, topic_id: str, found: str
-) -> None:
-    leaders = Leaders(now=now, topic_id=topic_id)
-    leaders.index.epochs.pop(AT_X)
-    leaders.index.epochs |= {AT_X: known} if known else {}
-    assert (leaders.look(), leaders.asked) == (found, [])
-
-
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_without_an_answer_the_log_is_unknown_and_queried_again(
     monkeypatch: pytest.MonkeyPatch, is_refused: bool
@@ -148,32 +112,6 @@ def test_without_an_answer_the_log_is_unknown_and_queried_again(
     assert (leaders.look(), leaders.returned.is_set(), len(leaders.asked)) == ("whole", True, 2)
 
 
-def test_a_slow_leader_is_not_waited_for_and_tells_when_it_has_answered() -> None:
-    leaders = Leaders()
-    leaders.checked = CheckedMetadata(leaders, leaders.index, {"X": leaders}, leaders.returned.set, patience_s=0.01)
-    leaders.may_answer.clear()
-    assert [leaders.look(), leaders.look(), len(leaders.asked)] == ["unknown", "unknown", 1]
-    leaders.may_answer.set()
-    assert leaders.returned.wait(30)
-    assert (leaders.look(), len(leaders.asked)) == ("whole", 1)
-
-
-def test_a_question_about_other_logs_is_waited_for_and_then_ones_own_is_asked() -> None:
-    """Two directions ask the same cluster at the same time."""
-    leaders, second = Leaders(), TopicPartition("orders", 1)
-    leaders.index.epochs[ClusterPartition("X", *second)] = ("id", 4)
-    leaders.may_answer.clear()
-    found: list[str] = []
-    first = threading.Thread(target=lambda: found.append(leaders.look()))
-    first.start()
-    while not leaders.asked:
-        time.sleep(0.01)
-    threading.Timer(0.2, leaders.may_answer.set).start()
-    said = leaders.said(second)
-    first.join()
-    assert (found, said.unsettled, leaders.asked) == (["whole"], frozenset(), [{ORDERS: 4}, {second: 4}])
-
-
 def elected_site(cut: ClusterPartition, ended: int | None, told_epoch: int = 1) -> Site:
     """X and Y, of which one has got another leader; its end tells nothing. *ended*: None while that does not say."""
     site = Site(config_of(["X", "Y"]))
@@ -187,36 +125,6 @@ def elected_site(cut: ClusterPartition, ended: int | None, told_epoch: int = 1) 
     site.reconciler = Reconciler(site.config, site.state, fetcher, site.writers, site.reconciliations, lists)
     site.clusters[cut.cluster].logs[ORDERS] = MemoryEnds(0, 4, leader_epoch=2)
     return site
-
-
-@pytest.mark.parametrize("unsettled", [AT_X, AT_Y])
-def test_while_the_end_of_the_epoch_is_unknown_the_partition_waits(unsettled: ClusterPartition) -> None:
-    """As a source it does not count as silent either: what was read there may be gone."""
-    site = elected_site(unsettled, None)
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("CLUSTER_UNREACHABLE", "WITHHELD")]
-
-
-@pytest.mark.parametrize("is_down", [False, True])
-def test_what_was_committed_above_the_cut_of_a_target_is_set_back_to_the_cut(is_down: bool) -> None:
-    """Below it the log is as it was indexed; whether the source still answers does not matter."""
-    site = elected_site(AT_Y, 2)
-    elected, site.clusters["Y"].logs[ORDERS] = site.clusters["Y"].logs[ORDERS], MemoryEnds(0, 4, leader_epoch=1)
-    for group_id, offset in (("readers", 3), ("at the end", 4), ("at the start", 1)):
-        site.commit("X", group_id, offset)
-    site.reconciled()
-    site.clusters["Y"].logs[ORDERS], site.clusters["X"].is_down = elected, is_down
-    site.reconcile()
-    found = {row.group_id: (row.state, row.outcome, site.target_offset("Y", row.group_id)) for row in site.rows()}
-    assert found == {
-        "readers": ("AT_FRONTIER", "COMMITTED", 2),
-        "at the end": ("AT_FRONTIER", "COMMITTED", 2),
-        "at the start": ("EXACT", "UNCHANGED", 1),
-    }
-    site.index.epochs[AT_Y] = (site.index.epochs[AT_Y][0], 2)  # the index has looked, and has found the same again
-    site.reconcile()
-    assert [site.target_offset("Y", group_id) for group_id in found] == [3, 4, 1]
 
 
 @pytest.mark.parametrize(("cut", "told_epoch"), [(AT_X, 1), (AT_Y, 0)])

@@ -9,12 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import add, begin, run
-from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.state.cluster_clock import WINDOW_MS, ClockOffset, ClusterClock, Read
-from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import RECORD_RUNS
 
 
 @law(200)
@@ -39,18 +35,6 @@ def test_another_machine_counts_after_a_while() -> None:
     for step in range(3):
         clock.observe(later + step * WINDOW_MS - 90_000, later + step * WINDOW_MS)
     assert clock.at_most() == 90_000
-
-
-def test_the_index_compares_its_rows_with_our_clock() -> None:
-    tables, now_ms = MemoryTables(), [500_000]
-    index = RecordIndex(tables, now_ms=lambda: now_ms[0])  # type: ignore[arg-type]
-    add(tables, RECORD_RUNS, begin(0), run(0, 5, seen_ms=1_000))
-    index.refresh()
-    assert index.clock_offset.at_most() == 499_000
-    now_ms[0] = 600_000
-    add(tables, RECORD_RUNS, run(5, 5, "X", 5, seen_ms=480_000))
-    index.refresh()
-    assert index.clock_offset.at_most() == 120_000
 
 
 STARTED_MS = 1_795_000_000_000
@@ -101,45 +85,12 @@ def test_a_record_that_was_read_live_was_made_between_two_looks_whatever_its_tim
             assert (made <= read.until_ms).all()
 
 
-@law(150)
-@given(seeds, offsets, st.integers(1, 30))
-def test_what_a_clock_is_ahead_by_is_known_as_well_as_the_log_is_looked_at(
-    seed: int, ahead_ms: int, looks: int
-) -> None:
-    live = Live(random.Random(seed), ahead_ms)
-    for _ in range(looks):
-        written, made, _ = live.look()
-    assert live.clock.ahead_ms is not None
-    assert abs(live.clock.ahead_ms - ahead_ms) <= BATCH_MS
-    assert (np.abs(made - written) <= BATCH_MS).all()
-    assert live.clock._low is not None
-    assert live.clock._high is not None
-    assert live.clock._low <= ahead_ms <= live.clock._high, "without a jump the bounds hold the truth"
-
-
 # What was in the log before we looked
 
 
 def made(clock: ClusterClock, *timestamps: int, read_ms: int = STARTED_MS) -> list[int]:
     """Return when records of a backlog were made, that is read at *read_ms*."""
     return clock.made_ms(np.array(timestamps), Read(read_ms)).tolist()
-
-
-def test_a_backlog_from_the_future_tells_how_far_the_clock_is_ahead_at_least() -> None:
-    clock = ClusterClock()
-    assert made(clock, STARTED_MS + HOUR_MS - 5_000, STARTED_MS + HOUR_MS) == [STARTED_MS - 5_000, STARTED_MS]
-    assert clock.ahead_ms == HOUR_MS
-
-
-def test_what_the_driver_before_has_measured_holds_until_it_is_measured_again() -> None:
-    clock = ClusterClock()
-    clock.keep(HOUR_MS)
-    assert made(clock, STARTED_MS) == [STARTED_MS - HOUR_MS]
-    assert clock.ahead_ms == HOUR_MS
-    live = Live(random.Random(4), 3_000, clock)
-    live.look()
-    assert clock.ahead_ms is not None
-    assert abs(clock.ahead_ms - 3_000) <= BATCH_MS
 
 
 # A log to which little is written
@@ -155,9 +106,3 @@ def test_a_clock_that_is_right_is_not_called_wrong_however_seldom_records_come(
         since_ms, live.now_ms = live.now_ms, live.now_ms + gap_ms + 500
         live.clock.made_ms(np.array([live.now_ms - 300]), Read(live.now_ms, since_ms))
         assert (live.clock.ahead_ms, live.clock.uncertain_ms) == (0, 0)
-
-
-def test_times_of_a_clock_that_is_wrong_are_as_uncertain_as_its_bounds_are_wide() -> None:
-    clock = ClusterClock()
-    clock.made_ms(np.array([STARTED_MS + HOUR_MS]), Read(STARTED_MS + 1_000, STARTED_MS - 9_000))
-    assert (clock.ahead_ms, clock.uncertain_ms) == (HOUR_MS - 1_000, 10_000)

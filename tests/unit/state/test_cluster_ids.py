@@ -13,9 +13,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
-from offset_sync.model.values import CLUSTER_ID
-from offset_sync.state import cluster_ids
-from offset_sync.state.cluster_ids import ids_file, refuse_shared, verify, with_first_ids, with_known_ids
+from offset_sync.state.cluster_ids import ids_file, refuse_shared, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names, strays
 from offset_sync.tables.files import Files
 
@@ -70,21 +68,6 @@ def test_the_first_answers_are_kept_and_no_cluster_is_asked_again(place: Path, p
     assert (with_first_ids(config, FILES, clusters).ids, clusters.asked) == (BOTH, {})
 
 
-def test_ids_are_origins_only_where_the_mirror_names_them(place: Path) -> None:
-    assert start(config_at(place, MIGRATOR), **BOTH).origins() == {"id-1": "dc1", "id-2": "dc2"}
-    config = start(config_at(place), **BOTH)
-    assert config.origins() == {"dc1": "dc1", "dc2": "dc2"}
-    assert config.admin_options("dc1")[CLUSTER_ID] == "id-1"
-    assert CLUSTER_ID not in config.java_options("dc1")
-
-
-def test_a_lost_cluster_is_not_waited_for_long_and_its_id_is_kept_when_it_answers(place: Path) -> None:
-    clusters = Clusters(dc2="id-2")
-    assert with_first_ids(config_at(place), FILES, clusters).ids == {"dc2": "id-2"}
-    assert clusters.asked["dc1"] <= 3.0
-    assert start(config_at(place), **BOTH).ids == kept(place) == BOTH
-
-
 def test_where_its_id_is_needed_a_cluster_without_one_is_an_error_that_names_the_remedy(place: Path) -> None:
     with pytest.raises(ClusterError) as caught:
         start(config_at(place, MIGRATOR), dc2="id-2")
@@ -116,16 +99,6 @@ def test_what_another_job_has_kept_meanwhile_wins(place: Path) -> None:
     with pytest.raises(OtherClusterError, match="its id is id-9 and was id-1, so "):
         with_first_ids(config_at(place), FILES, Racing(dc1="id-9"))
     assert kept(place) == BOTH
-
-
-def test_a_query_that_starts_later_keeps_a_first_id_too_but_not_one_of_a_dry_run(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster_ids, "ask_by_new_client", Clusters(**BOTH))
-    verify(config_at(place), None, "dc1")
-    assert not Path(ids_file(config_at(place))).exists()
-    verify(config_at(place), FILES, "dc1")
-    assert kept(place) == {"dc1": "id-1"}
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"dc1": 5}', "null"])
@@ -167,15 +140,6 @@ def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.Monkey
     return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
 
 
-def test_a_copy_is_called_as_its_cluster_calls_it_however_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config()
-    there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc2.dc1.other"]}
-    learn_names(chosen, admins(chosen, there, monkeypatch))
-    assert [chosen.names.topic(alias, "dc1.orders") for alias in ALIASES] == ["orders", "dc1.orders", "dc2.dc1.orders"]
-    not_included = {alias: ["dc2.dc1.x", "dc1.x"] for alias in ALIASES}
-    learn_names(config(), admins(config(), not_included, monkeypatch))
-
-
 def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = config()
     there = {"dc1": ["orders"], "dc2": ["dc1.orders"], "dc3": ["dc2.dc1.orders", "dc1.orders"]}
@@ -183,13 +147,6 @@ def test_two_names_of_one_stream_are_an_error_that_names_both(monkeypatch: pytes
         learn_names(chosen, admins(chosen, there, monkeypatch))
     (problem,) = caught.value.problems
     assert "clusters.dc3: dc1.orders and dc2.dc1.orders are two names of one stream" in problem
-
-
-def test_a_cluster_that_does_not_answer_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = config()
-    learn_names(chosen, admins(chosen, {"dc3": ["dc2.dc1.orders"]}, monkeypatch))
-    assert chosen.names.topic("dc3", "dc1.orders") == "dc2.dc1.orders"
-    assert chosen.names.topic("dc2", "dc1.orders") == "dc1.orders"
 
 
 def test_what_spark_would_read_by_its_pattern_and_is_no_stream_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,14 +168,6 @@ def test_all_partitions_of_a_topic_have_one_home_and_each_topic_has_its_own() ->
     )
 
 
-def test_an_older_commit_that_comes_later_changes_nothing() -> None:
-    known = Known()
-    for at_ms in (2_000_000, 1_000_000):
-        known.commit("X", at_ms)
-    known.commit("Y", 1_500_000)
-    assert known.home(2_000_000 + SILENCE_MS) == "X"
-
-
 def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> None:
     known = Known()
     known.homes.note_moves([Move("g", "orders", "Y", 1_000_000), Move("g", "pay", "nowhere of ours", 1_000_000)])
@@ -326,15 +318,6 @@ def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -
     brought(made, "Y", 2)
     assert counts(made, "Y", 1) == [1, 2]
     assert counts(made, "Z") == []
-
-
-def test_what_was_brought_before_its_own_log_was_read_to_the_end_is_not_new() -> None:
-    made = UnreadLogs()
-    made.begin(["X", "Y"])
-    brought(made, "Y", 0)
-    assert made.note_read(["Y"]) == ["Y"]
-    brought(made, "Y", 1)
-    assert counts(made, "Y") == [1]
 
 
 def test_of_the_unread_cluster_itself_counts_what_was_known_and_not_what_is_being_read() -> None:

@@ -112,13 +112,6 @@ def test_a_partition_stays_whole_where_anything_about_it_is_unknown(change: Any,
     assert world.reasons() == {reason: 1}
 
 
-def test_a_cluster_without_a_record_of_it_does_not_count() -> None:
-    world = World()
-    world.describe("Z", start=7, end=7)
-    world.metadata["dc9"] = ClusterError("dc9", "no answer")
-    assert world.begins() == {"X": 50, "Y": 50}
-
-
 def commit(
     committed: CommittedOffsets, alias: str, group: str, offset: int, at_ms: int, number: int, *, is_own: bool = False
 ) -> None:
@@ -139,11 +132,3 @@ def test_the_lowest_commit_is_among_present_and_translated_ones() -> None:
     commit(committed, "X", "left-out", 5, 1, 5)
     found = lowest_commits(committed, lambda group: group != "left-out")
     assert found == {X: 30, Y: 44}
-
-
-def test_the_offset_at_the_coordinator_counts_by_any_writer() -> None:
-    committed = CommittedOffsets(["X", "Y"])
-    commit(committed, "X", "a", 40, 1, 1)
-    commit(committed, "X", "a", 60, 2, 2, is_own=True)
-    commit(committed, "Y", "a", 70, 3, 1)
-    assert lowest_commits(committed, lambda _: True) == {X: 60, Y: 70}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
 from builders.index_rows import add, begin, edge, life, run
 from builders.record_indexes import alternating, content, log_of, read_in_one
-from fakes.sealed_tables import SealedInMemory, SealedTables
+from fakes.sealed_tables import SealedTables
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.state.index_pages import MisstatedError
@@ -25,7 +25,7 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.segments import Directory
 
 
-@law(120)
+@law(40)
 @given(HISTORIES, st.booleans())
 def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffled: bool) -> None:
     tables, plain = SealedTables(), MemoryTables()
@@ -66,7 +66,7 @@ def batches_of(rng: random.Random) -> Iterator[list[dict[str, Any]]]:
         yield rows
 
 
-@law(80)
+@law(25)
 @given(HISTORIES)
 def test_an_index_that_is_kept_up_while_its_files_are_sealed_knows_what_a_start_does(rng: random.Random) -> None:
     tables, plain = SealedTables(), MemoryTables()
@@ -95,45 +95,6 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
     assert (tables.groups_read, len(log.paged.pages), len(log.paged.tail), log.run_count) == (0, 20, 20, 100)
     assert log.paged.part(3).start.tolist() == [12, 13, 14, 15]
     assert tables.groups_read == 1
-
-
-@pytest.mark.parametrize("files", [1, 2])
-@pytest.mark.parametrize(("second", "is_late"), [(14, False), (5, True)])
-def test_a_start_knows_whether_records_came_out_of_order(files: int, second: int, is_late: bool) -> None:
-    tables = SealedInMemory()
-    add(tables, RECORD_RUNS, run(0, 4, "X", 10))
-    if files == 2:
-        tables.seal(1)
-    add(tables, RECORD_RUNS, run(4, 4, "X", second))
-    tables.seal(3)
-    index = read_in_one(tables)
-    log = log_of(index)
-    assert (len(log.paged.pages), len(log.paged.tail)) == (files, 0)
-    before = log.reorder_count()
-    assert (before > 0) == is_late
-    add(tables, RECORD_RUNS, run(8, 1, "X", 9))
-    index.refresh()
-    assert log.reorder_count() == before + 1, "late by what the pages have"
-
-
-def test_what_is_sealed_while_it_is_in_memory_becomes_pages_and_who_has_a_view_notices_nothing() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 60)
-    index = read_in_one(tables)
-    log = log_of(index)
-    view, before = log.view(), content(index)
-    index.take_grown()
-    tables.seal(4)
-    index.refresh()
-    assert (len(log.paged.pages), len(log.paged.tail), log.run_count) == (10, 20, 60)
-    assert content(index) == before
-    assert len(view.paged.tail) == 60
-    assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 0
-    assert index.take_grown() == set(), "no leader has to be asked again"
-    alternating(tables, 60, 10)
-    tables.seal(4)
-    index.refresh()
-    assert content(index) == content(read_in_one(tables))
 
 
 def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
@@ -167,35 +128,6 @@ def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypa
         assert (log.frontier, log.is_contradicted) == (20, False)
     index.refresh()
     assert (log.frontier, log.is_contradicted) == (21, True)
-
-
-def test_where_a_sealed_file_is_gone_all_is_read_again_and_bounds_of_before_are_void() -> None:
-    tables = SealedTables()
-    alternating(tables, 0, 60)
-    tables.seal(3)
-    tables.seal(2)
-    index = read_in_one(tables)
-    del tables.sealed[next(iter(tables.sealed))]
-    tables.move()
-    index.refresh()
-    log = log_of(index)
-    assert log.begin == 30
-    assert index.rebuilt(next(iter(index.all_logs())).topic_partition) == 1
-
-
-@pytest.mark.parametrize("restarted_at", range(6, 20))
-def test_where_a_log_was_cut_after_a_marker_nothing_is_missing_whichever_piece_has_it(restarted_at: int) -> None:
-    tables = SealedTables()
-    gone = [run(n, 1, "Y", n, seen_ms=1) for n in range(5, 16)]
-    query = begin(restarted_at) | {"indexed_at": moment(1)}
-    present = [begin(5) | {"indexed_at": moment(20)}, run(5, 3, "Y", 5, seen_ms=20)]
-    add(tables, RECORD_RUNS, begin(0), run(0, 4, "Y", 0), *gone, query, *present)
-    add(tables, LOG_INCARNATIONS, life("Y", 5, noticed_ms=10))
-    whole = content(taken_in_whole(tables))
-    tables.seal(1)
-    small = index_of(tables)
-    assert content(small) == whole
-    assert content(small)[2:4] == (["Y", "Y"], [0, 5])  # type: ignore[index]
 
 
 def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
@@ -240,11 +172,3 @@ def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing
     log = log_of(index)
     assert log.runs.start.tolist() == list(range(60))
     assert len(index.all_logs()) == 1
-
-
-@pytest.mark.parametrize("damage", [lambda said: replace(said, logs=said.logs[:0]), changed(rows=first_more)])
-def test_a_directory_that_cannot_be_is_none(damage: Callable[[Directory], Directory]) -> None:
-    tables = SealedTables(damage=damage)
-    alternating(tables, 0, 60)
-    tables.seal(4)
-    assert content(read_in_one(tables))[:2] == (0, 60)  # type: ignore[index]

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.model.values import ABSENT
 from offset_sync.state import last_commits as module
 from offset_sync.state import row_groups
 from offset_sync.state.commit_log_incarnations import LogIncarnation, Places
-from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, KeyCodes, Rewinds, last_commits
-from offset_sync.state.row_groups import RowGroups, greatest_of_each, same_text
+from offset_sync.state.last_commits import LAST_COMMITS_SCHEMA, Rewinds, last_commits
+from offset_sync.state.row_groups import RowGroups, greatest_of_each
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
@@ -78,28 +77,6 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
     assert in_order(last_commits([*batches, table([])], places).to_pylist()) == wanted
 
 
-def test_keys_of_so_many_values_that_their_product_is_no_number_are_still_told_apart(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("offset_sync.state.last_commits._MOST", 20)
-    chance = random.Random(4)
-    rows = pa.table({name: [chance.randrange(9) for _ in range(200)] for name in "abc"})
-    codes, keys = KeyCodes("abc"), rows.to_pylist()
-    found = dict(zip(codes.of(rows).tolist(), (tuple(key.values()) for key in keys), strict=True))
-    assert sorted(found.values()) == sorted({tuple(key.values()) for key in keys})
-    assert codes.of(rows.slice(5, 1)).tolist() == [codes.of(rows).tolist()[5]]
-
-
-def test_what_was_put_away_is_removed_again(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    numbers = np.arange(6)
-    with Rewinds(2) as rewinds:
-        rewinds.add(numbers % 2, numbers, 9 - numbers, numbers)
-        assert rewinds.last_ms(3).tolist() == [4, 5, ABSENT]
-        assert list(tmp_path.iterdir()) != []
-    assert list(tmp_path.iterdir()) == []
-
-
 TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]
 
 
@@ -142,9 +119,3 @@ def test_rows_with_the_same_values_are_one_group(
         assert last.tolist() == [
             max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in of_group
         ]
-
-
-@pytest.mark.parametrize("rows", [0, 1, 64, 65])
-def test_one_text_is_in_every_row(rows: int) -> None:
-    column = same_text("orders", rows)
-    assert (column.type, column.to_pylist()) == (pa.string(), ["orders"] * rows)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
+from fakes.short_life import DAY_MS, KEY, Life
 from fakes.starts import by_last_known, whole
 from offset_sync.state import last_known
-from offset_sync.tables.catalog import LAST_KNOWN, LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
 
@@ -78,30 +78,6 @@ def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_
     assert len(found.commits) > 60
     assert len(found.answers) > 20
     assert any(found.pending.values())
-
-
-def test_who_is_no_owner_writes_nothing(tables: TableStore, made: Driver, history: dict[Any, pa.Table]) -> None:
-    append(tables, history, 0, 0.3)
-    assert by_last_known(tables, made.config, is_owner=False) == whole(tables, made.config)
-    assert not tables.all_rows(LAST_KNOWN).num_rows
-
-
-def test_a_life_that_a_log_has_begun_since_is_seen_in_what_was_known_before(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
-) -> None:
-    append(tables, history, 0, 0.6)
-    by_last_known(tables, made.config)
-    rows = history[OFFSET_COMMITS].slice(0, int(0.6 * history[OFFSET_COMMITS].num_rows))
-    of_x = rows.filter(pc.equal(rows.column("cluster"), "X"))
-    life = {"cluster": "X", "topic": "__consumer_offsets", "partition": of_x["log_partition"][0].as_py()}
-    life |= {"topic_id": "t", "leader_epoch": 1, "begins_at": 5, "reason": "LOG_TRUNCATED"}
-    life["noticed_at"] = pc.max(rows.column("captured_at")).as_py()
-    before = whole(tables, made.config)
-    tables.append(LOG_INCARNATIONS, pa.Table.from_pylist([life], LOG_INCARNATIONS.arrow_schema))
-    found = by_last_known(tables, made.config)
-    assert found == whole(tables, made.config) != before
-    request.getfixturevalue("no_whole_history")
-    assert by_last_known(tables, made.config) == found
 
 
 def spoil(kind: str, tables: TableStore) -> None:
@@ -171,28 +147,34 @@ def test_a_commit_that_arrives_late_counts_in_its_place(
     assert by_last_known(tables, made.config) == whole(tables, made.config)
 
 
-def test_a_table_that_was_cleaned_up_since_is_read_whole(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
+BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
+
+
+@BOTH_STARTS
+def test_a_cluster_that_was_away_does_not_get_the_last_word(
+    tables: TableStore, tmp_path: Path, is_folded: bool
 ) -> None:
-    append(tables, history, 0, 0.3)
-    by_last_known(tables, made.config)
-    append(tables, history, 0.3, 0.4)
-
-    read_added = tables.read_added
-
-    def overtaken(table: Any, after: int, until: int) -> pa.Table:
-        if after:
-            raise FileNotFoundError("an entry")
-        return read_added(table, after, until)
-
-    monkeypatch.setattr(tables, "read_added", overtaken)
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
+    life = Life(tables, tmp_path, "XYZ")
+    life.commit("X", 0, 20, 1000)
+    life.commit("X", 1, None, 2000)
+    life.commit("X", 2, 5, 8 * DAY_MS, "other")
+    for _ in range(2):
+        life.start(is_folded=is_folded)
+    life.site.pass_time(8 * DAY_MS)
+    life.says("Z", 7, 500, days_ago=9)
+    assert life.stands("X") is None, "the group's last word was 20 there, and then it was deleted"
 
 
-def test_with_other_clusters_all_is_read(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
+def test_a_table_that_cannot_be_replaced_prevents_no_start(
+    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    append(tables, history, 0, 0.3)
-    without_z = {alias: each for alias, each in made.config.clusters.items() if alias != "Z"}
-    by_last_known(tables, made.config.model_copy(update={"clusters": without_z}))
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
+    life = Life(tables, tmp_path, "XY")
+    life.commit("X", 0, 100, 0)
+
+    def refuse(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(tables, "replace", refuse)
+    life.start(is_folded=True)
+    assert life.site.offsets.keys == [KEY]
+    assert [each.getMessage() for each in caplog.records] == ["last_known was not replaced: no space left on device"]

@@ -46,16 +46,6 @@ def test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_a
     assert not second.stop.is_set()
 
 
-def test_what_was_lost_stays_lost_also_when_the_second_has_ended() -> None:
-    tables = Watched()
-    first = tables.claimed()
-    tables.claimed().end()
-    for _ in range(2):
-        tables.pass_time(FRESH_S)
-        with pytest.raises(TakenOverError):
-            first.renew()
-
-
 def test_a_look_holds_for_two_seconds_and_no_longer() -> None:
     tables = Watched()
     lease, before = tables.claimed(), tables.looks
@@ -128,24 +118,6 @@ def test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_ho
         fast.renew()
 
 
-def test_who_is_overtaken_while_it_claims_never_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, second = Watched(), list[Lease]()
-    append = tables.append
-
-    def overtaken(table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        monkeypatch.undo()
-        append(table, rows, writer)
-        second.append(tables.claimed())
-
-    monkeypatch.setattr(tables, "append", overtaken)
-    first = tables.claimed()
-    assert not first.is_open()
-    with pytest.raises(TakenOverError):
-        first.renew()
-    second[0].renew()
-    assert second[0].is_open()
-
-
 def test_the_time_that_a_claim_takes_is_not_given_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may be stopped between its row and its look at the table; what it saw is as old as the claim."""
     tables = Watched()
@@ -172,19 +144,6 @@ def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_mo
     assert tables.claimed().is_settled
 
 
-def test_a_driver_that_has_not_told_what_the_one_before_left_leaves_that_to_the_next() -> None:
-    tables = Watched()
-    tables.claimed()
-    second = tables.claimed()
-    second.is_followed_up = False
-    second.end()
-    third = tables.claimed()
-    assert third.may_have_written
-    tables.pass_time(FRESH_S + SETTLE_S)
-    third.end()
-    assert not tables.claimed().may_have_written
-
-
 def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
     tables = Watched()
     first, second = tables.claimed(), tables.claimed()
@@ -196,15 +155,6 @@ def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
     tables.pass_time(SETTLE_S)
     second.end()
     assert epochs(tables) == [1, 2, 2]
-
-
-def test_the_end_of_a_driver_says_that_those_before_it_are_over_too_so_it_is_not_recorded_earlier() -> None:
-    tables = Watched()
-    tables.claimed()
-    tables.claimed().end()
-    third = tables.claimed()
-    assert not third.is_settled
-    assert third.may_have_written
 
 
 @pytest.mark.parametrize("problem", [OSError("a query has ended"), None])
@@ -233,23 +183,6 @@ def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     assert fence.is_open()
     seconds[0] += 0.2
     assert not fence.is_open()
-
-
-def test_a_later_look_that_finds_claims_of_other_jobs_only_gives_nothing_back() -> None:
-    """One thread has seen the newer claim, and the watch looks once more."""
-    tables = Watched()
-    first = tables.claimed()
-    tables.claimed()
-    tables.pass_time(FRESH_S)
-    with pytest.raises(TakenOverError):
-        first.renew()
-    tables.claimed("index_records")
-    tables.pass_time(FRESH_S)
-    first.stop.clear()
-    first._has_ended.wait = lambda _seconds: False  # type: ignore[method-assign, assignment]
-    first.watch()
-    assert first.stop.is_set()
-    assert not first.is_open()
 
 
 DRIVERS_AT_ONCE = 6

@@ -73,45 +73,6 @@ def test_a_move_that_is_noticed_at_work_happened_now_whatever_the_other_machines
     assert site.home() == ("X" if home_silence == "0s" else None), "another cluster is active after it"
 
 
-def test_a_move_of_before_the_start_has_its_time_but_none_that_is_to_come(site: Site) -> None:
-    site.move("Y", at_ms=site.now_ms - HOUR_MS)
-    site.moves.follow(site.state)
-    site.commit("X", site.now_ms - 1)
-    site.now_ms += HOUR_MS
-    assert site.home() == "X", "committed after the move, and Y is silent"
-    site.move("Y", at_ms=site.now_ms + HOUR_MS)
-    site.start()
-    site.moves.follow(site.state)
-    assert site.home() == "Y"
-    site.now_ms += 1
-    site.commit("X", site.now_ms)
-    assert site.home() is None
-
-
-@pytest.mark.parametrize("other", [{"step": "commit"}, {"result": "failed"}, {"result": "refused"}])
-def test_other_steps_and_those_that_were_not_done_move_nothing(site: Site, other: dict[str, str]) -> None:
-    site.commit("X", site.now_ms)
-    site.move("Y", **other)
-    assert not site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
-def test_rows_that_come_again_because_retention_was_faster_are_no_moves_of_now(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.moves.follow(site.state)
-    site.move("Y")
-    site.moves.follow(site.state)
-    site.now_ms += HOUR_MS
-    site.commit("X", site.now_ms)
-    site.now_ms += HOUR_MS
-    site.move("Y", group_id="another")
-    rows_since = site.tables.rows_since
-    monkeypatch.setattr(site.tables, "rows_since", lambda table, _known: rows_since(table, None))
-    assert site.moves.follow(site.state)
-    assert site.home() == "X", "it went back by itself"
-
-
 # When a move was, is kept
 
 
@@ -132,28 +93,6 @@ def test_a_start_knows_when_a_move_was_though_the_other_machines_clock_is_wrong(
     assert site.home() == "X"
     rows = site.state.offsets.ids([GroupPartition("g", "orders", 0)])
     assert site.state.homes.moved_ms(rows, "Y").tolist() == [moved_ms]
-
-
-def test_moves_that_are_noticed_late_keep_their_order(site: Site) -> None:
-    """Only the first of them was long ago, so the second one's own time is good enough by itself."""
-    site.moves.follow(site.state)
-    site.move("Y")
-    site.now_ms += 20_000
-    site.move("X", at_ms=site.now_ms - 1_000)
-    site.moves.follow(site.state)
-    site.start()
-    site.moves.follow(site.state)
-    assert site.home() == "X"
-
-
-def test_a_group_that_goes_on_where_it_was_moved_from_is_active_at_two_different_clusters(site: Site) -> None:
-    site.moves.follow(site.state)
-    site.move("Y")
-    site.moves.follow(site.state)
-    site.now_ms += 1_000
-    site.commit("X", site.now_ms)
-    (sides,) = site.state.contests(site.state.all_rows()).values()
-    assert [(each.cluster, each.at_ms - site.now_ms) for each in sides] == [("X", 0), ("Y", -1_000)]
 
 
 # What a command has committed
@@ -182,18 +121,6 @@ def test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended(is_live: 
     home = list(driver.offsets.clusters)[int(driver.state.homes_of(rows).home[0])]
     assert (home, driver.target_offset("Y", "g")) == (("X", 7) if is_begun else ("Y", 9))
     assert (driver.offsets.clusters["Y"].columns["rewound_ms"][rows] < 0).all()
-
-
-def test_only_a_commit_that_may_be_one_of_a_command_has_the_table_read() -> None:
-    driver, looks = mirrored_site("Y"), list[int]()
-    driver.state.before_foreign = lambda: looks.append(driver.clock_ms[0])
-    for offset in (3, 5):
-        driver.commit("X", "g", offset)
-        driver.reconciled()
-    assert (driver.target_offset("Y", "g"), looks) == (7, [])
-    driver.commit("Y", "g", 6)
-    driver.read_all()
-    assert len(looks) == 1
 
 
 def test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command() -> None:

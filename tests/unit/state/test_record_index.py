@@ -1,39 +1,35 @@
-"""The record index in memory: kept up with the tables piece by piece, it is the same as read in one."""
+"""The record index in memory: kept up piece by piece it is the same as read in one, though logs are cut."""
 
 from __future__ import annotations
 
-import threading
-from datetime import timedelta
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, LogKey, add, begin, edge, life, run, topic
+from builders.index_rows import LogKey, add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, log_of, read_in_one
-from fakes.tables import MemoryTables
+from fakes.tables import MemorySegments, MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ELECTED, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import (
+    ARRIVED,
+    INDEXED_TOPICS,
+    LOG_INCARNATIONS,
+    RECORD_RUNS,
+)
 from offset_sync.tables.definition import Table
-
-
-def test_up_to_when_a_log_is_complete_is_what_was_said_last_of_its_present_life() -> None:
-    """By a clock that was set back the last word may be the earlier one; an older version says nothing."""
-    tables = MemoryTables()
-    kept_up = cache_of(tables)
-    told = []
-    for start, complete_ms in ((0, None), (3, 9_000), (6, 5_000), (9, None)):
-        complete = None if complete_ms is None else EPOCH + timedelta(milliseconds=complete_ms)
-        add(tables, RECORD_RUNS, begin(start) | {"complete_until": complete}, run(start, 3, origin_start=start))
-        kept_up.refresh()
-        told.append([index.log("Y", "orders", 0).complete_until_ms for index in (kept_up, read_in_one(tables))])  # type: ignore[union-attr]
-    assert told == [[0, 0], [9_000, 9_000], [5_000, 5_000], [5_000, 5_000]]
-    add(tables, LOG_INCARNATIONS, life("Y", 5, noticed_ms=20_000))
-    assert read_in_one(tables).log("Y", "orders", 0).complete_until_ms == 9_000  # type: ignore[union-attr]
+from offset_sync.tables.segments import Segments, TableFiles
+from offset_sync.translate.exact import Bounds, translate
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.partition_log import PartitionLog
+from offset_sync.translate.pieces import cut_pieces
 
 
 def gappy() -> list[list[dict[str, Any]]]:
@@ -60,93 +56,6 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         kept_up.refresh()
         expected = (0, 40, ["X"], [0], [40], [0], [0])
         assert content(kept_up) == content(read_in_one(tables)) == expected
-
-
-def test_each_of_three_tables_is_taken_in_where_nothing_was_added_to_the_others() -> None:
-    tables, log = MemoryTables(), ClusterPartition("Y", "orders", 0)
-    add(tables, RECORD_RUNS, run(0, 3))
-    index = read_in_one(tables)
-    for table, row, expected in (
-        (RECORD_RUNS, edge(9), (9, set(), None, 0)),
-        (INDEXED_TOPICS, topic("id"), (9, {"id"}, None, 0)),
-        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=1, reason=ELECTED), (9, {"id"}, ("id", 1), 0)),
-        (LOG_INCARNATIONS, life("Y", 9, noticed_ms=2), (9, {"id"}, ("id", 2), 1)),
-    ):
-        add(tables, table, row)
-        index.refresh()
-        known = index.all_logs()[log].frontier, index.topic_ids("Y", "orders"), index.leader_epoch(log)
-        assert (*known, len(index.incarnations(log))) == expected
-        assert index.rebuilt(log.topic_partition) == expected[-1], "bounds on earlier answers are void after a cut"
-
-
-def test_of_a_table_that_was_set_back_all_is_read_again() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3))
-    add(tables, RECORD_RUNS, run(3, 3))
-    cache = cache_of(tables)
-    cache.refresh()
-    tables.versions[RECORD_RUNS.name].pop()
-    cache.refresh()
-    log = log_of(cache)
-    assert log.frontier == 3
-
-
-def test_what_has_grown_is_told_once_and_of_any_cluster() -> None:
-    tables = MemoryTables()
-    add(tables, RECORD_RUNS, run(0, 3), run(0, 3, place=("X", "pay", 1)))
-    cache = read_in_one(tables)
-    assert cache.take_grown() == {TopicPartition("orders", 0), TopicPartition("pay", 1)}
-    cache.refresh()
-    assert cache.take_grown() == set()
-    add(tables, RECORD_RUNS, edge(9, place=("X", "pay", 1)))
-    cache.refresh()
-    assert cache.take_grown() == {TopicPartition("pay", 1)}
-
-
-def test_no_run_is_seen_without_its_topics_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = MemoryTables()
-    version = tables.version
-
-    def racing_version(table: Table, known: int | None = None) -> int:
-        if table is RECORD_RUNS and tables.version_asked.is_set() is False:
-            tables.version_asked.set()
-            found = version(table)
-            # The indexer goes on: id first, then runs, as it promises.
-            add(tables, INDEXED_TOPICS, topic("id"))
-            add(tables, RECORD_RUNS, run(0, 3))
-            return found
-        return version(table)
-
-    tables.version_asked = threading.Event()  # type: ignore[attr-defined]
-    monkeypatch.setattr(tables, "version", racing_version)
-    cache = cache_of(tables)
-    for _ in range(2):
-        cache.refresh()
-        assert cache.log("Y", "orders", 0) is None or cache.topic_ids("Y", "orders") == {"id"}
-    assert cache.log("Y", "orders", 0) is not None
-
-
-def test_the_lock_is_free_while_tables_are_read() -> None:
-    was_free = []
-
-    class Noting(MemoryTables):
-        def read_added(self, table: Table, after: int, until: int) -> pa.Table:
-            def try_lock() -> None:
-                was_free.append(index.lock.acquire(timeout=60))
-                if was_free[-1]:
-                    index.lock.release()
-
-            thread = threading.Thread(target=try_lock)
-            thread.start()
-            thread.join()
-            return super().read_added(table, after, until)
-
-    tables = Noting()
-    add(tables, RECORD_RUNS, run(0, 3))
-    index = RecordIndex(tables)  # type: ignore[arg-type]
-    index.refresh()
-    assert was_free
-    assert all(was_free)
 
 
 places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])
@@ -196,3 +105,145 @@ def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
     assert kept_up._logs.keys() == fresh._logs.keys()
     for place in fresh._logs:
         assert content(kept_up, place) == content(fresh, place)
+
+
+AT_X, AT_Y = ("X", "orders", 0), ("Y", "orders", 0)
+NAMES = ("offset", "duplicates", "duplicates_at_most")
+
+
+class Interrupted(MemoryTables):
+    """Something happens each time rows that are not sealed are read again, and before the topics are, which is last."""
+
+    happens: Callable[[], None] = staticmethod(lambda: None)
+
+    def segments(self, table: Table) -> Segments:
+        """Return those of which rows are as they were just before."""
+        return _Interrupted(self, table)
+
+    def version(self, table: Table, known: int | None = None) -> int:
+        """Return it as it is then."""
+        if table is INDEXED_TOPICS:
+            self.happens()
+        return super().version(table, known)
+
+
+class _Interrupted(MemorySegments):
+    tables: Interrupted
+
+    def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield them as they were just before."""
+        found = list(super().rows(files, schema))
+        self.tables.happens()
+        yield from found
+
+
+def seen(index: RecordIndex) -> object:
+    log = ClusterPartition(*AT_X)
+    return (
+        list(index.incarnations(log)),
+        index.leader_epoch(log),
+        content(index, AT_X),
+        content(index, AT_Y),
+        index.rebuilt(log.topic_partition),
+    )
+
+
+def before_the_cut(tables: MemoryTables) -> RecordIndex:
+    """X's ten records are at Y too."""
+    for place in (AT_X, AT_Y):
+        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, place=place, seen_ms=1))
+    return read_in_one(tables)
+
+
+def test_a_life_that_begins_while_another_is_read_is_known_with_its_rows() -> None:
+    tables = Interrupted()
+    index = before_the_cut(tables)
+
+    def cut_again() -> None:
+        tables.happens = lambda: None
+        add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 2, origin_start=6, place=AT_X, seen_ms=20))
+        add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=30))
+        add(tables, RECORD_RUNS, begin(3, place=AT_X), run(3, 1, origin_start=3, place=AT_X, seen_ms=40))
+
+    def cut_another() -> None:
+        tables.happens = cut_again
+        for log in (AT_X, AT_Y):
+            add(tables, LOG_INCARNATIONS, life(log[0], 2, noticed_ms=15) | {"partition": 1})
+
+    for alias in "XY":
+        add(tables, RECORD_RUNS, begin(0, place=(alias, "orders", 1)), run(0, 5, place=(alias, "orders", 1), seen_ms=1))
+    index.refresh()
+    tables.happens = cut_another
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    for _ in range(4):
+        index.refresh()
+        log = log_of(index, AT_X)
+        assert not log.is_contradicted
+    assert content(index, ("X", "orders", 1)) == content(read_in_one(tables), ("X", "orders", 1))
+    assert len(index.incarnations(ClusterPartition(*AT_X))) == 2
+    assert seen(index)[:4] == seen(read_in_one(tables))[:4]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("begins_at", [0, 4])
+def test_a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since(begins_at: int) -> None:
+    """X was recreated at 10 ms, and at 20 ms, when Y ended at 8, no copy of before was on its way any more."""
+    tables = MemoryTables()
+    add(tables, LOG_INCARNATIONS, life("X", 0, noticed_ms=10))
+    add(tables, LOG_INCARNATIONS, life("Y", 8, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
+    add(tables, RECORD_RUNS, begin(0), run(0, 8, "X", 0, seen_ms=15))
+    assert origins(read_in_one(tables)) == [UNKNOWN_ORIGIN]
+    add(tables, LOG_INCARNATIONS, life("Y", begins_at, noticed_ms=30))
+    add(tables, RECORD_RUNS, begin(begins_at), run(begins_at, 3, "X", 20, seen_ms=40))
+    index = read_in_one(tables)
+    assert origins(index) == [UNKNOWN_ORIGIN] * (begins_at > 0) + [index.code("X")]
+
+
+def origins(index: RecordIndex) -> list[int]:
+    log = log_of(index, AT_Y)
+    return log.runs.origin.tolist()
+
+
+@pytest.mark.parametrize("produced_at", ["X", "Y"])
+def test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again(produced_at: str) -> None:
+    """It has read ten, of which four are lost, and then the three that came in their place; Y has all of them."""
+    tables, copied_ms = MemoryTables(), 1
+    for place in (AT_X, AT_Y):
+        add(tables, RECORD_RUNS, begin(0, place=place), run(0, 10, produced_at, place=place, seen_ms=copied_ms))
+    add(tables, LOG_INCARNATIONS, life("X", 6, noticed_ms=10))
+    add(tables, LOG_INCARNATIONS, life("Y", 10, noticed_ms=20, reason=ARRIVED) | {"leader_epoch": None})
+    add(tables, RECORD_RUNS, begin(6, place=AT_X), run(6, 3, "X", 6, place=AT_X, seen_ms=30))
+    add(tables, RECORD_RUNS, begin(10, place=AT_Y), run(10, 3, "X", 6, place=AT_Y, seen_ms=30))
+    index = read_in_one(tables)
+    source, target = (PartitionLog(index.log(*place), index.code(place[0])) for place in (AT_X, AT_Y))  # type: ignore[arg-type]
+    (answer,) = zip(
+        *(getattr(translate(np.array([9]), source, target, Bounds(1_000)), name).tolist() for name in NAMES)
+    )
+    assert answer == (6, 3, 7), "four that were lost, and the three after them, are read again"
+
+
+def test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again() -> None:
+    """Y's records 3 and 4 were at X; then X was cut, and goes on with 5: consumers of X do not get them any more."""
+    at_x, origin = ("X", "orders", 0), "Y"
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    add(tables, RECORD_RUNS, begin(0, place=at_x), run(0, 5, origin, place=at_x, seen_ms=1))
+    kept_up.refresh()
+    add(tables, LOG_INCARNATIONS, life("X", 3, noticed_ms=10))
+    add(tables, RECORD_RUNS, begin(3, place=at_x), run(3, 1, origin, 5, place=at_x, seen_ms=20))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: None, 4: None, 5: 3}] * 2
+    add(tables, RECORD_RUNS, begin(4, place=at_x), run(4, 2, origin, 3, place=at_x, seen_ms=30))
+    kept_up.refresh()
+    assert [positions(each) for each in (kept_up, read_in_one(tables))] == [{0: 0, 2: 2, 3: 4, 4: 5, 5: 3}] * 2
+
+
+def positions(cache: RecordIndex) -> dict[int, int | None]:
+    """Return from which commit at X on some of Y's records are read, None: no commit will do."""
+    index = cache.log("X", "orders", 0)
+    assert index is not None
+    source, y = PartitionLog.of(index, cache.code("X")), cache.code("Y")
+    found = {}
+    for number in (0, 2, 3, 4, 5):
+        needs = int(cut_pieces(Runs.of([0], [1], [y], [number], [0]), source, 1 << 60).needs[0])
+        found[number] = needs if needs < NO_LIMIT else None
+    return found

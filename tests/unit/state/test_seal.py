@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
-from builders.record_indexes import log_of, read_in_one
-from builders.runs_in_tables import by_delta_rs, rows_in, run
-from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES
+from builders.record_indexes import log_of
+from builders.runs_in_tables import by_delta_rs, run
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import ClusterPartition
 from offset_sync.state import record_index, seal
-from offset_sync.state.seal import Sealer
 from offset_sync.tables import segments
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer
@@ -54,54 +47,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files of eight rows, in row groups of four."""
     monkeypatch.setattr(seal, "FILE_ROWS", 8)
     monkeypatch.setattr(segments, "GROUP_ROWS", 4)
-
-
-def test_every_reader_finds_the_same_rows_and_who_follows_none_that_is_new(tables: TableStore) -> None:
-    for rows in ROWS:
-        append(tables, *rows)
-    known, path = tables.version(RECORD_RUNS), tables.path(RECORD_RUNS)
-    assert seal_all(tables) == 6
-    (file,) = DeltaTable(path).file_uris()
-    assert f"/{PREFIX}" in file
-    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == SORTED
-    (added,) = pa.table(DeltaTable(path).get_add_actions(flatten=True)).to_pylist()
-    assert (added["num_records"], added["min.start_offset"], added["max.start_offset"]) == (6, 0, 7)
-    found = tables.added(RECORD_RUNS, known, known + 1)
-    assert (found.rows.num_rows, found.is_moved) == (0, True)
-
-
-def test_nothing_is_sealed_before_there_is_enough_and_what_is_sealed_stays(tables: TableStore) -> None:
-    for rows in ROWS:
-        append(tables, *rows)
-    version = tables.version(RECORD_RUNS)
-    assert seal_all(tables, 7) == 0
-    assert tables.version(RECORD_RUNS) == version
-    assert (seal_all(tables, 6), seal_all(tables)) == (6, 0)
-    append(tables, ("dc1", 9))
-    assert seal_all(tables) == 1
-    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
-    Maintainer(tables, HOUR).compact(RECORD_RUNS, but=PREFIX)
-    assert len(tables.segments(RECORD_RUNS).newest().sealed) == 2
-
-
-def test_names_of_streams_are_those_of_the_directory(tables: TableStore) -> None:
-    append(tables, ("dc1", 0))
-    seal_all(tables)
-    other = PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
-    for names, topic in ((None, "orders"), (SAME_NAMES, "orders"), (other, other.inside("dc1", "orders"))):
-        index = read_in_one(TableStore(tables.root, names=names))  # type: ignore[arg-type]
-        assert list(index.all_logs()) == [ClusterPartition("dc1", topic, 0)]
-        assert index.all_logs()[ClusterPartition("dc1", topic, 0)].runs.start.tolist() == [0]
-
-
-@pytest.mark.usefixtures("small")
-def test_many_rows_become_several_files_each_of_its_time(tables: TableStore) -> None:
-    for start in range(0, 44, 4):
-        append(tables, *(("dc1", start + n) for n in range(4)))
-    seal_all(tables)
-    actions = pa.table(DeltaTable(tables.path(RECORD_RUNS)).get_add_actions(flatten=True)).to_pylist()
-    spans = sorted((each["min.start_offset"], each["max.start_offset"]) for each in actions)
-    assert spans == [(0, 7), (8, 15), (16, 23), (24, 31), (32, 39), (40, 43)]
 
 
 def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,24 +106,3 @@ def test_a_start_seals_first_if_too_much_is_not_sealed_and_if_it_cannot_reads_it
     index.refresh()
     log = log_of(index, ("dc1", "orders", 0))
     assert (log.frontier, tables.version(RECORD_RUNS) > version) == (16, not hinders)
-
-
-@pytest.mark.usefixtures("small")
-def test_what_hinders_the_sealer_is_told_and_tried_again(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    append(tables, *(("dc1", n) for n in range(8)))
-    sealer = Sealer(tables, HOUR, threading.Event())
-    for problem, level in (
-        (RuntimeError("others"), "INFO"),
-        (TableError("full"), "WARNING"),
-        (OSError("no room"), "WARNING"),
-        (ValueError("odd"), "ERROR"),
-    ):
-        with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
-            patch.setattr("offset_sync.state.seal.seal", lambda *_, problem=problem: (_ for _ in ()).throw(problem))
-            sealer.seal()
-        assert caplog.records[-1].levelname == level
-        assert str(problem) in caplog.text
-    sealer.seal()
-    assert [each.file.rows for each in tables.segments(RECORD_RUNS).newest().sealed.values()] == [8]

@@ -7,12 +7,9 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-import pytest
-
 from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state import cluster_metadata
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
@@ -81,39 +78,12 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_every_cluster_is_asked_for_partitions_it_has_at_the_same_time_as_the_others() -> None:
-    meeting = threading.Barrier(2)
-    x, y = (Cluster(meeting=meeting, topics=topics) for topics in ({"orders": MemoryTopic("id", 2)}, {}))
-    looks = MetadataFetcher({"x": x, "y": y}).fetch(["x", "y"], [*ORDERS, TopicPartition("pay", 0)])
-    assert looks["x"] == ClusterMetadata(x.topics, {place: MemoryEnds(0, 9) for place in ORDERS[:2]})
-    assert looks["y"] == ClusterMetadata({}, {})
-    assert x.waited_about == [set(ORDERS[:2])]
-
-
 def test_the_deadline_is_that_of_all_questions_to_a_cluster_together() -> None:
     x = Cluster(takes_s=0.2)
     MetadataFetcher({"x": x}, deadline_seconds=3).fetch(["x"], ORDERS)
     assert x.left_s <= 2.8
     MetadataFetcher({"x": x}, deadline_seconds=0.1).fetch(["x"], ORDERS)
     assert 0 < x.left_s <= 0.1
-
-
-def test_an_error_that_is_not_the_clusters_is_not_swallowed() -> None:
-    class Broken(Cluster):
-        def ends(self, partitions: Collection[TopicPartition], deadline: float) -> Mapping[TopicPartition, MemoryEnds]:
-            raise RuntimeError("a bug")
-
-    with pytest.raises(RuntimeError, match="a bug"):
-        MetadataFetcher({"x": Broken()}).fetch(["x"], ORDERS)
-
-
-def test_a_log_end_is_zero_for_a_log_that_does_not_exist_and_unknown_without_an_answer() -> None:
-    refused = {"secret": ClusterError("x", "may not be described")}
-    look = ClusterMetadata({"orders": MemoryTopic("id", 2)}, {ORDERS[0]: MemoryEnds(0, 9)}, refused)
-    assert look.log_end(ORDERS[0]) == 9
-    assert look.log_end(ORDERS[1]) is None, "no leader"
-    assert look.log_end(TopicPartition("secret", 0)) is None
-    assert look.log_end(ORDERS[2]) == look.log_end(TopicPartition("pay", 0)) == 0
 
 
 def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:
@@ -139,25 +109,3 @@ def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_ot
     site.x.silent = set()
     until(lambda: site.known() == set(ORDERS))
     until(lambda: len(site.returned) == 2)
-
-
-def test_partitions_that_are_no_longer_wanted_are_not_queried_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_metadata, "FORGOTTEN_S", 0.1)
-    site = Site(Cluster(is_down=True))
-    site.fetch()
-    until(lambda: not any(each.name == "silent x" for each in threading.enumerate()))
-    assert site.returned == []
-    site.fetch()
-    assert site.x.waited_for == 2, "it was forgotten, so the next one asks again"
-
-
-def test_what_falls_silent_while_something_else_is_asked_again_is_waited_for_once_like_it() -> None:
-    site = Site(Cluster(silent={ORDERS[1]}))
-    assert site.known() == {ORDERS[0], ORDERS[2]}
-    site.x.silent = {ORDERS[1], ORDERS[2]}
-    for _ in range(2):
-        assert site.known() == {ORDERS[0]}
-    before = len(site.x.askers)
-    until(lambda: len(site.x.askers) > before + 5)
-    assert site.known() == {ORDERS[0]}
-    assert site.x.waited_about == [set(ORDERS), {ORDERS[0], ORDERS[2]}, {ORDERS[0]}, {ORDERS[0]}]

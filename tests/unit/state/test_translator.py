@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from builders.logs import HOUR_MS, indexed_at, log
+from builders.logs import HOUR_MS, log
 from fakes.clusters import CommitRecord
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state import translator
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.translate.index.incarnations import Incarnation
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations
 
 SECOND = TopicPartition("orders", 1)
@@ -32,44 +30,30 @@ def site_of_two_partitions() -> Site:
     return site
 
 
-@pytest.mark.parametrize("where", ["translate_partition", "of_former_incarnations", "of_lost_records", "basis"])
+@pytest.mark.parametrize("where", ["translate_partition", "of_former_incarnations", "of_lost_records"])
 def test_an_error_of_one_partition_is_that_partitions_own_whatever_is_done_with_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    site = site_of_two_partitions()
-    is_broken = [True]
+    site, whole = site_of_two_partitions(), getattr(translator, where)
 
-    def fails(of: Callable[..., Any], is_concerned: Callable[..., bool]) -> Callable[..., Any]:
-        def one(*asked: Any) -> Any:
-            if is_broken[0] and is_concerned(*asked):
-                raise ValueError("repeats may not contain negative values")
-            return of(*asked)
+    def fails(given: Any, *others: Any) -> Any:
+        if getattr(given, "offset", given).tolist() == [3]:
+            raise ValueError("repeats may not contain negative values")
+        return whole(given, *others)
 
-        return one
-
-    if where == "basis":
-        whole = fails(site.state.index.rebuilt, lambda partition: partition == ORDERS)
-        monkeypatch.setattr(site.state.index, "rebuilt", whole)
-    else:
-        of_given = where != "translate_partition"
-        concerned = lambda given, *_: (given.offset if of_given else given).tolist() == [3]  # noqa: E731
-        whole = fails(getattr(translator, where), concerned)
-        monkeypatch.setattr(translator, where, whole)
-    site.commit("X", "readers", 3)
-    site.commit("X", "readers", 4, SECOND)
-    site.reconcile()
-    assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
-        (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
-        (SECOND, "EXACT", "COMMITTED"),
-    }
-    assert caplog.text.count("X to Y: orders-0 cannot be translated") == 1
-    assert "repeats may not contain negative values" in caplog.text
-    for _ in range(3):  # the regular pass looks at what answers rest on as well
+    with monkeypatch.context() as broken:
+        broken.setattr(translator, where, fails)
+        site.commit("X", "readers", 3)
+        site.commit("X", "readers", 4, SECOND)
         site.reconcile()
-    site.commit("X", "readers", 5, SECOND)
-    site.reconcile()
-    assert site.target_offset("Y", "readers", SECOND) == 5
-    is_broken[0] = False
+        assert {(row.place, row.state, row.outcome) for row in site.rows()} == {
+            (ORDERS, "TRANSLATION_FAILED", "WITHHELD"),
+            (SECOND, "EXACT", "COMMITTED"),
+        }
+        assert caplog.text.count("X to Y: orders-0 cannot be translated") == 1
+        site.commit("X", "readers", 5, SECOND)
+        site.reconcile()
+        assert site.target_offset("Y", "readers", SECOND) == 5
     site.reconcile()
     assert site.target_offset("Y", "readers") == 3
 
@@ -112,40 +96,6 @@ def test_a_record_that_comes_late_meanwhile_makes_answers_void(monkeypatch: pyte
     # After several retries it computes with the lock held.
     assert meanwhile.had_the_lock == [True] * min(times, 3) + [False] * (times > 3)
     assert site.target_offset("Y", "readers") == 0
-
-
-def test_a_log_that_contradicts_itself_meanwhile_is_not_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(config_of(["X", "Y"]))
-    for alias in ("X", "Y"):
-        site.put(log(alias, "X0:5"))
-    Meanwhile(site, monkeypatch, 1, lambda: site.put(log("Y", "X1:7")))
-    site.commit("X", "readers", 3)
-    site.reconcile()
-    assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
-
-
-def test_a_hole_does_not_age_while_the_index_is_not_read_after_the_clusters_were_asked() -> None:
-    """A driver that is paused there for two minutes knows nothing of what came meanwhile."""
-    site = Site(config_of(["X", "Y"]))
-    site.put(indexed_at(log("X", "X0:2 Y0 Y2"), 3, STARTED_MS - 30_000))
-    site.put(log("Y", "Y0:3"))
-    site.commit("X", "readers", 4)
-
-    class Paused:
-        def fetch(self, *asked: Any) -> Any:
-            said = site.fetch(*asked)
-            site.pass_time(120_000)
-            return said
-
-    paused = Reconciler(
-        site.config, site.state, Paused(), site.writers, site.reconciliations, ReadLists(site.config, site.state, {})
-    )
-    at_rest, site.reconciler = site.reconciler, paused
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 1
-    site.reconciler = at_rest
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 3
 
 
 @pytest.mark.parametrize(
@@ -199,35 +149,3 @@ def test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_w
     site.reconcile()
     assert {(row.group_id, row.state) for row in site.rows()} == {("readers", expected), ("others", "EXACT")}
     assert site.target_offset("Y", "readers") == (None if expected == "LOG_TRUNCATED" else 7)
-
-
-@pytest.mark.parametrize(
-    ("alias", "begins_at", "state"), [("X", 3, "NOT_INDEXED"), ("X", 4, "EXACT"), ("Y", 0, "EXACT"), ("Z", 0, "EXACT")]
-)
-def test_copies_below_an_index_that_began_late_may_be_of_a_former_life_of_their_origin(
-    alias: str, begins_at: int, state: str
-) -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.index.logs["Y", "orders", 0] = LogIndex(2)
-    site.put(log("X", "X0:3 Y2 X4:6"))
-    site.put(log("Y", "Y2 X4:6", first=2))
-    life = Incarnation(begins_at, STARTED_MS - HOUR_MS, f"orders at {alias}", is_recreated=False)
-    site.index.lives[ClusterPartition(alias, *ORDERS)] = [life]
-    site.commit("X", "readers", 5)
-    site.reconcile()
-    assert [row.state for row in site.rows()] == [state]
-
-
-@pytest.mark.parametrize(("topic_id", "state"), [("orders at X", "AT_FRONTIER"), ("a former one", "TOPIC_RECREATED")])
-def test_a_recreated_source_before_any_of_it_was_indexed_is_told_by_the_id_that_its_copies_were_indexed_with(
-    topic_id: str, state: str
-) -> None:
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "X0", frontier=0))
-    site.put(log("Y", "X0"))
-    site.index.logs.pop(("X", "orders", 0), None)
-    site.index.ids.pop(("X", "orders"), None)
-    site.index.epochs[ClusterPartition("X", *ORDERS)] = (topic_id, 0)
-    site.commit("X", "readers", 1)
-    site.reconcile()
-    assert [row.state for row in site.rows()] == [state]

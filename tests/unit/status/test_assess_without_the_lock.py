@@ -55,29 +55,3 @@ def test_the_lock_is_free_while_a_report_is_made(monkeypatch: pytest.MonkeyPatch
     row = site.row()
     assert meanwhile.had_the_lock == [True]
     assert (row["wanted_offset"], row["source_lag"], row["mirror_lag"]) == (3, 2, 0)
-
-
-@pytest.mark.parametrize("times", [1, 5])
-@pytest.mark.parametrize(("module", "name"), WORK)
-def test_a_record_that_comes_late_meanwhile_is_in_the_report(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, times: int
-) -> None:
-    """Y0 seems to be a hole that the mirror has left; then it comes after all, beyond the commit."""
-    site = status_site("Y1 X1 Y2 X3", "Y0:3 X1 X3")
-    site.commit("X", "g", 4)
-    texts = iter(["Y1 X1 Y2 X3 Y0", *(f"Y1 X1 Y2 X3 Y0{' Y1' * n}" for n in range(1, 9))])
-    meanwhile = Meanwhile(site, times, lambda: site.put(log("X", next(texts))))
-    meanwhile.during(monkeypatch, module, name)
-    assert site.row()["wanted_offset"] == 0
-    # After several retries it begins with the lock held.
-    assert meanwhile.had_the_lock[:4] == [True] * min(times, 3) + [False] * (times > 3)
-
-
-@pytest.mark.parametrize(("module", "name"), WORK)
-def test_a_log_that_contradicts_itself_meanwhile_is_reported_as_cut(
-    monkeypatch: pytest.MonkeyPatch, module: Any, name: str
-) -> None:
-    site = status_site("X0:5", "X0:5")
-    site.commit("X", "g", 3)
-    Meanwhile(site, 1, lambda: site.put(log("Y", "X1:7"))).during(monkeypatch, module, name)
-    assert site.row()["state"] == "LOG_TRUNCATED"

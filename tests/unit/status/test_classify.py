@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import IN_SYNC, StatusSite, at_target, moved, status_site
-from offset_sync.model.errors import ClusterError
+from fakes.status_site import IN_SYNC, StatusSite, moved, status_site
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import ClusterPartition, EpochEnd, GroupPartition, Status, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster
+from offset_sync.model.values import ClusterPartition, GroupPartition
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
@@ -48,88 +43,12 @@ def test_what_the_mirror_has_left_to_do_is_said(here: str, there: str, committed
     assert moved(here, there, committed).said() == (("Mirroring", reason) if reason else IN_SYNC)
 
 
-def test_what_both_clusters_have_deleted_unread_is_not_lost_by_the_move() -> None:
-    site = status_site("X0:20", "")
-    site.put(log("X", "X0:20", log_start=10))
-    site.put(log("Y", "X0:20", log_start=10))
-    site.commit("X", "g", 1)
-    site.reconciled()
-    assert (site.said(), site.row()["lost"], site.target_offset("Y", "g")) == (IN_SYNC, 0, 10)
-    site.clusters["X"].is_down = True  # where its log begins is not known any more
-    assert site.row()["lost"] == 9
-
-
-@pytest.mark.parametrize("is_down", [False, True])
-def test_a_target_that_was_cut_is_answered_below_the_cut_and_missing_records_are_reported(is_down: bool) -> None:
-    site = moved("X0:10", "X0:10", 8)
-    look = site.fetch
-
-    def noticing(aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
-        said = look(aliases, partitions)
-        there = said["Y"]
-        assert isinstance(there, ClusterMetadata)
-        return {**said, "Y": replace(there, cut=frozenset({ORDERS}), ended={ORDERS: EpochEnd(2, 4)})}
-
-    site.fetch = noticing  # type: ignore[method-assign]
-    site.clusters["X"].is_down = is_down
-    row = site.row()
-    assert (row["state"], row["wanted_offset"], row["target_offset"]) == ("AT_FRONTIER", 4, 8)
-    reason = "the target is ahead: 4 records unread below its offset, committed by another client"
-    assert site.said() == ("Behind", reason)
-    site.reconcile(is_first=True)
-    assert (site.target_offset("Y", "g"), site.row()["lost"]) == (4, 2)
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-def test_records_not_indexed_yet(alias: str) -> None:
-    site = moved("X0:10", "X0:10", 4)
-    site.clusters[alias].logs[ORDERS] = type(site.clusters[alias].logs[ORDERS])(0, 12)
-    assert site.said()[0] == "Mirroring"
-    assert alias == "X" or site.said()[1] == "2 records not indexed yet"
-
-
-def test_commits_of_a_third_cluster_count_for_the_group_may_have_gone_there() -> None:
-    site = StatusSite(config_of(["X", "Y", "Z"]))
-    for alias in "XYZ":
-        site.put(log(alias, "X0:10"))
-    site.commit("X", "g", 4)
-    site.reconciled()
-    site.lags["Z"] = StreamLag({0: 1, 1: 1}, 0, 2)
-    assert site.said() == IN_SYNC
-    site.clusters["Z"].group_offsets["g", ORDERS] = GroupOffset(7, "")
-    assert site.said() == ("Mirroring", "1 record of __consumer_offsets not read yet")
-    site.clusters["Z"].is_down = True
-    assert site.said() == IN_SYNC
-
-
 def test_another_record_or_another_content_on_each_side() -> None:
     assert moved("X0 Y0 X2", "Y0 X0 X2", 0).said() == ("Mirroring", "another one")
     site = moved("X0:4", "X0:4", 2)
     assert site.said() == IN_SYNC
     site.changed.add(("X", 2))
     assert site.said() == ("Mirroring", "another one")
-
-
-@pytest.mark.parametrize(
-    ("there", "said", "late"),
-    [
-        ([5, 6, 6, 7], "the mirror stamps no headers: cannot tell which records are mirrored", 0),
-        ([5, 6], "1 record already read, not mirrored yet", 1),
-        ([], "4 records already read, not mirrored yet", 4),
-    ],
-)
-def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], said: str, late: int) -> None:
-    topics = {"include": ["orders"], "strategy": "timestamp"}
-    site = StatusSite(config_of(["X", "Y"], topics=topics, status={"stalled_after": "2h"}))
-    for alias, times in (("X", [5, 6, 6, 7]), ("Y", there)):
-        site.put(log(alias, f"{alias}0:{len(times)}" if times else ""))
-        timed = site.index.logs.setdefault((alias, "orders", 0), LogIndex())
-        timed.times = TimeIndex()
-        timed.times.extend(np.arange(len(times)), np.ones(len(times), np.int64), *[np.array(times, np.int64)] * 2)
-    site.commit("X", "g", 4)
-    site.reconciled()
-    assert site.said() == ("Mirroring", said)
-    assert (site.row()["lost"], site.row()["mirror_lag"], site.row()["mirror_gaps"]) == (None, late, 0)
 
 
 # Behind
@@ -148,36 +67,6 @@ def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
     site.reconciled()
     site.clusters["Y"].forget("g", ORDERS)
     assert site.said()[1] == "nothing committed at the target"
-
-
-def test_the_target_is_behind() -> None:
-    site = at_target(moved("X0:10", ". X0:10", 6), 4)
-    assert site.said() == ("Behind", "the target is 3 records behind")
-    assert (site.row()["duplicates"], site.row()["lost"]) == (3, 0)
-
-
-def test_the_target_is_ahead_by_another_clients_commit() -> None:
-    site = status_site("X0:10", ". X0:10")
-    site.commit("Y", "g", 9)
-    site.commit("X", "g", 6)
-    site.reconciled()
-    reason = "the target is ahead: 2 records unread below its offset, committed by another client"
-    assert site.said() == ("Behind", reason)
-    row = site.row()
-    assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (7, 9, 0, 2)
-
-
-@pytest.mark.parametrize(("log_start", "offset"), [(0, 11), (4, 3)])
-def test_an_offset_that_the_targets_log_does_not_reach(log_start: int, offset: int) -> None:
-    site = status_site("X0:10", "X0:10")
-    site.put(log("Y", "X0:10", log_start=log_start))
-    site.commit("X", "g", 10)
-    site.read_all()
-    site = at_target(site, offset)
-    reason = f"offset {offset} is outside the target's log: committed by another client, or its records have expired"
-    assert site.said() == ("Behind", reason)
-    # The consumer's own options decide where it would go on.
-    assert (site.row()["duplicates"], site.row()["lost"]) == (None, None)
 
 
 # Stalled
@@ -239,17 +128,6 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     assert site.said() == IN_SYNC
 
 
-def test_a_stopped_index_stalls_if_records_wait_for_it() -> None:
-    site = moved("X0:10", "X0:10", 4, status=MINUTE)
-    site.index_still_ms["Y"] = 10 * MINUTE_MS
-    assert site.said() == IN_SYNC
-    site.clusters["Y"].logs[ORDERS] = type(site.clusters["Y"].logs[ORDERS])(0, 12)
-    site.pass_time(MINUTE_MS)
-    assert site.said() == ("Mirroring", "2 records not indexed yet")
-    site.pass_time(1)
-    assert site.said() == ("Stalled", "index_records has made no progress for 60 s")
-
-
 # Withheld, TargetActive
 
 
@@ -278,27 +156,23 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
     assert (row["target_offset"], row["staleness_ms"], row["state"]) == (4, 0, reason)
 
 
-def test_withheld_for_the_strategy() -> None:
-    strategy = {"include": ["orders"], "strategy": "header"}
-    assert moved("X0:10", "X0:10", 4, topics=strategy).said() == ("Withheld", "NO_REFERENCE")
-    assert moved("X0:4 Z0", "X0:4 Z0", 4, topics=strategy).said() == ("Withheld", "STRATEGY_REFUSED")
-
-
-def test_a_target_with_members_is_left_alone() -> None:
-    site = status_site("X0:10", "X0:10")
+@pytest.mark.parametrize(
+    ("there", "said", "late"),
+    [
+        ([5, 6, 6, 7], "the mirror stamps no headers: cannot tell which records are mirrored", 0),
+        ([5, 6], "1 record already read, not mirrored yet", 1),
+        ([], "4 records already read, not mirrored yet", 4),
+    ],
+)
+def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], said: str, late: int) -> None:
+    topics = {"include": ["orders"], "strategy": "timestamp"}
+    site = StatusSite(config_of(["X", "Y"], topics=topics, status={"stalled_after": "2h"}))
+    for alias, times in (("X", [5, 6, 6, 7]), ("Y", there)):
+        site.put(log(alias, f"{alias}0:{len(times)}" if times else ""))
+        timed = site.index.logs.setdefault((alias, "orders", 0), LogIndex())
+        timed.times = TimeIndex()
+        timed.times.extend(np.arange(len(times)), np.ones(len(times), np.int64), *[np.array(times, np.int64)] * 2)
     site.commit("X", "g", 4)
-    site.active["Y"] = {"g"}
-    assert site.said() == ("TargetActive", "the target's group has members")
-    assert site.row()["is_target_active"] is True
-    site.active = {"Y": {"other"}, "X": {"g"}}
-    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", False)
-    site.active["Y"] = ClusterError("Y", "too slow")
-    assert (site.said()[0], site.row()["is_target_active"]) == ("Behind", None)
-
-
-def test_every_word_has_been_said_here() -> None:
-    words = ["Withheld", "Stalled", "Behind", "TargetActive", "Mirroring", "InSync"]
-    assert [status.word for status in Status] == words
-    assert [Status.of(word) for word in words] == list(Status)
-    with pytest.raises(ValueError, match="'in sync' is no status; use one of Withheld, Stalled, Behind"):
-        Status.of("in sync")
+    site.reconciled()
+    assert site.said() == ("Mirroring", said)
+    assert (site.row()["lost"], site.row()["mirror_lag"], site.row()["mirror_gaps"]) == (None, late, 0)

@@ -1,18 +1,28 @@
-"""Is the sync healthy? Each reason alone is enough, and what is normal is none."""
+"""Is the sync healthy? Each reason alone is enough. Rehearsals, staleness and drift, of which reports tell."""
 
 from __future__ import annotations
 
 import random
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.status_rows import status_table
+from generators.hypothesis_strategies import law
 from generators.reports import random_drift
-from offset_sync.model.values import Status
-from offset_sync.status.health import find_notes, find_problems
-from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.model.values import ABSENT, Status
+from offset_sync.status.health import find_problems
+from offset_sync.status.rehearsals import Rehearsals
+from offset_sync.status.report import DriftWindow
+from offset_sync.status.staleness import ReportStaleness, StalenessTracker
+from offset_sync.tables.catalog import CUTOVERS, SYNC_STATUS
+from offset_sync.tables.store import TableStore
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -67,21 +77,140 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     assert find_problems(report(), drift_with(group_id="b", is_converged=None))
 
 
-def test_what_is_behind_for_a_moment_is_said_and_is_no_problem() -> None:
-    behind = report(status="Behind", staleness_ms=5_000, reason="nothing committed at the target")
-    assert find_notes(behind) == [
-        "1 partition of 1 group: Behind for less than 1 min (nothing committed at the target)"
+NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
+PLACE = {"source_cluster": "dc1", "target_cluster": "dc2", "topic": "orders", "step": "rehearse"}
+
+
+def table(*rows: dict[str, object]) -> pa.Table:
+    whole = [PLACE | {"partition": number} | row for number, row in enumerate(rows)]
+    return pa.Table.from_pylist(whole, CUTOVERS.arrow_schema)
+
+
+def row(run: str, at: datetime, group_id: str, detail: str = "", **more: object) -> dict[str, object]:
+    result = "failed" if detail else "done"
+    return {"cutover_id": run, "at": at, "group_id": group_id, "result": result, "detail": detail, **more}
+
+
+def test_only_the_newest_rehearsal_of_a_group_counts(tmp_path: Path) -> None:
+    tables = TableStore(str(tmp_path))
+    tables.create([CUTOVERS])
+    rehearsals = Rehearsals(tables)
+    assert rehearsals.follow() == []
+    hour = timedelta(hours=1)
+    back = {"source_cluster": "dc2", "target_cluster": "dc1"}
+    tables.append(
+        CUTOVERS,
+        table(
+            row("old", NOON - 3 * hour, "billing", "repeats 7 records, predicted were at most 3"),
+            row("new", NOON - 2 * hour, "billing"),
+            row("new", NOON - 2 * hour + timedelta(seconds=3), "reports"),
+            row("back", NOON - hour, "billing", "2 unread records are below its start", **back),
+            row("back", NOON - hour, "audit", "its records were not read in time", **back),
+            row("moved", NOON, "billing", "refused", step="check"),
+        ),
+    )
+    assert [each.note(NOON) for each in rehearsals.follow()] == [
+        "dc1 to dc2 was rehearsed 1 h 59 min ago: 2 partitions of 2 groups as predicted",
+        "dc2 to dc1 was rehearsed 1 h ago: 2 of 2 partitions of 2 groups NOT as predicted: "
+        "audit orders-4: its records were not read in time",
     ]
-    for other in (report(), report(status="Behind", staleness_ms=60_001), report(status="Stalled")):
-        assert find_notes(other) == []
+    tables.append(CUTOVERS, table(row("mended", NOON, "billing", **back)))
+    assert [(each.source, each.partitions, each.failed) for each in rehearsals.follow()] == [
+        ("dc1", 2, 0),
+        ("dc2", 2, 1),
+    ]
+    assert Rehearsals(tables).follow() == rehearsals.follow()
+    tables.append(CUTOVERS, table(row("by hand", NOON + 72 * hour, "reports")))
+    assert [each.groups for each in rehearsals.follow()] == [1, 2], "groups may be deleted"
 
 
-def test_an_empty_report_is_not_healthy() -> None:
-    assert find_problems(SYNC_STATUS.arrow_schema.empty_table(), CALM)
+KEY = np.array([4])
 
 
-def test_the_worst_problem_comes_first() -> None:
-    rows = [{"lost": 1}, {"status": "Withheld"}, {"status": "Stalled"}, {"status": "Behind", "staleness_ms": 10**6}]
-    status = pa.concat_tables([report(**changes) for changes in reversed(rows)])
-    found = [problem.status for problem in find_problems(status, CALM)]
-    assert found == [None, Status.WITHHELD, Status.STALLED, Status.BEHIND]
+def behind(
+    staleness: ReportStaleness, now: int, committed: int = 0, position: int = 7, *, is_behind: bool = True
+) -> int:
+    """What one key's staleness is."""
+    arrays = np.array([is_behind]), np.array([committed]), np.array([position])
+    return int(staleness.behind_ms(KEY, *arrays, now)[0])
+
+
+@pytest.mark.parametrize(
+    ("reports", "told"),
+    [
+        pytest.param([(1000, 900), (2000, 1900), (9000, 8900)], [100, 1100, 8100], id="whatever is committed"),
+        pytest.param([(1000, 900, 1), (2000, 1900, 2)], [100, 100], id="a target that moves keeps up"),
+        pytest.param([(1000, 5000)], [1], id="a clock ahead of ours makes nothing negative"),
+    ],
+)
+def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
+    reports: list[tuple[int, ...]], told: list[int]
+) -> None:
+    staleness = ReportStaleness()
+    assert [behind(staleness, *each) for each in reports] == told
+
+
+def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
+    tracker, keys = StalenessTracker(), np.array([3, 0, 5])
+    stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)
+    assert tracker.observe(keys, stale, np.array([10, 20, 30])).tolist() == [10, 20, 30]
+    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [10, 20, 30]
+    tracker.restart(keys[:1])
+    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [90, 20, 30]
+    tracker.keep_only(keys[1:2])
+    assert tracker.since_ms(keys).tolist() == [ABSENT, 20, ABSENT]
+    assert tracker.observe(keys, well, np.array([95, 95, 95])).tolist() == [ABSENT] * 3
+    assert tracker.since_ms(np.array([9])).tolist() == [ABSENT]
+
+
+Row = dict[str, Any]
+START = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+class Drifting:
+    """A window of so many ms; *a* is the group in orders-0, *b* that in orders-1."""
+
+    def __init__(self, window_ms: int, threshold: int = 0) -> None:
+        self.window = DriftWindow(timedelta(milliseconds=window_ms), threshold)
+
+    def add(self, at_ms: int, **offsets: tuple[int, int | None]) -> list[Row]:
+        """Return the rows of sync_drift for groups at these offsets, at the source and at the target."""
+        pair = {"source_cluster": "X", "target_cluster": "Y", "topic": "orders"}
+        rows = [
+            {**pair, "group_id": group_id, "partition": "ab".index(group_id), "source_offset": f, "target_offset": g}
+            for group_id, (f, g) in offsets.items()
+        ]
+        status = pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
+        found: list[Row] = self.window.add(status, START + timedelta(milliseconds=at_ms)).to_pylist()
+        return found
+
+
+def of(found: list[Row], group_id: str | None) -> Row:
+    (one,) = [row for row in found if row["group_id"] == group_id]
+    return one
+
+
+def test_a_pair_is_the_sum_of_its_groups_and_comes_first() -> None:
+    drifting = Drifting(1000, 10)
+    drifting.add(0, a=(5, 1), b=(7, 7))
+    found = drifting.add(500, b=(7, 2), a=(25, 6))
+    assert [row["group_id"] for row in found] == [None, "a", "b"]
+    pair = found[0]
+    assert (pair["partitions"], pair["source_offsets"], pair["target_offsets"]) == (2, 32, 8)
+    assert (pair["drift"], pair["change"], pair["windowed_change"]) == (24, 20, 20)
+    assert [row["group_id"] for row in drifting.add(600, a=(5, None), b=(5, 3))] == [None, "b"]
+    # Each group may be away by ten.
+    assert [row["is_converged"] for row in found] == [True, False, True]
+
+
+@law(100)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1000, 5000]))
+def test_the_change_of_the_window_is_the_sum_of_the_changes_in_it(seed: int, window_ms: int) -> None:
+    rng, drifting = random.Random(seed), Drifting(window_ms)
+    at_ms, changes = 0, list[tuple[int, int]]()
+    for _ in range(12):
+        at_ms += rng.choice([500, 1000, 3000])
+        row = of(drifting.add(at_ms, a=(rng.randint(0, 99), rng.randint(0, 99))), "a")
+        changes.append((at_ms, row["change"]))
+        inside = [change for when, change in changes if when > at_ms - max(window_ms, 1)]
+        assert row["windowed_change"] == sum(inside)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from builders.logs import log
@@ -18,36 +17,16 @@ from fakes.clusters import MemoryEnds, MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.config import Config
-from offset_sync.decode.consumer_offsets import coordinator_hashes
-from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import GroupPartition, Stop, TopicPartition
+from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import Claim, ended, to_rows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs, StreamLag
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
-
-
-def unread(progress: JobProgress, cluster: str, *groups: str) -> list[int | None]:
-    """What is unread of each group's partition; None where it is not known."""
-    counts, is_known = progress.unread_commits(cluster, coordinator_hashes(groups))
-    return [count if known else None for count, known in zip(counts.tolist(), is_known.tolist(), strict=True)]
-
-
-def test_what_does_not_answer_is_not_known_and_what_does_not_exist_is_read() -> None:
-    progress = JobProgress({"X": StreamLag(), "Y": StreamLag({1: 0}, 0, 2)})
-    assert unread(progress, "X", "a", "b") == [0, 0]
-    assert unread(progress, "Z", "a", "b") == [None, None]
-    odd, even = "a", "b"  # 97 and 98: partition 0 has no leader now
-    assert unread(progress, "Y", odd, even) == [0, None]
-
-
-def test_a_partition_that_came_while_being_asked_does_not_count() -> None:
-    assert unread(JobProgress({"X": StreamLag({0: 3, 1: 4}, 0, 1)}), "X", "a", "b") == [3, 3]
 
 
 def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
@@ -142,73 +121,12 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
     assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
 
 
-def test_a_cluster_that_does_not_answer_is_missing_and_a_partition_without_a_leader_too(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS)
-    site.ends = {"X": [5, None], "Y": ClusterError("Y", "too slow")}
-    progress = site.progress.read(NOW_MS)
-    assert progress.commits == {"X": StreamLag({0: 0}, 0, 2)}
-    unread, is_known = progress.unread_commits("X", np.array([0, 1]))
-    assert (unread.tolist(), is_known.tolist()) == ([0, 0], [True, False])
-
-
-def test_what_a_poll_has_not_found_is_unknown_and_it_is_silent_from_when_the_next_one_is_due(tmp_path: Path) -> None:
-    site = Site(tmp_path)
-    clusters = {alias: each.model_copy(update={"commits": "admin"}) for alias, each in site.config.clusters.items()}
-    polled = site.config.model_copy(update={"clusters": clusters})
-    progress = CheckpointProgress(Files(), polled, site, site, PATIENCE_S)  # type: ignore[arg-type]
-    batch(site.root, "sync_offsets/X.polls", 0, at_ms=NOW_MS - 65_000)
-    batch(site.root, "sync_offsets/Y.polls", 0, at_ms=NOW_MS - 4_000)
-    for alias in "XY":
-        plan = site.root / f"sync_offsets/{alias}.polls/offsets/0"
-        plan.write_text('v1\n{}\n{"offset": 1, "timestamp": 1000}')
-        os.utime(plan, (NOW_MS / 1000 - 65, NOW_MS / 1000 - 65))
-    found = progress.read(NOW_MS)
-    assert unread(found, "X", "a", "b") == [None, None]
-    assert {alias: each.silent_ms for alias, each in found.commits.items()} == {"X": 60_000, "Y": 0}
-
-
-def test_the_index_is_as_old_as_its_last_sign_of_life(site: Site) -> None:
-    batch(site.root, "index_records/X", 0, at_ms=NOW_MS - 7000)
-    batch(site.root, "index_records/Y", 0, at_ms=NOW_MS - 7000)
-    batch(site.root, "index_records/Y", 1, at_ms=NOW_MS - 1000, is_done=False)
-    assert site.progress.read(NOW_MS).index_silent_ms == {"X": 7000, "Y": 1000}
-
-
-def test_a_log_that_cannot_be_read_on_is_named_for_its_keys_and_no_others(site: Site) -> None:
-    stops = {TopicPartition("orders", 1): Stop(10, "bad CRC")}
-    Checkpoint(Files(), f"{site.root}/index_records/Y").keep_unreadable(stops)
-    keys = [GroupPartition("g", "orders", number) for number in (0, 1)]
-    progress = site.progress.read(NOW_MS)
-    assert progress.unindexed("XY", keys).tolist() == [None, "orders-1 at Y cannot be read from offset 10 on: bad CRC"]
-    assert progress.unindexed("XZ", keys).tolist() == [None, None]
-    assert site.progress.read(NOW_MS).unindexed("XY", []).tolist() == []
-
-
 def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
     site.ends["X"] = [7]
     site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
     assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
     assert 0 < site.slept_s < PATIENCE_S
-
-
-def test_no_job_is_waited_for_that_does_not_run(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
-    site.ends["X"] = [7]
-    site.is_sync_running = False
-    progress = site.progress.read(NOW_MS)
-    assert (progress.commits["X"].unread, progress.has_sync_ended, site.slept_s) == ({0: 2}, True, 0)
-
-
-def test_what_an_open_transaction_holds_back_is_not_unread_and_no_silence_of_the_query(site: Site) -> None:
-    batch(site.root, "sync_offsets/X", 0, 5, 5, at_ms=NOW_MS - 9000)
-    held = HeldCommits(0, 5, 8, frozenset())
-    site.ends["X"], site.held = [8, 5], {0: held, 1: HeldCommits(1, 5, 6, None)}
-    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2, {0: held})
-    assert site.asked == [("X", [0])]
-    site.ends["X"] = [8, 6]
-    site.held = {0: HeldCommits(0, 7, 8, frozenset()), 1: HeldCommits(1, 6, 9, None)}
-    assert site.lags()["X"] == StreamLag({0: 2, 1: 1}, 9000, 2, {0: site.held[0]})  # of now nothing is held in 1
 
 
 def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
@@ -292,26 +210,3 @@ class Waiting:
 def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
     waiting = Waiting([6, 8, 10, 12])
     assert (waiting.waited(), waiting.steps) == (0.6, [12])
-
-
-def test_the_wait_ends_and_is_not_repeated_for_a_stopped_index() -> None:
-    waiting = Waiting()
-    assert [waiting.waited(), waiting.waited()] == [5.0, 0]
-    waiting.steps = [6, 7]
-    waiting.refresh()
-    assert waiting.waited() >= 5.0
-    assert waiting.index.logs["X", "orders", 0].frontier == 7
-
-
-def test_a_stopped_partition_does_not_keep_the_others_from_being_waited_for() -> None:
-    waiting = Waiting()
-    both = ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10), OTHER: MemoryEnds(0, 1)})
-    waiting.waited(X=both)
-    waiting.steps = [6, 10]
-    waiting.refresh()
-    assert waiting.waited(X=both) == 0.2
-
-
-def test_without_an_indexer_nothing_is_waited_for() -> None:
-    waiting = Waiting(is_indexing=False)
-    assert waiting.waited() == 0

@@ -1,26 +1,26 @@
-"""Offsets that no group has committed: the answers of plain loops over records, and every reason to have none."""
+"""Offsets that no group has committed: plain loops over records say the same; and those of a lost source."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
+from fakes.clusters import MemoryEnds
 from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
+from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
-from offset_sync.status.kept_offsets import KeptOffsets, OffsetTranslation
+from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.translate.index.incarnations import Incarnation
 from oracles.translation import answers as brute_force
-
-OTHER = TopicPartition("pay-in", 3)
 
 
 @law(60)
@@ -56,20 +56,6 @@ def test_every_answer_is_that_of_brute_force(seed: int) -> None:
             assert found.state[row] == answer.state
 
 
-def test_answers_come_in_the_order_of_the_offsets_whatever_partition_they_are_of() -> None:
-    site = site_of("Y0:5 X5:10", "Y0:5 X5:10")
-    for alias, text in (("X", "X0:9"), ("Y", ". X0:9")):
-        site.put(log(alias, text), OTHER, partitions=4)
-    found = translated(site, kept((OTHER, 4), (ORDERS, 7), (OTHER, 0), (ORDERS, 2)))
-    assert found.target_offset.tolist() == [5, 7, 1, 2]
-
-
-def test_nothing_is_remembered_owned_or_written() -> None:
-    site = site_of()
-    translated(site, kept((ORDERS, 7)))
-    assert (len(site.state.offsets.keys), site.asked) == (0, [])
-
-
 @pytest.mark.parametrize(
     ("offset", "answer"),
     [(10, ("AT_FRONTIER", 10)), (11, ("COMMIT_BEYOND_END", ABSENT)), ((1 << 63) - 1, ("COMMIT_BEYOND_END", ABSENT))],
@@ -90,32 +76,6 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
         "topics.include does not match this topic; add it, and let index_records read the topic",
         "orders has 1 partition at X",
     ]
-
-
-def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
-    site = site_of()
-    site.clusters["Y"].topics.pop("orders")
-    assert "topic orders does not exist at Y" in why(translated(site, kept((ORDERS, 3))))
-    site = site_of()
-    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
-    assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
-    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
-    site = site_of()
-    site.put(log("Y", "X0:10"), topic_id="another")
-    found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
-    assert "orders was recreated at Y" in why(found)
-    site = site_of()
-    site.clusters["X"].forbidden.add("orders")
-    assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-def test_a_silent_cluster_is_a_reason(alias: str) -> None:
-    found = translated(silent(site_of(), alias), kept((ORDERS, 3)))
-    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
-    assert f"clusters.{alias}: does not answer" in why(found)
-    assert ("--disaster" in why(found)) == (alias == "X")
 
 
 def begun_anew(site: Site, *, is_recreated: bool, begins_at: int = 0) -> int:
@@ -146,27 +106,89 @@ def test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwi
     assert said(found) == [("EXACT", 4), ("EXACT", 5)]
 
 
-def test_the_time_that_a_reason_names_is_late_enough() -> None:
-    site = site_of()
-    begun_anew(site, is_recreated=True)
-    text = why(translated(site, kept((ORDERS, 5))))
-    named = text.split(" taken after ")[1].split(",")[0]
-    at_ms = int(np.datetime64(named.removesuffix("Z"), "ms").astype(np.int64))
-    assert said(translated(site, kept((ORDERS, 5), taken_at_ms=at_ms))) == [("EXACT", 5)]
+AFTER = CLOCKS_APART_MS + 2
+BEYOND = ("COMMIT_BEYOND_END", ABSENT)
 
 
-def test_a_partition_of_the_source_without_a_leader_is_a_reason() -> None:
+def answers(site: Site, *offsets: int, taken_at_ms: int = ABSENT) -> list[tuple[str, int]]:
+    places = [(ORDERS, offset) for offset in offsets]
+    return said(translated(site, kept(*places, taken_at_ms=taken_at_ms), is_source_lost=True))
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "complete_ms", "offset", "taken_at_ms", "answer"),
+    [
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, ABSENT, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, STARTED_MS + CLOCKS_APART_MS, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13", STARTED_MS, 14, STARTED_MS + CLOCKS_APART_MS + 1, 13),
+        # 60 records were at X, 20 of them not indexed, when an election cut it at 40; ten others came, and were read.
+        # The offset was taken half a minute before all 50 were read: its clock need not be wrong. The ten are unread.
+        ("X0:50", "X0:50 Y50:55", STARTED_MS, 60, STARTED_MS - 30_000, ABSENT),
+        ("X0:10", "X0:10", 0, 11, STARTED_MS, ABSENT),  # it is unknown when the log was read to its end
+        ("X0:10", "X0:10", 0, 11, ABSENT, ABSENT),
+        # No log can have it, and records of Y's own that X does not have would count as read.
+        ("Y0:5 X5:10", "Y0:5 X5:13 Y13:20", 0, 1 << 62, STARTED_MS, ABSENT),
+        ("Y0:5 X5:10", "Y0:5 X5:13 Y13:20", 0, (1 << 63) - 1, STARTED_MS, ABSENT),
+    ],
+)
+def test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed(
+    here: str, there: str, complete_ms: int, offset: int, taken_at_ms: int, answer: int
+) -> None:
+    site = silent(site_of(here, there))
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = complete_ms
+    found = translated(site, kept((ORDERS, offset), taken_at_ms=taken_at_ms), is_source_lost=True)
+    assert found.target_offset.tolist() == [answer]
+    if answer == ABSENT:
+        assert said(found) == [BEYOND]
+        assert why(found).startswith("orders-0 at X is known up to ")
+        assert ("--taken-at" in why(found)) is (complete_ms > 0)
+
+
+def cut(site: Site) -> None:
+    """Let the log of X lose what its index has from 6 on."""
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 6)
+
+
+def left_by_a_driver(here: str, change: Callable[[Site], None] | None = None) -> Site:
+    """Return what is known after a driver has seen a commit to 12 of X's log, and that of a group that is gone now."""
+    site = site_of(here, "X0:20")
+    site.commit("X", "readers", 12)
+    site.reconcile()
+    if change is not None:
+        change(site)
+        site.reconcile()
+    begin_again_by_the_history(site)
+    return silent(site)
+
+
+def read_to(site: Site, end: int, at_ms: int) -> None:
+    """Have all records of X's log at a time indexed, up to *end*."""
+    site.index.extend(log("X", f"X0:{end}"), ORDERS)
+    site.index.logs[ClusterPartition("X", *ORDERS)].complete_until_ms = at_ms
+
+
+def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before() -> None:
+    site = left_by_a_driver("X0:10", cut)
+    assert answers(site, 3) == [("LOG_TRUNCATED", ABSENT)]
+    noticed_ms = site.clock_ms[0] + 1
+    read_to(site, 10, noticed_ms + AFTER)
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(6, noticed_ms, "orders at X", is_recreated=False)]
+    assert answers(site, 6, 8) == [("EXACT", 6), ("LOG_TRUNCATED", ABSENT)]
+
+
+def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site = site_of()
-    site.clusters["X"].without_leader.add(ORDERS)
+    site.clusters["Y"].topics.pop("orders")
+    assert "topic orders does not exist at Y" in why(translated(site, kept((ORDERS, 3))))
+    site = site_of()
+    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
+    assert "orders has 2 partitions at X and 1 partition at Y" in why(translated(site, kept((second, 3))))
+    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
+    site = site_of()
+    site.put(log("Y", "X0:10"), topic_id="another")
     found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("CLUSTER_UNREACHABLE", ABSENT)]
-    assert "X: the leader of orders-0 does not answer" in why(found)
-
-
-def test_a_million_offsets_of_one_partition_are_taken_in_parts() -> None:
-    offsets = np.arange(3 << 20) % 11
-    zeros = np.zeros(len(offsets), np.int64)
-    many = KeptOffsets(["orders"], zeros, zeros, offsets, zeros - 1)
-    assert [len(rows) for _, rows in many.by_partition()] == [1 << 20] * 3
-    found = translated(site_of(), many)
-    assert (found.target_offset == offsets).all()
+    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
+    assert "orders was recreated at Y" in why(found)
+    site = site_of()
+    site.clusters["X"].forbidden.add("orders")
+    assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))

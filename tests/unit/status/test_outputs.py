@@ -1,16 +1,18 @@
-"""Where a report goes, which lines make it unhealthy, and the report as JSON."""
+"""Where a report goes, the report as golden files have it, and how names, numbers and durations are written."""
 
 from __future__ import annotations
 
 import argparse
 import io
 import json
-import logging
 import random
+import re
+import unicodedata
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -19,15 +21,14 @@ from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.status.outputs import open_outputs, status_arguments, to_json, unhealthy
+from offset_sync.model.text import to_duration, visible
+from offset_sync.status.outputs import open_outputs, status_arguments, to_json
 from offset_sync.status.page import page_content
-from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-
-
 ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
@@ -57,29 +58,7 @@ def test_once_prints_the_table_and_a_running_job_nothing_and_both_write_the_page
     assert page.exists()
 
 
-def test_json_has_the_rows_that_were_asked_for_and_the_page_all_of_them(tmp_path: Path) -> None:
-    found = json.loads(shown(tmp_path, "--once", "--format", "json", "--group", "bill.*"))
-    assert [each["group_id"] for each in found["groups"]] == ["billing"]
-    assert "reports" in (tmp_path / "pages" / "status.html").read_text()
-
-
-def test_what_is_not_well_is_a_line_each_among_the_rows_asked_for(tmp_path: Path) -> None:
-    (line,) = unhealthy(config(tmp_path), REPORT, arguments())
-    assert "Behind" in line
-    assert unhealthy(config(tmp_path), REPORT, arguments("--group", "billing")) == []
-    assert unhealthy(config(tmp_path), REPORT, arguments("--status", "behind")) != []
-    assert unhealthy(config_of(["X", "Y"], status={"stalled_after": "2m"}), REPORT, arguments()) == []
-
-
-def test_a_page_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "pages").write_text("a file where a folder should be")
-    with caplog.at_level(logging.ERROR):
-        assert "billing" in shown(tmp_path, "--once")
-    assert "status.page:" in caplog.text
-
-
 # What one small report looks like: write the golden files anew to change that, and read what has changed
-
 GOLDEN = Path(__file__).parents[2] / "golden"
 SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
 SMALL = status_table(
@@ -119,8 +98,64 @@ def test_the_document_and_the_page_have_what_they_had(small: Report) -> None:
         assert (text.isascii(), "\n" in text) == (True, False)
 
 
-def test_names_are_exactly_kafkas_and_the_worst_groups_come_first() -> None:
-    status = random_status(random.Random(2), ["a", "b", *HOSTILE_NAMES], pairs=[("dc1", "dc2"), ("dc2", "dc1")])
-    found = json.loads(to_json(Report(status, NO_DRIFT, REPORTED_AT)))
-    assert {row["group_id"] for row in found["partitions"]} == {"a", "b", *HOSTILE_NAMES}
-    assert [row["group_id"] for row in found["groups"]] == roll_up(status, GROUP)["group_id"].to_pylist()
+CHANCE = random.Random(11)
+GROUPS = [*(f"billing-service-{n}" for n in range(30)), *HOSTILE_NAMES]
+STATUS = random_status(CHANCE, GROUPS)
+DRIFT = random_drift(CHANCE, ["billing-service-1"], reports=5)
+
+
+def on_screen(
+    status: pa.Table, width: int = 80, *, is_terminal: bool = False, most: int = 1000, details: bool = False
+) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=width,
+        force_terminal=is_terminal,
+        color_system="truecolor" if is_terminal else None,
+        legacy_windows=False,
+    )
+    render_table(Report(status, DRIFT, REPORTED_AT), console, most=most, details=details)
+    return stream.getvalue()
+
+
+def test_what_is_piped_is_plain_text_and_hostile_names_bring_no_control_characters() -> None:
+    text = on_screen(STATUS, 120, details=True)
+    assert {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
+    assert "[red]markup[/red]" in re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("orders-v2.eu", "orders-v2.eu"),
+        ("長い名前 🔥", "長い名前 🔥"),
+        ("<b>&amp;", "<b>&amp;"),
+        ("right\u202eto-left", r"right\u202eto-left"),
+        ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
+        ("no\u00a0break", r"no\u00a0break"),
+        ("back\\slash", r"back\\slash"),
+        ("\U000e0041", r"\U000e0041"),
+        ("", '""'),
+    ],
+)
+def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
+    assert visible(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 s"),
+        (400, "0.4 s"),
+        (9_940, "9.9 s"),
+        (9_999, "10 s"),
+        (12_400, "12 s"),
+        (60_000, "1 min"),
+        (200_000, "3 min 20 s"),
+        (3_600_000, "1 h"),
+        (187_200_000, "2 d 4 h"),
+    ],
+)
+def test_durations_are_for_people(ms: int, text: str) -> None:
+    assert to_duration(ms) == text

@@ -71,12 +71,6 @@ def test_our_scripts_take_no_html_and_run_no_text() -> None:
             assert (path.name, found) == (path.name, [])
 
 
-def test_a_healthy_report_says_so_before_any_script_runs() -> None:
-    calm = page(random_status(CHANCE, ["a"], weights={"InSync": 1}), random_drift(CHANCE, ["a"], reports=3))
-    assert '<p class="verdict">✔ Healthy</p>' in calm
-    assert '<p class="verdict">✖ Not healthy</p>' in page()
-
-
 def test_a_page_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "deep" / "status.html"
     write_page(target, "old ✔")
@@ -102,9 +96,3 @@ def test_plotly_is_the_release_that_was_looked_at() -> None:
     assert released.startswith(b"/**\n* plotly.js (basic - minified) v4.1.1\n")
     assert hashlib.sha256(released).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
     assert (PLOTLY.parent / "plotly-basic.LICENSE").read_text().startswith("MIT License")
-
-
-def test_problems_are_escaped() -> None:
-    problems = re.findall(r'<ul id="problems">(.*?)</ul>', page(), re.DOTALL)[0]
-    assert "&lt;" in problems
-    assert set(re.findall(r"<[^>]*>", problems)) == {"<li>", "</li>"}

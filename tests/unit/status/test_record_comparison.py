@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from fakes.reconciler_site import ORDERS, config_of
-from offset_sync.config import Config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -18,7 +17,6 @@ PAY = TopicPartition("pay-in", 3)
 PAIR = RecordPair("X", "Y", ORDERS, 4, 6)
 HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
 THERE = RecordContent(6, 1000, b"k", b"v", (("IDC", b"X"), ("Offset", b"4")))
-X_ORDERS = TopicPartition("X.orders", 0)
 DIFFERENT = "source and target have different next records"
 UNREADABLE = "the next record's headers cannot be read"
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -48,12 +46,6 @@ def comparer(reader: Reader, budget_s: float = 100.0, **mirror: str) -> RecordCo
     clusters = {"X": kafka, "Y": kafka, "Z": {"origin": "origin-Z", **kafka}}
     config = config_of([], clusters=clusters, mirror=mirror)
     return RecordComparer(lambda: config, reader, budget_s, Clock(lambda: reader.seconds))
-
-
-def difference(config: Config, here: RecordContent, there: RecordContent, pair: RecordPair = PAIR) -> str | None:
-    """What is said of these two records by a configuration."""
-    place = pair.topic_partition
-    return RecordComparer(lambda: config, Reader({("X", place): here, ("Y", place): there})).compare([pair])[pair]
 
 
 def compared(here: RecordContent | None, there: RecordContent | None, **mirror: str) -> str | None:
@@ -102,47 +94,6 @@ def test_the_same_identity_with_other_content_is_not_the_same(there: RecordConte
     assert compared(HERE, there) == f"source and target differ in the {what} of the next record"
 
 
-def test_the_configured_headers_and_encoding_are_used() -> None:
-    headers: Headers = (("from", b"X"), ("at", (4).to_bytes(8, "big")))
-    mirror = {"origin_header": "from", "offset_header": "at", "offset_encoding": "int64"}
-    assert compared(HERE, replace(THERE, headers=headers), **mirror) is None
-    assert compared(HERE, THERE, **mirror) is not None
-
-
-def test_a_cluster_is_known_by_its_id_where_the_mirror_has_that_from_when_it_is_known() -> None:
-    """``index_records`` keeps ids, and may be started after the process that compares."""
-    unknown = config_of(["X", "Y"], mirror={"preset": "redpanda-migrator"})
-    known = unknown.with_ids({"X": "id-X", "Y": "id-Y"})
-    for origin, offset, said in ((b"id-X", 4, None), (b"id-X", 5, DIFFERENT), (b"id-Y", 4, UNREADABLE)):
-        stamp = (("redpanda-migrator-provenance", origin), ("redpanda-migrator-offset", offset.to_bytes(8, "big")))
-        there = replace(THERE, headers=stamp)
-        configs = [unknown, known]
-        comparing = RecordComparer(lambda: configs.pop(0), Reader({("X", ORDERS): HERE, ("Y", ORDERS): there}))  # noqa: B023
-        assert [comparing.compare([PAIR])[PAIR] for _ in range(2)] == [UNREADABLE, said]
-
-
-def test_a_place_header_has_the_name_at_the_origin_and_means_nothing_there() -> None:
-    config = config_of(["X", "Y"], mirror={"place_header": "Place", "names": "mm2"})
-    pair = replace(PAIR, topic_partition=X_ORDERS)
-    for place, said in ((b"orders-0", None), (b"X.orders-0", DIFFERENT)):
-        stamp: Headers = (("IDC", b"X"), ("Offset", b"4"), ("Place", place))
-        assert difference(config, replace(HERE, headers=stamp), replace(THERE, headers=stamp), pair) == said
-
-
-@pytest.mark.parametrize(("here", "there", "where"), [(None, THERE, "X"), (HERE, None, "Y")])
-def test_a_record_that_did_not_come_is_not_the_same(
-    here: RecordContent | None, there: RecordContent | None, where: str
-) -> None:
-    assert compared(here, there) == f"its next record at {where} could not be read for comparison"
-
-
-def test_a_cluster_that_does_not_answer_leaves_the_others_compared() -> None:
-    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): THERE, ("X", PAY): HERE}, {"Z"})
-    other = RecordPair("X", "Z", PAY, 4, 6)
-    said = "its next record at Z could not be read for comparison"
-    assert comparer(reader).compare([PAIR, other]) == {PAIR: None, other: said}
-
-
 # Several pairs
 
 
@@ -161,21 +112,6 @@ def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_toget
         ("X", {ORDERS: 5}),
         ("Y", {ORDERS: 7}),
     ]
-
-
-def test_what_was_the_same_is_read_once_and_what_was_not_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offset_sync.status.record_comparison._REMEMBERED", 2)
-    reader = Reader({("X", ORDERS): HERE, ("Y", ORDERS): replace(THERE, value=b"other")})
-    compare = comparer(reader).compare
-    assert compare([PAIR])[PAIR] is not None
-    reader.records["Y", ORDERS] = THERE
-    for _ in range(2):
-        assert compare([PAIR, PAIR]) == {PAIR: None}
-        assert len(reader.asked) == 4
-    for each in pairs(4)[1:]:  # until its memory is full, and emptied
-        assert compare([each])[each] is None
-    assert compare([PAIR]) == {PAIR: None}
-    assert len(reader.asked) == 12
 
 
 def test_when_there_is_too_much_to_compare_the_rest_is_not_called_the_same_and_comes_next_time() -> None:

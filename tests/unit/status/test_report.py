@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from builders.status_rows import Row, status_row, status_table
+from builders.status_rows import Row
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.model.errors import OffsetSyncError
 from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.report import (
     AT_COST,
@@ -24,7 +23,6 @@ from offset_sync.status.report import (
     SUMS,
     TOPIC,
     Report,
-    newest_drift,
     rank_statuses,
     roll_up,
 )
@@ -123,25 +121,6 @@ def test_the_worst_partitions_come_first_in_an_order_of_their_own(seed: int) -> 
     assert roll_up(shuffled, GROUP).equals(roll_up(status, GROUP))
 
 
-def test_an_unknown_status_is_an_error_that_names_it() -> None:
-    with pytest.raises(OffsetSyncError, match=r"sync_status\.status: unknown \['Fine'\], expected one of Withheld"):
-        rank_statuses(status_table(status_row(status="Fine")))
-
-
-def test_the_newest_drift_is_that_of_each_pairs_last_report() -> None:
-    drift = random_drift(random.Random(1), ["a", "b"], PAIRS, reports=4)
-    gone = drift.to_pylist()
-    gone = [row for row in gone if not (row["group_id"] == "b" and row["at"] == REPORTED_AT)]
-    found = newest_drift(pa.Table.from_pylist(gone, drift.schema)).to_pylist()
-    assert [(row["source_cluster"], row["target_cluster"], row["group_id"]) for row in found] == [
-        (*pair, group) for pair in PAIRS for group in ("a", None)
-    ]
-    assert {row["at"] for row in found} == {REPORTED_AT}
-
-
-PAID = {("pay", "orders"), ("aud", "orders")}
-
-
 @pytest.mark.parametrize(
     ("groups", "topics", "statuses", "is_wanted"),
     [
@@ -162,19 +141,3 @@ def test_a_row_is_selected_by_its_whole_names_and_its_status(
 ) -> None:
     expected = list(filter(is_wanted, STATUS.to_pylist()))
     assert REPORT.select(groups, topics, statuses).status.to_pylist() == expected != []
-
-
-def test_what_is_neither_pattern_nor_status_is_an_error_with_its_place() -> None:
-    with pytest.raises(OffsetSyncError, match=r"group_id: '\(' is not a valid regular expression"):
-        REPORT.select(["("], (), ())
-    with pytest.raises(OffsetSyncError, match=r"status: unknown 'Fine'; use one of Withheld, Stalled"):
-        REPORT.select((), (), ["Fine"])
-
-
-def test_drift_follows_the_pairs_and_groups_that_are_asked_for() -> None:
-    def keys(groups: Sequence[str]) -> set[tuple[str, ...]]:
-        rows = REPORT.select(groups, (), ()).drift.to_pylist()
-        return {(row["source_cluster"], row["target_cluster"], row["group_id"]) for row in rows}
-
-    assert keys(["pay"]) == {(*pair, group) for pair in (("a", "b"), ("b", "a")) for group in (None, "pay")}
-    assert len(keys(())) == 6

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import State, Status
-from offset_sync.status.assessment import Trouble, Verdict, troubles, verdicts
+from offset_sync.status.assessment import Trouble, Verdict, troubles
 from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.report import GROUP, NO, NOW, roll_up
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
@@ -122,19 +121,3 @@ def test_every_partition_in_trouble_is_counted_once_in_the_headline(seed: int) -
     found = troubles(status)
     counted = [int(problem.text.split()[0]) for problem in find_problems(status, NO_DRIFT)]
     assert sum(counted) == (found != Trouble.NONE).sum()
-
-
-def test_a_third_home_is_the_reason_that_a_group_in_sync_cannot_be_moved() -> None:
-    status = pa.Table.from_pylist([random_row(random.Random(1), "a", 0, False, "Z", True)], SYNC_STATUS.arrow_schema)
-    (row,) = roll_up(status, GROUP).to_pylist()
-    assert (row["status"], row["move"]) == ("InSync", NO)
-    assert row["reason"] == "some of the group's newest commits are at Z"
-
-
-@pytest.mark.parametrize("state", [State.COMMITTED_AT_BOTH, State.TOPIC_RECREATED])
-def test_what_two_clusters_commit_is_not_moved_by_itself_and_may_be_decided(state: State) -> None:
-    row = random_row(random.Random(1), "a", 0, False, None, True)
-    row |= {"status": "Withheld", "state": state.name, "duplicates": None}
-    rows = pa.Table.from_pylist([row], SYNC_STATUS.arrow_schema)
-    expected = Verdict.UNKNOWN if state is State.COMMITTED_AT_BOTH else Verdict.BLOCKED
-    assert verdicts(rows).tolist() == [expected]

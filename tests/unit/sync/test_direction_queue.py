@@ -1,21 +1,19 @@
-"""The turns of a direction: what is asked while it works is done next, in one go, and nothing of it is left out.
-
-A target's limit of commits per second cuts a pass into turns; what is written is what it would be without one.
-"""
+"""The turns of a direction, the limit of commits per second, and the loop beside the micro-batches."""
 
 from __future__ import annotations
 
-import collections
 import threading
-import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of
-from offset_sync.model.values import TopicPartition
+from fakes.reconciler_site import Site, config_of
+from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
 from offset_sync.sync.write_pace import Pace
@@ -56,50 +54,6 @@ def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result
     assert direction.done == [(CHANGED, [1]), (CHANGED, [4, 2, 3])]
 
 
-def test_what_a_turn_leaves_over_is_done_after_what_has_come_meanwhile() -> None:
-    direction = Direction()
-    full = direction.submit(UNSETTLED, 1, 2, 3, 4, 5)
-    changed = direction.submit(CHANGED, 6)
-    direction.let_go()
-    assert full.result(30) == ["2 rows", "2 rows", "1 rows"]
-    assert changed.result(30) == ["1 rows"]
-    order = [(UNSETTLED, [1, 2]), (CHANGED, [6]), (DUE, [3, 4]), (DUE, [5])]
-    assert direction.done == order
-
-
-def test_what_a_turn_leaves_over_comes_before_a_later_request_of_its_kind_and_both_callers_get_the_result() -> None:
-    direction = Direction()
-    first = direction.submit(CHANGED, 5, 6, 7)
-    later = direction.submit(CHANGED, 1, 5)
-    direction.let_go()
-    lines = ["2 rows", "2 rows", "1 rows"]
-    assert (first.result(30), later.result(30)) == (lines, lines)
-    assert direction.done == [(CHANGED, [5, 6]), (CHANGED, [7, 1]), (CHANGED, [5])]
-
-
-def test_above_the_limit_every_row_has_its_turn_and_nothing_is_collected(caplog: pytest.LogCaptureFixture) -> None:
-    direction = Direction(lambda: 0.001)
-    direction.let_go(1000)
-    for _ in range(200):
-        direction.queue.leave(direction.submit(CHANGED, *range(10)))
-        time.sleep(0.002)
-    turns = collections.Counter(row for _, rows in direction.done for row in rows)
-    assert min(turns[row] for row in range(10)) > max(turns.values()) / 2
-    with direction.queue._changed:
-        assert len(direction.queue._left) <= 2
-        waiting = [*direction.queue._waiting.values()]
-    assert all(len(request.failures) <= 1 and len(answers) <= 1 for request, answers in waiting)
-    assert caplog.messages.count("2 rows") > 5, "they are logged"
-
-
-def test_no_turn_begins_before_the_target_may_take_more() -> None:
-    pauses = iter([0.0, 0.05, 0.0])
-    direction = Direction(lambda: next(pauses, 0.0))
-    direction.let_go()
-    assert direction.submit(UNSETTLED, 1, 2, 3).result(30) == ["2 rows", "1 rows"]
-    assert next(pauses, None) is None
-
-
 def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_waits() -> None:
     direction = Direction(lambda: 60.0 if direction.done else 0.0)
     full = direction.submit(UNSETTLED, 1, 2, 3)
@@ -113,22 +67,7 @@ def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_wait
     assert direction.done == [(UNSETTLED, [1, 2])]
 
 
-def test_the_turn_in_progress_is_the_last_one_of_a_closed_queue() -> None:
-    direction = Direction()
-    full = direction.submit(UNSETTLED, 1, 2, 3)
-    closing = threading.Thread(target=direction.queue.close)
-    closing.start()
-    while not direction.queue._is_closed:
-        time.sleep(0.01)
-    direction.let_go()
-    closing.join(30)
-    assert full.result(30) == ["2 rows"]
-    assert direction.done == [(UNSETTLED, [1, 2])]
-
-
 # The limit of commits per second at a target
-
-
 class Clock:
     now = 100.0
 
@@ -147,20 +86,6 @@ def test_a_turn_is_paid_for_before_the_next_begins() -> None:
     assert pace.pause_s() == 1.25
     clock.now += 1.25
     assert pace.pause_s() == 0.0
-
-
-def test_time_without_commits_is_not_saved_up() -> None:
-    clock = Clock()
-    pace = Pace(10, clock)
-    clock.now += 3600
-    pace.note(10)
-    assert pace.pause_s() == 1.0
-
-
-def test_without_a_limit_a_turn_has_everything_and_there_is_no_pause() -> None:
-    pace = Pace(None)
-    pace.note(1_000_000)
-    assert (pace.turn, pace.pause_s()) == (None, 0.0)
 
 
 RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
@@ -184,26 +109,63 @@ def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns
     assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
 
 
-def test_what_needs_no_commit_is_not_charged() -> None:
-    site = site_of(30).reconciled()
-    time.sleep(site.reconciler._pass.pause_s("Y"))
-    assert site.reconcile(is_first=True) == []
-    assert (len(site.reconciliations), site.reconciler._pass.pause_s("Y")) == (2, 0.0)
+ENOUGH = 4
 
 
-def test_a_turn_asks_about_no_more_partitions_than_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": 4}))
-    for number in range(6):
-        place = ORDERS._replace(partition=number)
-        site.put(log("X", f"X0:{RECORDS}"), place, partitions=6)
-        site.put(log("Y", f"X0:{RECORDS}", first=7), place, partitions=6)
-        site.commit("X", "readers", number, place)
-    asked, fetch = list[int](), Site.fetch
+class NoTimer:
+    def reconciling(self) -> nullcontext[None]:
+        return nullcontext()
 
-    def count(self: Site, aliases: Collection[str], partitions: Collection[TopicPartition]) -> object:
-        asked.append(len(partitions))
-        return fetch(self, aliases, partitions)
 
-    monkeypatch.setattr(Site, "fetch", count)
-    assert site.reconcile(is_first=True) == []
-    assert asked == [4, 2]
+@dataclass
+class Driver:
+    """What the loop calls: it is stopped after some calls, and the first *fails_first* ones raise."""
+
+    fails_first: int = 0
+    reconcile_interval: str = "10m"
+    calls: list[str] = field(default_factory=list)
+    wakes: bool = False
+
+    def __post_init__(self) -> None:
+        self.stop, self.is_ready, self.soon = threading.Event(), threading.Event(), threading.Event()
+        self.is_ready.set()
+
+    def reconcile_all(self, *, is_first: bool) -> list[str]:
+        return self._note("first" if is_first else "all")
+
+    def reconcile_waiting_for_index(self) -> list[str]:
+        return self._note("waiting")
+
+    def _note(self, call: str) -> list[str]:
+        self.calls.append(call)
+        if self.wakes and len(self.calls) == 2:
+            self.soon.set()
+        if len(self.calls) == ENOUGH:
+            self.stop.set()
+        if len(self.calls) <= self.fails_first:
+            raise ConnectionError("not yet")
+        return []
+
+    def run(self) -> list[str]:
+        """Run the loop until it is stopped."""
+        sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
+        site = Site(config_of(["X", "Y"], sync=sync))
+        reconciler: Any = self
+        loop = ReconcileLoop(site.config.sync, site.state, reconciler, NoTimer(), self.soon)
+        loop.run(self.stop, self.is_ready)
+        return self.calls
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("driver", "calls"),
+    [
+        (Driver(), ["first", "waiting", "waiting", "waiting"]),
+        (Driver(fails_first=2), ["first", "first", "first", "waiting"]),
+        (Driver(reconcile_interval="1ms"), ["first", "all", "all", "all"]),
+        (Driver(wakes=True), ["first", "waiting", "all", "waiting"]),
+    ],
+    ids=["between two passes what waits for the index", "fails", "the interval is over", "something answers again"],
+)
+def test_everything_is_looked_at_first_and_each_interval(driver: Driver, calls: list[str]) -> None:
+    assert driver.run() == calls

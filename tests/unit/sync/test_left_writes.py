@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
-from unittest.mock import Mock
-
 import numpy as np
 import pytest
 
-from fakes.clusters import MemoryEnds, to_records
+from fakes.clusters import to_records
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.reconciler_site import ORDERS, mirrored_site
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.checked_metadata import Fetcher
-from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.translator import Translator
-from offset_sync.sync import left_writes
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.translate.index.indexing_times import IndexingTimes
 
 MINUTE_MS = 60_000
 ALL = range(13)
@@ -77,13 +66,6 @@ def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> N
     assert Start().reads(8).ours() == [10]
 
 
-def test_an_answer_that_is_recorded_was_read_and_comes_no_second_time() -> None:
-    assert Start().ours() == []
-    start = Start(8)
-    start.site.state.last("X", "Y").columns["wanted"][:] = 7  # more copies have come since
-    assert start.ours() == [10]
-
-
 def test_nothing_is_ours_of_a_group_with_members_there_of_a_cluster_read_in_part_and_once_all_is_read() -> None:
     start = Start().reads(8)
     start.site.state.homes.note_members("Y", {"g"}, start.site.clock_ms[0])
@@ -104,140 +86,12 @@ def test_what_the_group_has_committed_since_may_have_been_answered_each_for_a_wh
     assert start.are_ours((10, -MINUTE_MS // 2), (10, 0)) == [False, True]
 
 
-class Elected(NamedTuple):
-    """Clusters of which all logs got another leader, and where they may have been cut is unknown yet."""
-
-    site: Fetcher
-
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> Mapping[str, ClusterMetadata | ClusterError]:
-        said = self.site.fetch(aliases, partitions)
-        return {alias: replace(each, cut={ORDERS}, unsettled={ORDERS}) for alias, each in said.items()}  # type: ignore[type-var]
-
-
-@pytest.mark.parametrize("cut_at", [9, 11, None])
-def test_what_a_log_has_lost_since_was_there_for_the_driver_before(cut_at: int | None) -> None:
-    """At the target nothing would set back what counts as the group's, above unread records."""
-    start = Start()
-    for cluster in start.site.clusters.values():
-        cluster.logs[ORDERS] = MemoryEnds(0, cut_at) if cut_at else cluster.logs[ORDERS]
-    assert start.begin(Elected(start.site)).reads(8).ours() == [10]
-
-
-@pytest.mark.parametrize("is_whole", [False, True])
-def test_a_target_that_is_silent_is_asked_again(is_whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole cluster, or the leader of the log alone."""
-    start, asked = Start(), 0
-
-    def fetch(
-        aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> Mapping[str, ClusterMetadata | ClusterError]:
-        nonlocal asked
-        asked += 1
-        said = start.site.fetch(aliases, partitions)
-        if asked > 1:
-            return said
-        silent = ClusterError("Y", "silent") if is_whole else replace(said["Y"], ends={})  # type: ignore[type-var]
-        return {**said, "Y": silent}
-
-    monkeypatch.setattr(left_writes, "_POLL_S", 0.001)
-    fetcher = Mock(fetch=fetch)
-    rows, offset, made_ms = start.rows, np.array([10]), np.array([start.site.clock_ms[0] + 1_000])
-    assert start.begin(fetcher, patience_s=60).reads(8).left.of("Y", rows, offset, made_ms).tolist() == [True]
-    assert asked == 2
-    asked = 0
-    assert start.begin(fetcher).reads(8).left.of("Y", rows, offset, made_ms).tolist() == [False], "no patience is left"
-
-
-def test_the_commits_of_others_are_waited_for_while_more_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(left_writes, "_POLL_S", 0.001)
-    start = Start()
-    rows, offset, made_ms = start.rows, np.array([10]), np.array([start.site.clock_ms[0] + 1_000])
-    timer = threading.Timer(0.2, start.begin(start.site, patience_s=60).reads, [8])
-    timer.start()
-    assert start.left.of("Y", rows, offset, made_ms).tolist() == [True]
-    timer.join()
-    idle, began = Start(), time.monotonic()
-    idle.begin(idle.site, patience_s=60, is_read=True)
-    assert idle.left.of("Y", idle.rows, offset, made_ms).tolist() == [False]
-    assert time.monotonic() - began < 30
-
-
 @pytest.mark.parametrize(("later_ms", "ours"), [(5_000, [3, 11]), (31_000, [3])])
 def test_a_reset_that_the_driver_before_had_not_read_makes_its_answers_no_commits_of_the_group(
     later_ms: int, ours: list[int]
 ) -> None:
     """Else Y would be the home, and X would be set to 9 again."""
     assert Start().reads(9, 1).ours(later_ms) == ours
-
-
-class Waited(Start):
-    """The same of a commit of 8, whose answer waited for the index of a cluster, which ended at *end*."""
-
-    def __init__(
-        self, answered: int | None = None, silence_ms: int = 0, end: int = 7, ended_s: int = 0, alias: str = "Y"
-    ) -> None:
-        super().__init__(answered, silence_ms)
-        self.indexed(alias, [0, end, end + 1], [-60, ended_s, ended_s + 5])
-        self.reads(8)
-
-    def indexed(self, alias: str, offset: Sequence[int], at_s: Sequence[int]) -> None:
-        """Have parts of a log be indexed so many seconds from now."""
-        log = self.site.index.log(alias, *ORDERS)
-        assert log is not None
-        log.indexing_times = IndexingTimes()
-        log.indexing_times.extend(np.array(offset), self.site.clock_ms[0] + 1_000 * np.array(at_s))
-
-
-@pytest.mark.parametrize("answered", [None, 3])
-def test_an_answer_that_waited_for_the_index_was_its_end(answered: int | None) -> None:
-    assert Waited(answered).ours(later_ms=0) == [7, 8, 10]
-
-
-def test_an_answer_that_waited_for_the_index_of_what_it_answers_is_that_to_its_end() -> None:
-    assert Waited(end=4, alias="X").ours(later_ms=0) == [6, 7, 10], "X's index ended at 4 or 5"
-    assert Waited(end=4, ended_s=-3, alias="X").ours(later_ms=0) == [7, 8, 9, 10], "at 5 or later"
-
-
-def test_what_we_wrote_where_the_group_is_at_home_is_its_position() -> None:
-    assert Start().reads(8, is_own=True).ours() == [10]
-
-
-def test_where_the_group_is_at_home_is_asked_once_all_was_read() -> None:
-    start = Start()
-    homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
-    homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
-    start.reads(8, is_own=True)
-    assert start.ours() == []
-    homes.note_commits("X", start.rows, np.array([now_ms + 2_000]))
-    assert start.ours() == [10]
-
-
-@pytest.mark.parametrize("apart_ms", [-31_000, 31_000])
-def test_only_in_the_last_moments_of_the_driver_before(apart_ms: int) -> None:
-    start = Waited()
-    start.left._alive_ms = start.site.clock_ms[0] + apart_ms
-    assert start.ours(later_ms=0) == [10]
-
-
-def test_not_where_another_cluster_is_active_or_is_the_home() -> None:
-    start = Waited(3, silence_ms=MINUTE_MS)
-    homes, now_ms = start.site.state.homes, start.site.clock_ms[0]
-    assert 7 in start.ours(later_ms=0)
-    homes.note_commits("Y", start.rows, np.array([now_ms - 10_000]))
-    assert start.ours(later_ms=0) == [10]
-    homes.silence_ms = 0
-    homes.note_commits("Y", start.rows, np.array([now_ms + 1_000]))
-    assert start.ours(later_ms=0) == [10]
-
-
-def test_an_answer_that_was_raised_to_a_log_start_that_has_moved_on_is_ours() -> None:
-    """The answer is 10; the driver before may have written 11, where the log began then. It begins at 12 now."""
-    start = Start(None)
-    end = start.site.clusters["Y"].logs[ORDERS].log_end
-    start.site.clusters["Y"].logs[ORDERS] = MemoryEnds(12, end)
-    assert start.reads(8).ours() == [10, 11, 12]
 
 
 def test_our_writes_elsewhere_get_no_answer() -> None:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from fakes.target_cluster import Target, once, outcomes, write, write_batch
 from offset_sync.kafka.requests import RETRIABLE, THROTTLED, THROTTLED_UNSENT, Committed, SilentError, TransientError
-from offset_sync.model.errors import ClusterError, TableError, TakenOverError
+from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.values import Outcome, Rule, TopicPartition
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE, decide
 
 NO_ANSWER = TransientError("dc2", "Connection refused")
-LATE = TransientError("dc2", "group 'slow': _TIMED_OUT")
 
 # What may be overwritten
 
@@ -86,12 +85,6 @@ def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
     assert (results[4].error, target.seconds) == ("UNKNOWN_TOPIC_OR_PART", 0.0)
 
 
-def test_no_writes_send_no_request() -> None:
-    target = Target()
-    assert write_batch(target) == []
-    assert target.reads == []
-
-
 @pytest.mark.parametrize(
     "error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS", "STALE_MEMBER_EPOCH"]
 )
@@ -110,22 +103,6 @@ def test_another_clients_value_ahead_of_ours_is_not_taken_back(expected: int, wo
     assert words in str(result.error)
 
 
-def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
-    target = Target()
-    target.put("seen", 0, 50)
-    target.put("theirs", 0, 99)
-    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
-    assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
-    assert target.writes == []
-
-
-def test_two_writes_for_one_partition_of_one_group_are_a_mistake_of_the_caller() -> None:
-    target = Target()
-    with pytest.raises(ValueError, match=r"'group', orders-0"):
-        write_batch(target, write(offset=1), write(offset=2))
-    assert (target.reads, target.writes) == ([], [])
-
-
 # Retries
 
 
@@ -134,16 +111,6 @@ def test_a_passing_error_is_tried_again_until_it_passes(error: str) -> None:
     target = Target(refuse=once(error))
     (result,) = write_batch(target, write())
     assert (result.outcome, result.error, len(target.writes)) == (Outcome.COMMITTED, None, 2)
-
-
-def test_only_the_partitions_that_failed_are_tried_again() -> None:
-    failing = [1]
-    target = Target(refuse=lambda each: "NOT_COORDINATOR" if each.partition in failing and failing.pop() else None)
-    results = write_batch(target, write(partition=0), write(partition=1), write("other"))
-    assert outcomes(results) == [Outcome.COMMITTED] * 3
-    sent = [("group", 0), ("group", 1), ("other", 0), ("group", 1)]
-    assert [(each.group_id, each.partition) for each in target.writes] == sent
-    assert target.reads == [["group", "other"], ["group"]]
 
 
 def test_an_error_that_does_not_pass_fails_by_its_name_when_the_deadline_is_over() -> None:
@@ -160,12 +127,6 @@ def test_a_write_whose_answer_was_lost_but_that_arrived_counts_as_committed() ->
     assert (result.outcome, result.previous_offset, len(target.writes)) == (Outcome.COMMITTED, None, 1)
 
 
-def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> None:
-    for error, is_in_doubt in ((THROTTLED, True), (THROTTLED_UNSENT, False)):
-        (result,) = write_batch(Target(refuse=lambda _each, error=error: error), write(), deadline=5.0)
-        assert (result.outcome, result.error, result.is_in_doubt) == (Outcome.FAILED, error, is_in_doubt)
-
-
 def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
     target = Target(refuse=once("REQUEST_TIMED_OUT"))
     target.put("group", 0, 40)
@@ -175,39 +136,7 @@ def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
     assert target.offsets["group"][TopicPartition("orders", 0)] == Committed(60, "")
 
 
-def test_a_group_that_cannot_be_asked_for_fails_without_its_neighbours_and_at_once() -> None:
-    refusal = ClusterError("dc2", "group '': the empty group id has no coordinator")
-    target = Target(read_errors={"": [refusal]})
-    results = write_batch(target, write("", 0), write("group"), write("", 1))
-    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED, Outcome.FAILED]
-    assert (results[0].error, target.seconds) == (str(refusal), 0.0)
-
-
 # Silence
-
-
-@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (1000, Outcome.FAILED)])
-def test_a_group_that_is_silent_is_read_again_after_the_others_are_written(times: int, outcome: Outcome) -> None:
-    target = Target(read_errors={"slow": [LATE] * times})
-    results = write_batch(target, write("slow"), write("group"), deadline=5.0)
-    assert outcomes(results) == [outcome, Outcome.COMMITTED]
-    assert results[0].error in (None, str(LATE))
-    assert target.writes[0].group_id == "group"
-    assert target.seconds <= 5.0
-
-
-def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
-    silent = SilentError("dc2", "group 'silent': the group's coordinator did not answer in time")
-    target = Target(read_errors={"silent": [silent] * 99})
-    results = write_batch(target, write("silent"), write("other"), deadline=60.0)
-    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
-    assert "coordinator did not answer in time" in str(results[0].error)
-    assert target.seconds < 12
-    assert target.reads == [["other", "silent"], ["silent"], ["silent"]]
-
-
-def test_a_cluster_that_comes_back_within_the_deadline_is_written_to() -> None:
-    assert outcomes(write_batch(Target(silence=[NO_ANSWER] * 3), write())) == [Outcome.COMMITTED]
 
 
 @pytest.mark.parametrize("groups", [2, 3 * GROUPS_AT_ONCE])
@@ -216,20 +145,6 @@ def test_a_dead_cluster_fails_every_write_with_the_reason_within_one_deadline(gr
     results = write_batch(target, *(write(f"group-{number}") for number in range(groups)))
     assert {(each.outcome, each.error) for each in results} == {(Outcome.FAILED, str(NO_ANSWER))}
     assert target.seconds <= 15.0
-
-
-def test_a_client_that_refuses_its_options_is_not_tried_again() -> None:
-    target = Target(silence=[ClusterError("dc2", "No such configuration property")])
-    assert outcomes(write_batch(target, write())) == [Outcome.FAILED]
-    assert len(target.reads) == 1
-
-
-def test_of_a_large_batch_each_thousand_groups_have_the_deadline_whoever_is_silent_before() -> None:
-    groups = [f"group-{number:04}" for number in range(2 * GROUPS_AT_ONCE + 1)]
-    target = Target(answer_takes=2.0, read_errors={groups[0]: [LATE] * 1000})
-    results = write_batch(target, *(write(group) for group in groups), deadline=5.0)
-    assert outcomes(results) == [Outcome.FAILED] + [Outcome.COMMITTED] * (2 * GROUPS_AT_ONCE)
-    assert [len(each) for each in target.reads if len(each) > 1 or groups[0] not in each] == [1000, 1000, 1]
 
 
 # A driver that may have been overtaken
@@ -253,15 +168,6 @@ class Fence:
         return self.answers.pop(0) if self.answers else True
 
 
-def test_who_was_taken_over_writes_nothing_and_does_not_look_where_nothing_is_to_be_written() -> None:
-    target = Target()
-    with pytest.raises(TakenOverError):
-        write_batch(target, write(), fence=Fence([TakenOverError("by another driver")]))
-    assert target.writes == []
-    target.put("group", 0, 50)
-    assert outcomes(write_batch(target, write(), fence=Fence([TakenOverError("")]))) == [Outcome.UNCHANGED]
-
-
 def test_the_lease_is_looked_at_after_the_target_was_read() -> None:
     target, seen = Target(), list[int]()
     write_batch(target, write(), fence=Fence([lambda: seen.append(len(target.reads))]))
@@ -276,20 +182,55 @@ def test_a_pause_after_the_look_lets_no_request_out_before_the_next_look() -> No
     assert [each.group_id for each in target.writes] == ["b", "a"]
 
 
+def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> None:
+    for error, is_in_doubt in ((THROTTLED, True), (THROTTLED_UNSENT, False)):
+        (result,) = write_batch(Target(refuse=lambda _each, error=error: error), write(), deadline=5.0)
+        assert (result.outcome, result.error, result.is_in_doubt) == (Outcome.FAILED, error, is_in_doubt)
+
+
+LATE = TransientError("dc2", "group 'slow': _TIMED_OUT")
+
+
+def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
+    target = Target()
+    target.put("seen", 0, 50)
+    target.put("theirs", 0, 99)
+    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
+    assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
+    assert target.writes == []
+
+
+def test_a_group_that_cannot_be_asked_for_fails_without_its_neighbours_and_at_once() -> None:
+    refusal = ClusterError("dc2", "group '': the empty group id has no coordinator")
+    target = Target(read_errors={"": [refusal]})
+    results = write_batch(target, write("", 0), write("group"), write("", 1))
+    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED, Outcome.FAILED]
+    assert (results[0].error, target.seconds) == (str(refusal), 0.0)
+
+
+@pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (1000, Outcome.FAILED)])
+def test_a_group_that_is_silent_is_read_again_after_the_others_are_written(times: int, outcome: Outcome) -> None:
+    target = Target(read_errors={"slow": [LATE] * times})
+    results = write_batch(target, write("slow"), write("group"), deadline=5.0)
+    assert outcomes(results) == [outcome, Outcome.COMMITTED]
+    assert results[0].error in (None, str(LATE))
+    assert target.writes[0].group_id == "group"
+    assert target.seconds <= 5.0
+
+
+def test_groups_of_a_silent_coordinator_are_given_up_soon_for_the_target_has_other_groups() -> None:
+    silent = SilentError("dc2", "group 'silent': the group's coordinator did not answer in time")
+    target = Target(read_errors={"silent": [silent] * 99})
+    results = write_batch(target, write("silent"), write("other"), deadline=60.0)
+    assert outcomes(results) == [Outcome.FAILED, Outcome.COMMITTED]
+    assert "coordinator did not answer in time" in str(results[0].error)
+    assert target.seconds < 12
+    assert target.reads == [["other", "silent"], ["silent"], ["silent"]]
+
+
 @pytest.mark.parametrize(("times", "outcome"), [(1, Outcome.COMMITTED), (99, Outcome.FAILED)])
 def test_while_the_lease_cannot_be_read_nothing_is_sent(times: int, outcome: Outcome) -> None:
     target, problem = Target(), TableError("tables.drivers cannot be read")
     (found,) = write_batch(target, write(), deadline=0.5 if times > 1 else 15.0, fence=Fence([problem] * times))
     assert (found.outcome, len(target.writes)) == (outcome, outcome is Outcome.COMMITTED)
     assert found.error in (None, str(problem))
-
-
-def test_a_look_that_outlasts_the_deadline_is_named_and_the_target_is_not_blamed() -> None:
-    target = Target()
-
-    def slow() -> None:
-        target.seconds += 20.0
-
-    (found,) = write_batch(target, write(), deadline=15.0, fence=Fence([slow]))
-    assert (found.outcome, found.is_in_doubt, target.writes) == (Outcome.FAILED, False, [])
-    assert "the storage of tables.drivers is slow" in str(found.error)

@@ -1,38 +1,22 @@
-"""Read lists beside the answers: written first, kept up, taken away, and never in a group's way without need."""
+"""Read lists beside the answers: written first, kept up, taken away, also those that others have written."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
 from builders.logs import log
 from fakes.next_driver import begin_again_by_the_tables
-from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told, writes
+from fakes.read_list_site import AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
-from offset_sync.state import failpoints
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
-from offset_sync.sync import crossings
 
 
 @pytest.fixture
 def site() -> Site:
     """X and Y, as in ``fakes.read_list_site``."""
     return listed_site()
-
-
-def test_a_list_is_there_before_the_answer(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.commit("X", "others", 4)
-    assert site.reconcile() == []
-    assert told(site) == (2, [(3, 5)])
-    assert sorted(writes(site)[1:]) == [("Y", "others", 2), ("Y", "readers", 2)]
-    assert {group for group, _ in site.clusters["Y"].group_offsets} == {"readers", "others", HOLDS}
-    site.reconcile()
-    assert [each for each in writes(site) if each[1] == HOLDS] == []
 
 
 def grow(site: Site) -> None:
@@ -75,35 +59,6 @@ def test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_wait
     assert ranges == {2: [(1, 2), (3, 4)], 1: [(1, 2)], 0: []}[again]
 
 
-def test_a_dry_run_waits_for_no_list(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.is_dry_run = True
-    site.commit("X", "readers", 2)
-    assert site.reconcile() == []
-    assert told(site) == (2, [(3, 5)])
-
-
-def test_an_answer_does_not_wait_for_a_list_that_cannot_be_made(
-    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    monkeypatch.setattr(crossings, "read_list", lambda *_, **__: 1 // 0)
-    site.commit("X", "readers", 5)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-    assert "X to Y: orders-0 is translated without a read list" in caplog.text
-
-
-def test_a_list_goes_with_an_answer_that_is_withheld(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.put(log("X", AT_X), topic_id="recreated")
-    site.reconcile()
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, []))
-
-
 def note_members(site: Site, **groups: bool) -> None:
     for alias in "XY":
         site.state.homes.note_members(alias, ["readers"] if groups.get(alias) else [], site.clock_ms[0])
@@ -115,15 +70,6 @@ def test_a_group_with_members_at_both_clusters_gets_none(site: Site) -> None:
     note_members(site, X=True, Y=True)
     site.reconcile()
     assert told(site) == (0, [])
-
-
-def test_what_members_at_the_target_go_by_stays_as_it_is(site: Site) -> None:
-    site.commit("X", "readers", 6)
-    site.reconciled()
-    note_members(site, Y=True)
-    site.put(log("Y", AT_Y + " X3"))
-    site.reconcile()
-    assert told(site) == (2, [(3, 5)])
 
 
 @pytest.mark.parametrize(("offsets", "stands"), [((3,), (2, [(3, 5)])), ((5,), (0, [])), ((4, 3), (0, []))])
@@ -168,48 +114,10 @@ def test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_
     assert told(site) == (2, [(3, 5)])
 
 
-def test_lists_are_written_again_before_they_expire(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.pass_time(3_600_001)
-    site.reconcile()
-    assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
-
-
 def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
-
-
-@pytest.mark.parametrize(
-    ("error", "then"),
-    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
-)
-def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
-    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
-) -> None:
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    site.clusters["Y"].refused[HOLDS] = error
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert told(site) == then
-
-
-def test_of_a_text_that_was_too_large_shorter_ones_are_tried_again(site: Site) -> None:
-    site.clusters["Y"].refused[HOLDS] = "OFFSET_METADATA_TOO_LARGE: of 4096 characters"
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert told(site) is None
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert told(site) == (2, [(3, 5)])
 
 
 def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None:
@@ -230,41 +138,64 @@ def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
-def test_a_group_that_goes_back_while_its_answer_is_computed_is_no_failure(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+EXCLUDED = {"groups": {"exclude": ["readers"]}}
+
+
+def begin_again_with(site: Site, named: list[str], **sections: object) -> None:
+    """Let another driver take over, whose configuration has lists for the groups *named*."""
+    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": named}, "refresh_interval": "1h"}, **sections)
+    begin_again_by_the_tables(site)
+    site.asked.clear()
+
+
+@pytest.mark.parametrize(
+    ("named", "sections", "is_left"),
+    [([], {}, False), (["others"], {}, False), (["read.*"], {}, True), (["readers"], EXCLUDED, False)],
+)
+def test_the_list_of_a_group_that_gets_none_any_more_is_taken_away_once(
+    site: Site, named: list[str], sections: dict[str, object], is_left: bool
 ) -> None:
-    site.commit("X", "readers", 3)
-    assert site.reconcile() == []
-    site.commit("X", "readers", 5)
-    site.read_all()
-
-    def go_back(name: str) -> None:
-        if name == failpoints.AFTER_TRANSLATING and site.offsets.clusters["X"].columns["rewound_ms"].max() < 0:
-            site.commit("X", "readers", 2)
-            site.read("X")
-
-    monkeypatch.setattr(failpoints, "failpoint", go_back)
-    assert site.reconciler.reconcile_all() == []
-    assert site.target_offset("Y", "readers") == 2  # as before: the commit of 5 does not count any more
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2), (3, 4)]))
+    site.commit("X", "others", 1)
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_again_with(site, named, **sections)
+    site.reconcile(is_first=True)
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]) if is_left else (0, []))
+    begin_again_with(site, named, **sections)
+    site.reconcile(is_first=True)
+    assert HOLDS not in {group for _, group, _ in writes(site)}
 
 
-def test_what_may_have_been_written_is_asked_for_before_it_is_believed(site: Site) -> None:
+def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_again_with(site, [])
+    site.commit("X", "readers", 1)
+    site.reconcile(is_first=True)
+    assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]
+
+
+def test_lists_are_written_again_before_they_expire(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    site.pass_time(3_600_001)
+    site.reconcile()
+    assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
+
+
+@pytest.mark.parametrize(
+    ("error", "then"),
+    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
+)
+def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
+    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
+) -> None:
     site.commit("X", "readers", 2)
     site.reconciled()
-    write = site.write
-
-    def lose_answers(target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        done = write(target, writes)
-        lost = {"outcome": Outcome.FAILED, "error": "REQUEST_TIMED_OUT", "is_in_doubt": True}
-        return [replace(each, **lost) if each.group_id == HOLDS else each for each in done]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "write", lose_answers)
-        site.commit("X", "readers", 4)
-        site.reconcile()
-    assert told(site) == (2, [(3, 5)])
-    site.commit("X", "readers", 2)
+    site.clusters["Y"].refused[HOLDS] = error
+    site.commit("X", "readers", 4)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
+    site.clusters["Y"].refused.clear()
     site.reconcile()
-    assert told(site) == (0, [(1, 2), (3, 4)])
+    assert told(site) == then

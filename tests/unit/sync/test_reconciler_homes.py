@@ -6,15 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.logs import log
-from fakes.clusters import MemoryEnds
-from fakes.reconciler_site import ORDERS, Site, SiteWriter, config_of, mirrored_site
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition, WriteOutcome
+from fakes.reconciler_site import ORDERS, Site, SiteWriter, mirrored_site
+from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.group_homes import Move
 
 MINUTE_MS = 60_000
-SILENCE_MS = 5 * MINUTE_MS
-SECOND = TopicPartition("orders", 1)
 
 
 @pytest.fixture
@@ -77,18 +73,6 @@ def test_a_move_ends_it_at_once_and_goes_over_nothing_that_is_ahead(
 # Resets at a target
 
 
-def test_a_reset_at_a_target_is_followed_where_the_home_is_silent(site: Site) -> None:
-    site.commit("X", "g", 8)
-    site.reconciled()
-    assert held(site) == [8, 10, 10]
-    site.pass_time(SILENCE_MS)
-    site.commit("Y", "g", 4)
-    site.pass_time(3_000)
-    assert told(site)["Y", "X"] == ("REWIND", "COMMITTED")
-    assert held(site) == [2, 4, 4]
-    assert {(target, write.rule) for target, write in site.asked} == {("X", Rule.FOLLOW), ("Z", Rule.SET)}
-
-
 # Deletions
 
 
@@ -119,110 +103,10 @@ def test_what_was_deleted_together_with_its_topic_stays_at_the_targets_and_is_re
     assert held(site) == [None, 7, 7]
 
 
-def test_what_the_group_has_deleted_is_refreshed_nowhere(site: Site) -> None:
-    site.commit("X", "g", 5)
-    site.reconciled()
-    site.clusters["X"].forget("g", ORDERS)
-    assert refreshed(site) == []
-    assert held(site) == [None, 7, 7], "it expires there"
-    site.commit("X", "g", 6)
-    told(site)
-    assert held(site) == [6, 8, 8]
-
-
 # The leader epoch that is committed
 
 
-def epochs(site: Site) -> dict[str, tuple[int, int | None]]:
-    """Return what was written last at each target, and the leader epoch with it."""
-    return {target: (write.offset, write.leader_epoch) for target, write in site.asked}
-
-
-def lead(site: Site, alias: str, end: int, leader_epoch: int | None) -> None:
-    site.clusters[alias].logs[ORDERS] = MemoryEnds(0, end, leader_epoch)
-
-
-def test_a_write_carries_the_leader_epoch_under_which_the_targets_log_reaches_the_answer(site: Site) -> None:
-    lead(site, "X", 10, 3)
-    lead(site, "Y", 12, 7)
-    site.commit("X", "g", 10)
-    site.reconcile()
-    assert epochs(site) == {"Y": (12, 7), "Z": (12, None)}
-    lead(site, "Y", 12, 8)
-    site.commit("X", "g", 4)
-    site.reconcile()
-    assert epochs(site)["Y"] == (6, 8)
-
-
-@pytest.mark.parametrize(("end", "epoch"), [(12, 9), (7, 9), (6, None)])
-def test_what_is_refreshed_after_its_topic_was_deleted_carries_it_too_unless_the_targets_log_was_cut(
-    site: Site, end: int, epoch: int | None
-) -> None:
-    lead(site, "Y", 12, 8)
-    site.commit("X", "g", 5)
-    site.reconciled()
-    del site.clusters["X"].topics["orders"]
-    site.clusters["X"].forget("g", ORDERS)
-    site.reconcile()
-    lead(site, "Y", end, 9)
-    refreshed(site)
-    assert epochs(site).get("Y") == (7, epoch)
-
-
 # Our own commits
-
-
-def owners(site: Site) -> set[str]:
-    return {row.source for number in range(len(site.reconciliations)) for row in site.rows(number)}
-
-
-class HastySite(Site):
-    """A site where the log of the target is read while the answers to a batch are still under way."""
-
-    def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        outcomes = super().write(target, writes)
-        self.read(target)
-        return outcomes
-
-
-@pytest.mark.parametrize("metadata", ["", "m"])
-def test_a_commit_that_is_read_before_its_answer_is_ours(metadata: str) -> None:
-    hasty = HastySite(config_of(["X", "Y"]))
-    hasty.put(log("X", "X0:10"))
-    hasty.put(log("Y", ". . X0:10"))
-    for offset in (3, 5, 8, 1):
-        hasty.commit("X", "g", offset, metadata=metadata)
-        hasty.reconcile()
-        assert hasty.target_offset("Y", "g") == offset + 2
-    assert owners(hasty) == {"X"}
-
-
-def test_a_write_that_was_applied_without_an_answer_is_ours_when_the_target_holds_it() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].loses_answers = True
-    site.commit("X", "g", 5)
-    site.read("X")
-    site.reconciler.reconcile_all()
-    assert ([row.outcome for row in site.rows()], site.target_offset("Y", "g")) == (["FAILED"], 7)
-    site.clusters["Y"].is_down = site.clusters["Y"].loses_answers = False
-    site.reconciler.reconcile_all()  # Y is read, and its log has not brought the record yet
-    assert [row.outcome for row in site.rows()] == ["UNCHANGED"]
-    site.commit("X", "g", 1)
-    site.reconcile()
-    assert (owners(site), site.target_offset("Y", "g")) == ({"X"}, 3)
-
-
-@pytest.mark.parametrize("errors", [["UNKNOWN_MEMBER_ID"], ["_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"]])
-def test_what_another_client_commits_is_its_own_once_our_write_of_it_is_known_to_have_failed(errors: list[str]) -> None:
-    site = mirrored_site()
-    for offset, error in zip((3, 8), errors, strict=False):
-        site.clusters["Y"].refused["g"] = error
-        site.commit("X", "g", offset)
-        site.reconcile()
-    site.clusters["Y"].refused.clear()
-    site.commit("Y", "g", 5)
-    site.reconcile()
-    assert [row.source for row in site.rows()] == ["Y"]
 
 
 def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -90,16 +89,6 @@ def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_
     assert site.target_offset("Y", "readers") == 10, "it is waited for again"
 
 
-def test_a_question_about_one_direction_holds_up_no_other_one_to_the_same_target(site: Hanging) -> None:
-    site.commit("Y", "others", 5)
-    site.read_all()
-    site.hanging_question = frozenset({"Y", "Z"})
-    threading.Thread(target=site.reconciler.reconcile_all, daemon=True).start()
-    assert site.hangs.wait(10)
-    assert site.batch(4) < PATIENCE_S
-    assert (site.target_offset("Z", "readers"), site.target_offset("Z", "others")) == (6, None)
-
-
 def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner(site: Hanging) -> None:
     site.hanging_question = frozenset({"X", "Y"})
     site.batch(9)
@@ -118,26 +107,6 @@ def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -
     site.batch(4)
     assert site.hangs.wait(10)
     assert not site.reconciler.writing_to("Y").acquire(blocking=False)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("problem", [None, ConnectionError("lost")])
-def test_what_comes_of_a_direction_that_was_left_behind_is_told_once_and_made_up_for(
-    site: Hanging, problem: Exception | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    site.hanging_target, site.fails = "Y", problem
-    if problem is None:
-        site.clusters["Y"].refused["readers"] = "INVALID_COMMIT_OFFSET_SIZE"
-    with caplog.at_level(logging.WARNING):
-        site.batch(4)
-        site.goes_on.set()
-        until(lambda: caplog.records)
-    (line,) = [record.getMessage() for record in caplog.records]
-    expected = "X to Y: reconcile failed; the next pass retries" if problem else "X to Y: 1 offsets not committed"
-    assert line.startswith(expected)
-    site.hanging_target = ""
-    site.clusters["Y"].refused.clear()
-    site.reconciler.reconcile_all()
-    assert site.target_offset("Y", "readers") == 6
 
 
 def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,27 +131,3 @@ def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: 
     site.commit("X", "readers", 4)
     site.reconcile()
     assert was_free == [True, True]
-
-
-def test_commits_that_come_in_while_reconciling_are_reconciled_in_the_end() -> None:
-    site = mirrored_site()
-    has_ended = threading.Event()
-
-    def reconcile() -> None:
-        while not has_ended.is_set():
-            site.reconciler.reconcile_all()
-
-    reconciling = [threading.Thread(target=reconcile, daemon=True) for _ in range(2)]
-    for thread in reconciling:
-        thread.start()
-    for number in range(40):
-        site.commit("X", f"group {number % 4}", number % 10)
-        site.reconciler.reconcile_batch("X", site.read("X"), number)
-        site.read("Y")
-    has_ended.set()
-    for thread in reconciling:
-        thread.join(10)
-    site.reconcile()
-    expected = {f"group {number % 4}": number % 10 + 2 for number in range(36, 40)}
-    assert {group: site.target_offset("Y", group) for group in expected} == expected
-    assert site.clusters["X"].written == []

@@ -1,26 +1,18 @@
-"""The reconcile pass: what is asked of a target, what is written over what, and what is left alone."""
+"""The reconcile pass: what is asked of a target, what is left alone, and what a settled key costs."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import pytest
+
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, mirrored_site
+from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import Rule, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
 
-PAY = TopicPartition("pay-out", 0)
 HOURS_MS = 3_600_000
-
-
-def test_a_commit_is_answered_on_every_target_with_empty_metadata() -> None:
-    site = mirrored_site("Y", "Z")
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    for alias in ("Y", "Z"):
-        held = site.clusters[alias].group_offsets["readers", ORDERS]
-        assert (held.offset, held.metadata) == (6, "")
-    assert {(row.target, row.state, row.outcome, row.previous) for n in (0, 1) for row in site.rows(n)} == {
-        ("Y", "EXACT", "COMMITTED", -1),
-        ("Z", "EXACT", "COMMITTED", -1),
-    }
 
 
 def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know() -> None:
@@ -57,47 +49,7 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
 
 
 # Batches
-
-
-def test_a_batch_reconciles_what_it_is_told_and_nothing_else() -> None:
-    site = mirrored_site()
-    site.commit("X", "others", 2)
-    site.read_all()
-    site.commit("X", "readers", 4)
-    keys = site.read("X")
-    assert site.reconciler.reconcile_batch("X", keys, 17) == []
-    assert [(row.group_id, site.reconciliations[0].batch_id) for row in site.rows()] == [("readers", 17)]
-    assert site.target_offset("Y", "others") is None
-
-
-def test_a_batch_goes_only_where_its_source_is_synced_to() -> None:
-    site = mirrored_site("Y", "Z", directions=[["X", "Z"], ["Y", "X"]])
-    site.commit("X", "readers", 4)
-    site.reconciler.reconcile_batch("X", site.read("X"), 1)
-    assert {target for target, _ in site.asked} == {"Z"}
-    site.commit("Z", "readers", 9)
-    assert site.reconciler.reconcile_batch("Z", site.read("Z"), 2) == []
-    assert len(site.asked) == 1
-
-
-def test_a_silent_target_is_named_by_full_passes_and_not_by_each_micro_batch() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].is_down = True
-    for number in range(3):
-        site.commit("X", "readers", 4 + number)
-        assert site.reconciler.reconcile_batch("X", site.read("X"), number) == []
-        assert [(row.outcome, row.error) for row in site.rows()] == [("FAILED", "clusters.Y: does not answer")]
-    line = "X to Y: 1 offsets not committed, first readers/orders/0: clusters.Y: does not answer"
-    assert site.reconcile() == [line]
-    site.clusters["Y"].is_down, site.clusters["Y"].refused["readers"] = False, "OFFSET_X"
-    assert site.reconciler.reconcile_batch("X", site.state.all_rows(), 3) == [
-        line.replace("clusters.Y: does not answer", "OFFSET_X")
-    ]
-
-
 # What is at a target already
-
-
 def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     site = mirrored_site()
     site.commit("Y", "behind", 3)
@@ -110,43 +62,7 @@ def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
     assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
 
 
-def test_our_own_value_follows_a_reset_and_the_row_says_so_once() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 8)
-    site.reconciled().commit("X", "readers", 3)
-    site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("REWIND", 5)
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert (site.rows()[0].state, site.target_offset("Y", "readers")) == ("EXACT", 6)
-
-
-def test_an_active_target_is_recorded_and_asked_again_but_is_no_failure() -> None:
-    site = mirrored_site()
-    site.clusters["Y"].refused["readers"] = "UNKNOWN_MEMBER_ID"
-    site.commit("X", "readers", 4)
-    for _ in range(5):
-        assert site.reconcile() == []
-    assert (site.rows()[0].outcome, site.rows()[0].error) == ("TARGET_ACTIVE", "UNKNOWN_MEMBER_ID")
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert site.target_offset("Y", "readers") == 6
-
-
-def test_a_refused_write_is_one_line_per_reason_and_names_the_first_key() -> None:
-    site = mirrored_site()
-    for group in ("a", "b", "c"):
-        site.commit("X", group, 4)
-    site.clusters["Y"].refused.update(a="TOPIC_AUTHORIZATION_FAILED", b="TOPIC_AUTHORIZATION_FAILED", c="OFFSET_X")
-    assert site.reconcile() == [
-        "X to Y: 2 offsets not committed, first a/orders/0: TOPIC_AUTHORIZATION_FAILED",
-        "X to Y: 1 offsets not committed, first c/orders/0: OFFSET_X",
-    ]
-
-
 # Expiry
-
-
 def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() -> None:
     site = mirrored_site(sync={"refresh_interval": "12h"})
     site.commit("X", "readers", 4)
@@ -162,27 +78,6 @@ def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() 
 
 
 # What is not synced
-
-
-def test_commit_zero_and_empty_partitions_are_committed_explicitly() -> None:
-    site = mirrored_site()
-    site.put(log("X", ""), PAY)
-    site.put(log("Y", ""), PAY)
-    site.commit("X", "readers", 0)
-    site.commit("X", "readers", 0, PAY)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), site.target_offset("Y", "readers", PAY)) == (2, 0)
-
-
-def test_what_is_committed_with_an_empty_group_id_is_left_out_and_is_no_failure() -> None:
-    site = mirrored_site()
-    for group in ("", "readers"):
-        site.commit("X", group, 4)
-    assert site.reconcile() == []
-    assert [row.group_id for row in site.rows()] == ["readers"]
-    assert site.clusters["Y"].group_offsets.keys() == {("readers", ORDERS)}
-
-
 def another_driver(site: Site) -> Site:
     """Return a driver beside *site*, of the same clusters."""
     other = Site(site.config, site.clock_ms, site.index)
@@ -207,3 +102,53 @@ def test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back() -> None:
     stale.reconcile()  # when it has read what happened it agrees
     assert newer.target_offset("Y", "g") == 5
     assert [row.outcome for row in stale.rows()] == ["UNCHANGED"]
+
+
+def settled_site() -> Site:
+    """X has all of Y's six records but the third and the last; a group at X has read what is there."""
+    site = Site(config_of(["X", "Y"]))
+    site.put(log("X", "Y0 Y1 Y3 Y4"))
+    site.put(log("Y", "Y0:6"))
+    site.commit("X", "readers", 4)
+    return site.reconciled()
+
+
+def test_a_settled_key_costs_one_look_at_its_logs_and_nothing_else() -> None:
+    site = settled_site()
+    questions = site.clusters["Y"].questions
+    site.reconcile()
+    assert (site.asked, site.reconciliations) == ([], [])
+    assert site.clusters["Y"].questions == questions + 1
+
+
+class CommitsWhileAsked(Site):
+    """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
+
+    def commit_while_asked(self, alias: str, offset: int) -> None:
+        self.pending = [(alias, offset)]
+
+    def fetch(
+        self, aliases: Collection[str], partitions: Collection[TopicPartition]
+    ) -> dict[str, ClusterMetadata | ClusterError]:
+        found = super().fetch(aliases, partitions)
+        for alias, offset in self.__dict__.pop("pending", []):
+            self.commit(alias, "readers", offset)
+            self.read(alias)
+        return found
+
+
+@pytest.fixture
+def site() -> CommitsWhileAsked:
+    site = CommitsWhileAsked(config_of(["X", "Y"]))
+    site.put(log("X", "X0:10"))
+    site.put(log("Y", ". . X0:10"))
+    return site
+
+
+def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWhileAsked) -> None:
+    site.commit("X", "readers", 8)
+    site.commit_while_asked("X", 2)
+    site.reconcile()
+    assert site.asked == []
+    site.reconcile()
+    assert site.target_offset("Y", "readers") == 4

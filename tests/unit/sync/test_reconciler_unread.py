@@ -6,8 +6,6 @@ import pytest
 
 from fakes.reconciler_site import Site, mirrored_site
 
-ALIASES = ("X", "Y", "Z")
-
 
 def started(site: Site, unread: str) -> Site:
     """Begin a driver that knows nothing, and reads every log but the one that is *unread*."""
@@ -59,14 +57,6 @@ def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on(site: Site) 
     site.commit("Y", "g", 10)
     site.reconciler.reconcile_batch("Y", site.read("Y"), 1)
     assert held(site, "Z") == 10
-
-
-def test_what_is_known_of_a_lost_cluster_is_brought_to_the_others(site: Site) -> None:
-    site.commit("X", "g", 5)
-    site.read_all()
-    site.clusters["X"].is_down = True
-    begun(site, unread="X")
-    assert (held(site, "Y"), held(site, "Z")) == (7, 7)
 
 
 def test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count(site: Site) -> None:

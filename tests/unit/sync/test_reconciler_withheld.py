@@ -1,17 +1,16 @@
-"""Settling where a cluster is silent or the logs are not what they were: a reason instead of a wrong answer."""
+"""A reason instead of a wrong answer: silent clusters, and logs that are not what they were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import pytest
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, TopicPartition
+from offset_sync.translate.index.incarnations import Incarnation
 
 SECOND = TopicPartition("orders", 1)
 
@@ -23,48 +22,7 @@ def answer(site: Site) -> tuple[str, str, int | None]:
 
 
 # Silence
-
-
-def test_a_silent_target_is_a_failure_while_the_others_are_served() -> None:
-    site = mirrored_site("Y", "Z")
-    site.clusters["Y"].is_down = True
-    site.commit("X", "readers", 4)
-    site.commit("X", "others", 5)
-    assert site.reconcile() == [
-        "X to Y: 2 offsets not committed, first readers/orders/0: clusters.Y: does not answer",
-    ]
-    assert site.target_offset("Z", "readers") == 6
-    rows = {(row.target, row.state, row.outcome) for number in (0, 1) for row in site.rows(number)}
-    assert rows == {("Y", "CLUSTER_UNREACHABLE", "FAILED"), ("Z", "EXACT", "COMMITTED")}
-    site.clusters["Y"].is_down = False
-    assert site.reconcile() == []
-    assert site.target_offset("Y", "readers") == 6
-
-
-def test_a_silent_source_is_trusted_as_the_index_knows_it() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.read_all()
-    site.clusters["X"].is_down = True
-    assert site.reconciler.reconcile_all(is_first=True) == []
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
-def test_a_target_partition_without_a_leader_is_withheld_and_a_source_partition_trusted() -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    site.clusters["Y"].without_leader.add(ORDERS)
-    assert site.reconcile() == []
-    assert answer(site) == ("CLUSTER_UNREACHABLE", "WITHHELD", None)
-    site.clusters["Y"].without_leader.clear()
-    site.clusters["X"].without_leader.add(ORDERS)
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
 # Logs that are not what they were
-
-
 def recreate(site: Site, alias: str) -> None:
     site.clusters[alias].topics["orders"] = MemoryTopic("another life")
 
@@ -100,22 +58,6 @@ def test_it_is_withheld_on_either_side(change: Callable[[Site, str], None], stat
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-def test_a_commit_that_names_another_incarnation_is_withheld_alone(is_down: bool) -> None:
-    site = mirrored_site()
-    site.commit("X", "stale", 4, topic_id="an earlier life")
-    site.commit("X", "fresh", 4, topic_id="orders at X")
-    site.commit("X", "silent", 4)
-    site.read_all()
-    site.clusters["X"].is_down = is_down
-    site.reconcile()
-    assert {row.group_id: row.state for row in site.rows()} == {
-        "stale": "TOPIC_RECREATED",
-        "fresh": "EXACT",
-        "silent": "EXACT",
-    }
-
-
-@pytest.mark.parametrize("is_down", [False, True])
 def test_a_partition_that_only_the_source_has_is_withheld_by_itself(is_down: bool) -> None:
     """The source has got a second one: commits and rewinds in the first are followed as before."""
     site = mirrored_site()
@@ -133,24 +75,6 @@ def test_a_partition_that_only_the_source_has_is_withheld_by_itself(is_down: boo
         site.clusters["X"].is_down = False
 
 
-def test_a_log_that_grows_while_it_is_looked_at_is_not_taken_for_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = mirrored_site()
-    site.commit("X", "readers", 4)
-    look = site.fetch
-
-    def slow_look(
-        aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
-        said = look(aliases, partitions)
-        for alias, text in (("X", "X0:20"), ("Y", ". . X0:20")):
-            site.index.extend(log(alias, text), ORDERS)  # another thread has indexed what came meanwhile
-        return said
-
-    monkeypatch.setattr(site, "fetch", slow_look)
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 6)
-
-
 def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     site = mirrored_site()
     site.commit("X", "beyond", 11)
@@ -159,15 +83,42 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
     assert {row.group_id: row.state for row in site.rows()} == {"beyond": "COMMIT_BEYOND_END", "readers": "EXACT"}
 
 
-def test_the_offset_at_the_target_stays_while_withheld_and_the_answer_comes_when_the_reason_has_gone() -> None:
+LIFE = "the id of the life that is there now"
+
+
+def site_with(begins_at: int, *, is_recreated: bool, noticed_ms: int | None = None) -> Site:
+    """Return X's ten records, of which those from *begins_at* on are others since now, and a group at 4."""
     site = mirrored_site()
+    topic_id = LIFE if is_recreated else site.clusters["X"].topics["orders"].topic_id
+    site.clusters["X"].topics["orders"] = type(site.clusters["X"].topics["orders"])(topic_id)
+    noticed_ms = site.clock_ms[0] + 1 if noticed_ms is None else noticed_ms
+    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_recreated)]
+    return site
+
+
+def answer_of(site: Site) -> tuple[str, int | None]:
+    site.reconcile()
+    (row,) = site.rows()
+    return row.state, site.target_offset("Y", "readers")
+
+
+def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
+    site = site_with(2, is_recreated=False)
+    site.commit("X", "readers", 3)
+    assert answer_of(site) == ("LOG_TRUNCATED", None)
+    site.pass_time(CLOCKS_APART_MS)
+    assert answer_of(site) == ("LOG_TRUNCATED", None), "time alone says nothing"
     site.commit("X", "readers", 4)
-    site.reconcile()
-    site.clusters["Y"].topics["orders"] = MemoryTopic("another life")
-    site.commit("X", "readers", 7)
-    for _ in range(4):
-        site.reconcile()
-    assert answer(site) == ("TOPIC_RECREATED", "WITHHELD", 6)
-    site.clusters["Y"].topics["orders"] = MemoryTopic("orders at Y")
-    site.reconcile()
-    assert answer(site) == ("EXACT", "COMMITTED", 9)
+    assert answer_of(site) == ("EXACT", 6)
+
+
+def test_a_commit_that_names_the_new_topic_is_made_to_it() -> None:
+    site = site_with(0, is_recreated=True)
+    site.commit("X", "readers", 4, topic_id=LIFE)
+    assert answer_of(site) == ("EXACT", 6)
+
+
+def test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_than_the_cut() -> None:
+    site = site_with(2, is_recreated=False)
+    site.commit("X", "readers", 4, topic_id=site.clusters["X"].topics["orders"].topic_id)
+    assert answer_of(site) == ("LOG_TRUNCATED", None)

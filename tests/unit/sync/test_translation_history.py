@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.clusters import MemoryEnds
-from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
+from fakes.reconciler_site import STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import TranslationHistory, to_rows
@@ -111,20 +110,6 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
     }
 
 
-def test_a_row_says_what_was_there_why_nothing_was_written_and_what_the_target_refused(site: Site) -> None:
-    reconciled(site, 4)
-    assert row_of(reconciled(site, 7), site)["previous_target_offset"] == 6
-    unchanged = row_of(reconciled(site, 7), site)
-    assert (unchanged["outcome"], unchanged["committed_at"]) == ("UNCHANGED", None)
-    site.clusters["Y"].refused["readers"] = "TOPIC_AUTHORIZATION_FAILED"
-    row = row_of(reconciled(site, 8), site)
-    assert (row["outcome"], row["error"], row["target_offset"]) == ("FAILED", "TOPIC_AUTHORIZATION_FAILED", 10)
-    site.clusters["Y"].logs[ORDERS] = MemoryEnds(0, 3)
-    row = row_of(reconciled(site, 8), site)
-    names = ("state", "outcome", "target_offset", "duplicates", "duplicates_at_most", "lost", "committed_at")
-    assert [row[name] for name in names] == ["LOG_TRUNCATED", "WITHHELD", None, None, None, None, None]
-
-
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
@@ -169,16 +154,6 @@ def test_rows_that_could_not_be_appended_are_kept_for_the_next_try(
     writer.close()
     assert [row["source_offset"] for row in appended.rows()] == [1, 2]
     assert writer.error is None
-
-
-def test_rows_that_cannot_be_appended_in_the_end_are_a_failure_with_their_number(
-    site: Site, writer: TranslationHistory, appended: Appended
-) -> None:
-    appended.errors = [OSError("disk full\nmore")] * 9
-    writer.append(reconciled(site, 1))
-    writer.append(reconciled(site, 2))
-    writer.close()
-    assert writer.error == "offset_translations: 2 rows not written: disk full"
 
 
 def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(

@@ -52,12 +52,7 @@ def planned(*given: Given) -> WritePlan:
     translated = Translated("X", "Y", commits, answers, answered, 0)
     epoch = np.full(len(given), EPOCH)
     return plan_writes(
-        committed,
-        translated,
-        epoch=epoch,
-        refresh_before_ms=-1,
-        asks_everything=False,
-        is_decided=False,
+        committed, translated, epoch=epoch, refresh_before_ms=-1, asks_everything=False, is_decided=False
     )
 
 

@@ -6,7 +6,6 @@ No reader sees files that tasks write before their entry, and they are stored by
 from __future__ import annotations
 
 import json
-import pickle
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -23,8 +22,8 @@ from fakes.tables import MemoryFrame
 from generators.hypothesis_strategies import law
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.task_files import _WriteFile, write_by_tasks
-from offset_sync.tables.transaction_log import DataFile, statistics_of
+from offset_sync.tables.task_files import write_by_tasks
+from offset_sync.tables.transaction_log import statistics_of
 from tools.stored_names import note_stored
 
 UTC = timezone.utc
@@ -47,19 +46,6 @@ def stats(values: list[Any], type_: pa.DataType) -> tuple[Any, Any, int]:
     return found["minValues"].get("x"), found["maxValues"].get("x"), found["nullCount"]["x"]
 
 
-@pytest.mark.parametrize("type_", [pa.int64(), pa.int32(), pa.string(), MICROSECONDS, pa.bool_(), pa.binary()])
-def test_a_column_of_nulls_has_no_bounds(type_: pa.DataType) -> None:
-    assert stats([None, None], type_) == (None, None, 2)
-
-
-def test_columns_that_are_not_skipped_by_have_no_bounds() -> None:
-    assert stats([True, False], pa.bool_()) == (None, None, 0)
-    assert stats([b"\xff"], pa.binary()) == (None, None, 0)
-    assert stats(["a", "x" * 257], pa.string()) == (None, None, 0)
-    assert stats(["a", "x" * 10_000], pa.string()) == (None, None, 0), "nor has the file itself"
-    assert stats(["x" * 256], pa.string())[0] == "x" * 256
-
-
 @law(200)
 @given(st.lists(st.integers(-62_135_596_799_000_000, 253_402_300_799_000_000), min_size=1, max_size=5))
 def test_times_are_within_their_bounds_and_these_within_a_millisecond(micros: list[int]) -> None:
@@ -70,11 +56,6 @@ def test_times_are_within_their_bounds_and_these_within_a_millisecond(micros: li
     end = datetime.fromisoformat(most.replace("Z", "+00:00"))
     assert last <= end
     assert end - last < millisecond
-
-
-def test_times_that_no_calendar_has_give_no_bounds_for_any_reader() -> None:
-    assert stats([0, 2**62], MICROSECONDS) == (None, None, 0)
-    assert stats([-(2**62), 0], MICROSECONDS) == (None, None, 0)
 
 
 @law(100)
@@ -136,10 +117,3 @@ def test_files_are_stored_before_their_entry(tables: TableStore, monkeypatch: py
     assert stored == ["rows", "drivers"] * 2
     tables.append(DRIVERS, DRIVERS.no_rows, None, written)
     assert stored[4:] == [f"{2:020d}.json", "_delta_log"]
-
-
-def test_what_a_task_does_is_sent_to_where_it_runs(tables: TableStore) -> None:
-    sent = pickle.loads(pickle.dumps(_WriteFile(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema)))
-    (told,) = sent(iter(claims(1, 2).to_batches()))
-    assert DataFile(*json.loads(told["file"][0].as_py())).rows == 2
-    assert list(sent(iter(claims().to_batches()))) == []

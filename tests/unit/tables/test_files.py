@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.claims import claims, epochs
+from fakes.reconciler_site import config_of
 from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files, read_in_pieces
+from offset_sync.tables.files import Files, default_file_system, files_of, read_in_pieces
 from offset_sync.tables.store import TableStore
 
 
@@ -44,12 +45,6 @@ def test_a_path_of_this_disk_may_be_written_in_four_ways(tmp_path: Path, form: s
     assert files.names(form.format(folder)) == ["a.json"]
 
 
-@pytest.mark.parametrize("path", ["hdfs://here/a", "s3a://bucket/a", "abfss://c@a.net/a", "memory://a"])
-def test_a_path_elsewhere_is_not_taken_for_local(path: str) -> None:
-    assert Files().local(path) is None
-    assert Files().uri(path) == path
-
-
 def test_a_path_without_a_scheme_is_in_hadoops_default_file_system() -> None:
     files = Files(default="hdfs://name:8020")
     assert files.local("/a/b") is None
@@ -72,54 +67,6 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert files.names(f"{folder}/b") == ["1"]
 
 
-@pytest.mark.parametrize("path", ["{}/a", "{}/a/", "{}//a", "{}//a//"])
-def test_names_are_whole_however_many_slashes_a_path_has(files: Files, folder: str, path: str) -> None:
-    for name in ("7", "123", "b/45"):
-        files.write_text(f"{path.format(folder)}/{name}", name)
-    assert files.names(path.format(folder)) == ["123", "7"]
-    assert sorted(files.below(path.format(folder))) == ["123", "7", "b/45"]
-    assert files.read_text(f"{path.format(folder)}/b/45") == "b/45"
-
-
-def test_what_is_not_there_has_nothing_below_it_and_cannot_be_read(files: Files, folder: str) -> None:
-    nowhere = f"{folder}/nowhere"
-    assert (files.names(nowhere), files.below(nowhere)) == ([], [])
-    for read in (files.read_text, files.open):
-        with pytest.raises(FileNotFoundError):
-            read(nowhere)
-    with pytest.raises(FileNotFoundError), files.open_parquet(nowhere):
-        pass
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_many_files_come_in_order_whether_their_sizes_are_known_or_not(
-    files: Files, folder: str, *, is_known: bool
-) -> None:
-    texts = [f"{number}" * number for number in range(50)]
-    for number, text in enumerate(texts):
-        files.write_text(f"{folder}/{number}", text)
-    wanted = [(f"{folder}/{number}", number_of_bytes) for number, number_of_bytes in enumerate(map(len, texts))]
-    asked = [(path, size if is_known else None) for path, size in wanted]
-    assert [file.read().decode() for file in files.opened(asked)] == texts
-    assert [file.read().decode() for file in files.opened(asked[7:8])] == texts[7:8]
-    assert list(files.opened([])) == []
-    with pytest.raises(FileNotFoundError):
-        list(files.opened([*asked[:20], (f"{folder}/nowhere", 9 if is_known else None)]))
-
-
-def test_parquet_files_are_written_and_read_back(files: Files, folder: str, tmp_path: Path) -> None:
-    rows = pa.table({"a": [1, 2], "b": ["x", "y"]})
-    pieces = [rows.slice(0, 1), rows.slice(1)]
-    written = files.write_parquet(f"{folder}/below/rows.parquet", pieces, rows.schema, {b"key": b"value"})
-    footer = pq.read_metadata(tmp_path / "below" / "rows.parquet")
-    assert (footer.num_row_groups, footer.metadata[b"key"]) == (2, b"value")
-    assert (written.footer.num_rows, written.footer.num_row_groups) == (2, 2)
-    assert written.size == (tmp_path / "below" / "rows.parquet").stat().st_size
-    assert pq.read_table(tmp_path / "below" / "rows.parquet") == rows
-    with files.open_parquet(f"{folder}/below/rows.parquet") as file:
-        assert file.read(columns=["b"]) == rows.select(["b"])
-
-
 def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     files: Files, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,29 +83,19 @@ def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
     assert len(list(read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a"], ("none", 9)))) == 3
 
 
-def test_texts_come_by_their_dictionaries_where_that_is_wanted(files: Files, folder: str, tmp_path: Path) -> None:
-    rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", "x"]})
-    pq.write_table(rows, tmp_path / "rows.parquet")
-    (encoded,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"], encoded=True)
-    assert pa.types.is_dictionary(encoded["b"].type)
-    assert encoded.cast(rows.schema) == rows
-    (plain,) = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a", "b"])
-    assert plain == rows
-
-
 def test_tables_are_written_and_followed(files: Files, folder: str) -> None:
     tables = TableStore(folder, files)
     tables.create([DRIVERS])
-    for number in range(52):
+    for number in range(5):
         tables.append(DRIVERS, claims(number), ("query", number))
         tables.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(tables.all_rows(DRIVERS)) == list(range(52))
-    assert tables.version(DRIVERS, 50) == tables.version(DRIVERS) == 52
-    assert epochs(tables.read_added(DRIVERS, 49, 51)) == [49, 50]
+    assert epochs(tables.all_rows(DRIVERS)) == list(range(5))
+    assert tables.version(DRIVERS, 3) == tables.version(DRIVERS) == 5
+    assert epochs(tables.read_added(DRIVERS, 2, 4)) == [2, 3]
     tables.create([DRIVERS])
     assert tables.is_there(DRIVERS)
     with pytest.raises(FileNotFoundError):
-        tables.read_added(DRIVERS, 51, 53)
+        tables.read_added(DRIVERS, 4, 6)
 
 
 # On this disk alone
@@ -198,9 +135,56 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_file_that_is_put_stays_as_it_was_put_first(files: Files, folder: str, tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    for text in ("first", "second"):
-        files.put_text(f"{folder}/below/a", text)
-    assert files.read_text(f"{folder}/below/a") == "first"
-    assert [each.name for each in (tmp_path / "below").iterdir()] == ["a"]
+def core_site(value: str, name: str = "fs.defaultFS") -> str:
+    text = f"<property><name>{name}</name><value>{value}</value></property>"
+    return f"<configuration><property><name>a</name><value>b</value></property>{text}</configuration>"
+
+
+DEFAULTS = "spark-defaults.conf"
+FILES = {
+    f"first/{DEFAULTS}": "# fs\n\nspark.hadoop.fs.defaultFS   hdfs://first/\n",
+    f"second/{DEFAULTS}": "spark.hadoop.fs.defaultFS=hdfs://second",
+    f"home/conf/{DEFAULTS}": "spark.hadoop.fs.defaultFS hdfs://home",
+    "third/core-site.xml": core_site(" hdfs://third\n"),
+    "fourth/core-site.xml": core_site("hdfs://fourth", "fs.default.name"),
+    "my own.conf": "spark.hadoop.fs.defaultFS=hdfs://named\n",
+    "nothing.conf": "spark.executor.cores=2\n#spark.hadoop.fs.defaultFS=hdfs://name\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("environ", "submit", "said"),
+    [
+        ("", "", ""),
+        ("", "--conf fs.defaultFS=hdfs://name", ""),  # Spark does not read that either
+        ("", "--conf a=b --conf spark.hadoop.fs.defaultFS=hdfs://name:8020 --conf 'c=d e' x", "hdfs://name:8020"),
+        ("", "--conf=spark.hadoop.fs.defaultFS=hdfs://a -c spark.hadoop.fs.defaultFS=hdfs://b", "hdfs://b"),
+        ("SPARK_CONF_DIR=second", "", "hdfs://second"),
+        ("SPARK_CONF_DIR=fourth", "", "hdfs://fourth"),
+        ("SPARK_HOME=home SPARK_CONF_DIR=first", "", "hdfs://first"),
+        ("HADOOP_CONF_DIR=third", "", "hdfs://third"),
+        ("", "--properties-file '{}/my own.conf' pyspark-shell", "hdfs://named"),
+        ("", "--properties-file {}/nothing.conf", ""),
+        # What is said more closely counts.
+        ("HADOOP_CONF_DIR=third SPARK_CONF_DIR=first", "", "hdfs://first"),
+        ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf", ""),
+        ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf --load-spark-defaults", "hdfs://first"),
+        ("", "--properties-file '{}/my own.conf' --conf spark.hadoop.fs.defaultFS=hdfs://command", "hdfs://command"),
+        ("HADOOP_CONF_DIR=third", "--conf spark.hadoop.fs.defaultFS=file:///", ""),
+    ],
+)
+def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, said: str) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    given = {name: str(tmp_path / folder) for name, _, folder in (each.partition("=") for each in environ.split())}
+    assert default_file_system(given | {"PYSPARK_SUBMIT_ARGS": submit.format(tmp_path)}) == said
+
+
+def test_files_of_a_configuration_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.hadoop.fs.defaultFS=hdfs://name pyspark-shell")
+    storage = {"AWS_REGION": "eu"}
+    files = files_of(config_of(["X", "Y"], tables={"root": "/t", "checkpoints": "/c", "storage": storage}))
+    assert (files.storage, files.uri("/t")) == (storage, "hdfs://name/t")
+    assert files.local("/t") is None
+    assert files.local("file:/t") == Path("/t")

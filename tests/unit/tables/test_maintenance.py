@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import random
+import time
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from builders.runs_in_tables import by_delta_rs, fill, rows_in, run
-from offset_sync.model.errors import TableError
+from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.state.seal import seal
 from offset_sync.tables import maintenance
-from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import DataFile, entry, write_rows
+from offset_sync.tables.transaction_log import DataFile, write_rows
+from tools.stored_names import note_stored
 
 
 def begins(**by_cluster: int) -> pa.Table:
@@ -44,18 +44,6 @@ def maintainer(tables: TableStore) -> Maintainer:
     return made
 
 
-def test_only_what_ends_below_a_partitions_begin_is_cut(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10, 20, 30)
-    tables.append(RECORD_RUNS, run(20, length=0))
-    tables.append(RECORD_RUNS, run(15, length=0))
-    assert cut(maintainer, begins(dc1=20)) == 3
-    assert by_delta_rs(tables) == [("dc1", 20), ("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
-    assert cut(maintainer, begins(dc1=20, dc2=15)) == 1
-    assert ("dc2", 10) in by_delta_rs(tables)
-    assert cut(maintainer, begins(dc1=20, dc2=15)) == 0
-    assert cut(maintainer, begins()) == 0
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_which_rows_are_below_their_begin(seed: int) -> None:
     rng = random.Random(seed)
@@ -70,85 +58,6 @@ def test_which_rows_are_below_their_begin(seed: int) -> None:
         row[1] is not None and row[:3] in begin and row[3] < begin[row[:3]] and row[3] + row[4] <= begin[row[:3]]
         for row in rows
     ]
-
-
-def test_what_is_kept_of_a_file_goes_into_one_with_its_time(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance, "BATCH_ROWS", 7)
-    for first in (0, 500):
-        tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(first, first + 500, 10)]))
-    tables.append(RECORD_RUNS, run(1000))
-    written = {each.written_ms for each in tables.log(RECORD_RUNS).newest().files()}
-    assert maintainer.remove(RECORD_RUNS, lambda rows: rows["start_offset"].to_numpy() % 20 == 0) == 51
-    assert by_delta_rs(tables) == [("dc1", start) for start in range(10, 1000, 20)]
-    files = tables.log(RECORD_RUNS).newest().files()
-    assert [each.rows for each in files] == [25, 25]
-    assert {each.written_ms for each in files} <= written
-
-
-def test_all_rows_may_go(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10)
-    assert maintainer.remove(RECORD_RUNS, lambda rows: np.ones(rows.num_rows, np.bool_)) == 4
-    assert by_delta_rs(tables) == rows_in(tables.all_rows(RECORD_RUNS)) == []
-    fill(tables, 20)
-    assert by_delta_rs(tables) == [("dc1", 20), ("dc2", 20)]
-
-
-def test_a_compacted_and_cut_table_is_plain_and_says_that_rows_may_go(
-    tables: TableStore, maintainer: Maintainer
-) -> None:
-    fill(tables, *range(0, 100, 10))
-    cut(maintainer, begins(dc1=50, dc2=50))
-    maintainer.compact(RECORD_RUNS)
-    size, path = maintainer.size(RECORD_RUNS), Path(tables.path(RECORD_RUNS))
-    (stored,) = DeltaTable(path).file_uris()
-    assert (size.files, size.size) == (1, Path(stored).stat().st_size)
-    assert size.on_disk == len([each for each in path.rglob("*") if each.is_file()])
-    assert by_delta_rs(tables) == [(cluster, n) for cluster in ("dc1", "dc2") for n in range(50, 100, 10)]
-    found = DeltaTable(path)
-    assert found.protocol().min_reader_version == 1
-    assert found.metadata().configuration["delta.appendOnly"] == "false"
-    version = tables.version(RECORD_RUNS)
-    maintainer.compact(RECORD_RUNS)
-    assert tables.version(RECORD_RUNS) == version
-
-
-def test_large_files_stay_and_small_ones_are_joined_up_to_a_size(
-    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for start in range(5):
-        tables.append(RECORD_RUNS, run(start))
-    tables.append(RECORD_RUNS, pa.concat_tables([run(start) for start in range(5, 900)]))
-    sizes = [each.size for each in tables.log(RECORD_RUNS).newest().files()]
-    monkeypatch.setattr(maintenance, "_LARGE_BYTES", int(1.2 * min(sizes)))  # so two go into one
-    (large,) = (each for each in tables.log(RECORD_RUNS).newest().files() if each.size == max(sizes))
-    maintainer.compact(RECORD_RUNS)
-    files = tables.log(RECORD_RUNS).newest().files()
-    assert large in files
-    assert sorted(each.rows or 0 for each in files) == [1, 2, 2, 895]
-    assert by_delta_rs(tables) == [("dc1", start) for start in range(900)]
-
-
-def test_a_table_of_an_earlier_version_learns_that_rows_may_go_and_others_never_do(tables: TableStore) -> None:
-    maintainer = Maintainer(tables, timedelta(hours=1))
-    tables.log(RECORD_RUNS).set_properties({"delta.appendOnly": "true"})
-    assert (maintainer.prepare(RECORD_RUNS), maintainer.prepare(RECORD_RUNS)) == (True, False)
-    properties = DeltaTable(tables.path(RECORD_RUNS)).metadata().configuration
-    assert properties["delta.appendOnly"] == "false"
-    assert properties["delta.logRetentionDuration"] == "interval 3600 seconds"
-    maintainer.prepare(OFFSET_COMMITS)
-    assert DeltaTable(tables.path(OFFSET_COMMITS)).metadata().configuration["delta.appendOnly"] == "true"
-
-
-def test_from_a_table_that_is_only_appended_to_nothing_can_be_removed(tables: TableStore) -> None:
-    maintainer = Maintainer(tables, timedelta(hours=1))
-    for number in range(3):
-        tables.append(DRIVERS, pa.Table.from_pylist([{"epoch": number}], DRIVERS.arrow_schema))
-    with pytest.raises(TableError, match=r"drivers: .*append"):
-        maintainer.remove(DRIVERS, lambda rows: np.ones(rows.num_rows, np.bool_))
-    maintainer.compact(DRIVERS)
-    assert (maintainer.size(DRIVERS).files, tables.all_rows(DRIVERS).num_rows) == (1, 3)
 
 
 def lose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,58 +109,69 @@ def test_a_table_with_columns_of_a_later_version_keeps_what_is_in_them(
     assert "record_runs: its files are left alone: columns ['told'] are unknown" in caplog.text
 
 
-VECTOR = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000"
-"""The first row of a file is gone: a RoaringBitmapArray in Z85, as Delta's protocol has it."""
+HOUR = timedelta(hours=1)
 
 
-def enter(tables: TableStore, *actions: dict[str, Any]) -> None:
-    """Enter what only Spark would."""
-    later = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS) + 1))
-    later.write_text("".join(json.dumps(action) + "\n" for action in actions))
+def age(*paths: Path, hours: float = 2) -> None:
+    """Have files been written long ago, in this order."""
+    for number, each in enumerate(paths):
+        at = time.time() - 3600 * hours + number
+        os.utime(each, (at, at))
 
 
-def with_feature(name: str) -> dict[str, Any]:
-    features = {"readerFeatures": [name], "writerFeatures": [name, "appendOnly", "invariants"]}
-    return {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+@pytest.fixture
+def path(tables: TableStore) -> Path:
+    Maintainer(tables, HOUR).prepare(RECORD_RUNS)
+    checkpoint_every_tenth(tables, RECORD_RUNS)
+    return Path(tables.path(RECORD_RUNS))
 
 
-def without_its_first_row(tables: TableStore) -> list[dict[str, Any]]:
-    """Return how the newest file loses its first row without being rewritten."""
-    lines = Path(entry(tables.path(RECORD_RUNS), tables.version(RECORD_RUNS))).read_text().splitlines()
-    (added,) = (json.loads(line)["add"] for line in lines if '"add"' in line)
-    gone = {"path": added["path"], "deletionTimestamp": added["modificationTime"], "dataChange": True}
-    vector = {"storageType": "i", "pathOrInlineDv": VECTOR, "sizeInBytes": 34, "cardinality": 1}
-    return [{"remove": gone}, {"add": added | {"deletionVector": vector}}]
+def log_of(path: Path) -> list[Path]:
+    return sorted((path / "_delta_log").glob("0*"))
 
 
-@all_work
-def test_rows_that_are_only_marked_as_gone_do_not_come_back(
-    tables: TableStore, maintainer: Maintainer, work: Callable[[Maintainer], object]
+def test_what_no_version_needs_any_more_goes_and_a_follower_that_was_away_reads_the_whole_table(
+    tables: TableStore, path: Path
 ) -> None:
-    fill(tables, 0, 10)
-    enter(tables, with_feature("deletionVectors"), *without_its_first_row(tables))
-    version = tables.version(RECORD_RUNS)
-    for act in (partial(work, maintainer), partial(tables.all_rows, RECORD_RUNS)):
-        with pytest.raises(TableError, match=r"by deletionVectors; run in Spark: ALTER TABLE .*REORG TABLE .*PURGE"):
-            act()
-    assert tables.version(RECORD_RUNS) == version
-
-
-def test_a_table_that_has_had_such_rows_is_one_like_others(tables: TableStore, maintainer: Maintainer) -> None:
-    fill(tables, 0, 10, 20)
-    enter(tables, with_feature("deletionVectors"))
-    fill(tables, 30)
-    assert cut(maintainer, begins(dc1=20)) == 2
+    maintainer, follower = Maintainer(tables, timedelta(seconds=1)), TableStore(tables.root)
+    maintainer.prepare(RECORD_RUNS)
+    fill(tables, *range(0, 120, 10))
+    away_since, current = 4, follower.version(RECORD_RUNS)
     maintainer.compact(RECORD_RUNS)
-    assert rows_in(tables.all_rows(RECORD_RUNS)) == [("dc1", 20), ("dc1", 30), *(("dc2", n) for n in (0, 10, 20, 30))]
+    before = maintainer.size(RECORD_RUNS).on_disk
+    fill(tables, *range(120, 240, 10))
+    maintainer.compact(RECORD_RUNS)
+    age(*log_of(path))
+    time.sleep(1.1)
+    newest = tables.version(RECORD_RUNS)
+    maintainer.clean_up(RECORD_RUNS)
+    assert [each.name for each in log_of(path)] == [f"{newest:020d}.checkpoint.parquet", f"{newest:020d}.json"]
+    assert len(list(path.glob("*.parquet"))) == 1
+    assert maintainer.size(RECORD_RUNS).on_disk < before
+    assert follower.version(RECORD_RUNS, away_since) == tables.version(RECORD_RUNS) > current
+    with pytest.raises(FileNotFoundError):
+        follower.read_added(RECORD_RUNS, away_since, newest)
+    missed, version = follower.rows_since(RECORD_RUNS, away_since)
+    assert version == newest
+    assert len(rows_in(missed)) == 48 == len(set(rows_in(missed)))
+    fill(follower, 240)
+    assert len(by_delta_rs(tables)) == 50
 
 
-@pytest.mark.parametrize("protocol", [with_feature("columnMapping"), {"protocol": {"minReaderVersion": 2}}])
-def test_columns_that_may_be_called_otherwise_in_files_are_not_taken_for_nothing(
-    tables: TableStore, protocol: dict[str, Any]
+def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
+    tables: TableStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(tables, 0)
-    protocol["protocol"].setdefault("minWriterVersion", 5)
-    enter(tables, protocol)
-    with pytest.raises(TableError, match=r"by columnMapping; give tables\.root another place"):
-        tables.all_rows(RECORD_RUNS)
+    """A power failure would leave neither."""
+    fill(tables, *range(0, 50, 10))
+    age(*log_of(path))
+    stored, clean_up = note_stored(monkeypatch), DeltaTable.cleanup_metadata
+    at_that_moment = list[tuple[list[str], bool]]()
+
+    def noted(self: DeltaTable) -> None:
+        at_that_moment.append(([*stored], log_of(path)[0].name.endswith(f"{0:020d}.json")))
+        clean_up(self)
+
+    monkeypatch.setattr(DeltaTable, "cleanup_metadata", noted)
+    Maintainer(tables, HOUR).clean_up(RECORD_RUNS)
+    assert at_that_moment == [(["rows", "_delta_log", "_last_checkpoint", "_delta_log"], True)]
+    assert not log_of(path)[0].name.endswith(f"{0:020d}.json")

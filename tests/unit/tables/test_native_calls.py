@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.native_calls import NativeCalls
 from offset_sync.tables.store import TableStore
 
 _LIB = Path(__file__).resolve().parents[3] / "lib"
@@ -34,32 +32,5 @@ sys.exit(7)
 def test_a_process_ends_with_its_own_exit_code_while_daemon_threads_ask(tmp_path: Path) -> None:
     TableStore(str(tmp_path)).create([DRIVERS])
     command = [sys.executable, "-c", _ASKS_FOR_EVER, str(tmp_path)]
-    for _ in range(3):
+    for _ in range(2):
         assert subprocess.run(command, env={"PYTHONPATH": str(_LIB)}, check=False, timeout=60).returncode == 7
-
-
-def test_the_end_waits_for_a_call_and_its_own_calls_and_for_no_later_ones() -> None:
-    calls, told = NativeCalls(), list[str]()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def first() -> None:
-        with calls:
-            begun.set()
-            go_on.wait(60)
-            with calls:
-                told.append("whole")
-
-    def later() -> None:
-        with calls:
-            told.append("too late")
-
-    threading.Thread(target=first, daemon=True).start()
-    assert begun.wait(60)
-    ending = threading.Thread(target=calls.end)
-    ending.start()
-    ending.join(0.2)
-    assert ending.is_alive()
-    threading.Thread(target=later, daemon=True).start()
-    go_on.set()
-    ending.join(60)
-    assert told == ["whole"]

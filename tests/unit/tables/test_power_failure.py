@@ -1,8 +1,11 @@
-"""Tables on a local disk: what is stored in which order, and what comes again after a power failure."""
+"""What is stored in which order, and what comes again after a power failure, a crash, or on a full disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +14,13 @@ from deltalake import DeltaTable
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.tables import files as whole_files
-from offset_sync.tables.catalog import DRIVERS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.model.errors import TableError
+from offset_sync.tables import log_repair
+from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
+from offset_sync.tables.log_repair import alone, repair_log
+from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
+from tools.small_disk import SmallDisk, small_disk
 from tools.stored_names import note_stored
 
 
@@ -60,15 +67,6 @@ def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
     assert stored == [entry(1), "_delta_log"]
 
 
-def test_a_checkpoint_is_stored(tables: TableStore, stored: list[str]) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(9):
-        stored.clear()
-        tables.append(DRIVERS, claims(number))
-    checkpoint = ["rows", "_delta_log", "_last_checkpoint", "_delta_log"]
-    assert stored == ["rows", "drivers", entry(10), "_delta_log", *checkpoint]
-
-
 @pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
 def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tables: TableStore, left: int) -> None:
     for number in (1, 2):
@@ -84,16 +82,6 @@ def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tabl
     assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
-def test_a_table_whose_making_was_not_stored_is_made_again(tables: TableStore, left: int) -> None:
-    first = log_of(tables) / entry(0)
-    first.write_bytes(first.read_bytes()[:left])
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    again.append(DRIVERS, claims(1))
-    assert epochs(again.all_rows(DRIVERS)) == [1]
-
-
 def _cut(path: Path, filled: bytes = b"") -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] + filled * (len(whole) // 2))
@@ -101,7 +89,6 @@ def _cut(path: Path, filled: bytes = b"") -> None:
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": Path.unlink,
-    "empty": lambda path: path.write_bytes(b""),
     "cut off": _cut,
     "zeros at the end": lambda path: _cut(path, b"\0"),
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
@@ -126,23 +113,116 @@ def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, dama
     assert again.version(DRIVERS) == 25
 
 
-def test_a_folder_that_is_no_table_is_not_repaired(tmp_path: Path) -> None:
-    TableStore(str(tmp_path / "nowhere")).repair()
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / RECORD_RUNS.name).mkdir()
-    TableStore(str(tmp_path)).repair()
-    assert [each.name for each in tmp_path.iterdir()] == [RECORD_RUNS.name]
+HOUR = timedelta(hours=1)
 
 
-def test_an_entry_of_another_writer_is_stored_before_the_next_one(
-    tables: TableStore, stored: list[str], monkeypatch: pytest.MonkeyPatch
+def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
+    checkpoint_every_tenth(tables, DRIVERS)
+    with alone(Path(tables.path(DRIVERS))) as is_alone:
+        assert is_alone
+        for number in range(12):
+            tables.append(DRIVERS, claims(number))
+        Maintainer(tables, HOUR).clean_up(DRIVERS)
+        assert not list(log_of(tables).glob("*.checkpoint*"))
+    for number in range(12, 22):
+        tables.append(DRIVERS, claims(number))
+    assert list(log_of(tables).glob("*.checkpoint*"))
+    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == list(range(22))
+
+
+def test_a_repair_that_waits_for_long_says_what_to_do(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.append(DRIVERS, claims(1))
+    (log_of(tables) / entry(1)).write_text("")
+    monkeypatch.setattr(log_repair, "_PATIENCE_SECONDS", 0.1)
+    with alone(Path(tables.path(DRIVERS))), pytest.raises(TableError, match="hangs, end it"):
+        tables.repair()
+    tables.repair()
+    assert not (log_of(tables) / entry(1)).exists()
+
+
+def test_a_checkpoint_is_not_removed_where_nothing_else_says_the_same(tables: TableStore) -> None:
+    for number in range(3):
+        tables.append(DRIVERS, claims(number))
+    DeltaTable(tables.path(DRIVERS)).create_checkpoint()
+    (found,) = log_of(tables).glob("*.checkpoint.parquet")
+    whole = found.read_bytes()
+    found.write_bytes(whole[:50])
+    copy = shutil.copytree(tables.path(DRIVERS), Path(tables.root, "copy", "drivers"))
+    assert epochs(mended(tables.root).all_rows(DRIVERS)) == [0, 1, 2]
+    (copy / "_delta_log" / entry(1)).unlink()  # cleaned up
+    with pytest.raises(TableError, match="the entries before it are gone"):
+        mended(str(copy.parent))
+    (copy / "_delta_log" / found.name).write_bytes(whole)
+    assert epochs(mended(str(copy.parent)).all_rows(DRIVERS)) == [0, 1, 2]
+
+
+def mended(root: str) -> TableStore:
+    found = TableStore(root)
+    found.create([DRIVERS])
+    return found
+
+
+WHOLE = '{"commitInfo":{}}\n{"add":{"path":"part-0.parquet"}}\n'
+DAMAGED = {"empty": "", "zeros": "\0" * 300, "cut off": WHOLE[:-20], "blank": "\n"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    (tmp_path / "commits" / "_delta_log").mkdir(parents=True)
+    for version in range(4):
+        entry_of(tmp_path / "commits", version).write_text(WHOLE)
+    return tmp_path / "commits"
+
+
+def entry_of(table: Path, version: int, kind: str = "json") -> Path:
+    return table / "_delta_log" / f"{version:020d}.{kind}"
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_the_newest_entry_is_removed_where_it_is_not_whole(
+    table: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who has written it may be about to; without it ours would be above an empty one after a power failure."""
-    own = TableStore(tables.root)
-    own.append(DRIVERS, claims(1))
-    with monkeypatch.context() as other:
-        other.setattr(whole_files, "fsync", lambda _path: None)
-        tables.append(DRIVERS, claims(2))
-    stored.clear()
-    own.append(DRIVERS, claims(3))
-    assert stored == ["rows", "drivers", entry(2), "_delta_log", entry(3), "_delta_log"]
+    entry_of(table, 3).write_text(DAMAGED[kind])
+    entry_of(table, 3, "crc").write_text("{}")
+    with caplog.at_level(logging.WARNING):
+        assert [repair_log(table), repair_log(table)] == [True, False]
+    assert sorted(each.name for each in (table / "_delta_log").iterdir()) == [entry_of(table, n).name for n in range(3)]
+    (line,) = caplog.messages
+    assert line.startswith(str(entry_of(table, 3)))
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_an_entry_before_others_is_refused_by_name_with_the_remedy(table: Path, version: int) -> None:
+    entry_of(table, version).write_text("")
+    with pytest.raises(TableError, match=rf"{version:020d}.json: empty .* put back a copy .* tables.checkpoints new"):
+        repair_log(table)
+    entry_of(table, 3).write_text("")
+    with pytest.raises(TableError, match=rf"{version:020d}.json"):
+        repair_log(table)
+    assert entry_of(table, 3).exists()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "small") as made:
+        yield made
+
+
+def test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once(disk: SmallDisk) -> None:
+    tables = TableStore(str(disk.folder / "tables"))
+    tables.create([DRIVERS])
+    said = []
+    for number in range(12):
+        disk.leave(number)
+        try:
+            tables.append(DRIVERS, claims(number), ("query", number))
+        except Exception as problem:  # of Python or of delta-rs, by whose write it is
+            said.append(str(problem))
+        disk.clear()
+        if number % 2:
+            tables = TableStore(tables.root)
+            tables.create([DRIVERS])
+        tables.append(DRIVERS, claims(number), ("query", number))
+    assert 2 <= len(said) < 12
+    assert [text for text in said if "No space left on device" not in text] == []
+    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(12))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,12 +11,11 @@ from deltalake import DeltaTable, write_deltalake
 
 from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
-from offset_sync.tables import files as whole_files
-from offset_sync.tables import rows as table_rows
-from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files
+from offset_sync.config.prefix_names import PrefixNames
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import entry, latest_version, read_added_rows
 
 
 @pytest.fixture
@@ -74,49 +72,96 @@ def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retenti
     assert read(tables) == [2, 3, 4, 11, 12]
 
 
-def test_files_are_found_wherever_the_log_says_they_are(tables: TableStore) -> None:
-    path, files = tables.path(DRIVERS), Files()
-    for number in range(4):
-        tables.append(DRIVERS, claims(number))
-    for version, prefix in ((3, f"{path}/"), (4, f"file:{path}/"), (5, "a%20b/")):
-        name = Path(entry(path, version))
-        name.write_text(name.read_text().replace('"path":"', f'"path":"{prefix}'))
-    (added,) = (json.loads(line)["add"] for line in name.read_text().splitlines() if '"add"' in line)
-    moved = Path(path, "a b", added["path"].rpartition("/")[2])
-    moved.parent.mkdir()
-    Path(path, moved.name).rename(moved)
-    assert latest_version(files, path, 0) == latest_version(files, path, 5) == tables.version(DRIVERS) == 5
-    assert epochs(read_added_rows(files, path, 1, 5, DRIVERS.arrow_schema).rows) == [0, 1, 2, 3]
-    with pytest.raises(FileNotFoundError, match=f"{6:020d}.json"):
-        read_added_rows(files, path, 3, 6, DRIVERS.arrow_schema)
-    assert epochs(TableStore(tables.root).all_rows(DRIVERS)) == [0, 1, 2, 3]
+def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TableStore, "data_files", lambda *_: [(f"{tables.path(DRIVERS)}/gone.parquet", 1)])
+    with pytest.raises(FileNotFoundError):
+        list(tables.batches(DRIVERS))
+    with pytest.raises(FileNotFoundError):
+        tables.all_rows(DRIVERS)
 
 
-def test_of_a_table_that_was_set_back_all_rows_come_again(tmp_path: Path) -> None:
-    tables = TableStore(str(tmp_path / "now"))
-    tables.create([DRIVERS])
-    for number in range(3):
-        tables.append(DRIVERS, claims(number))
-    _, known = tables.rows_since(DRIVERS, None)
-    before = TableStore(str(tmp_path / "before"))
-    before.create([DRIVERS])
-    before.append(DRIVERS, claims(9))
-    shutil.rmtree(tables.path(DRIVERS))
-    shutil.copytree(before.path(DRIVERS), tables.path(DRIVERS))
-    rows, version = TableStore(tables.root).rows_since(DRIVERS, known)
-    assert (epochs(rows), version) == ([9], 1)
+NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
 
-def test_small_files_come_together_and_large_ones_in_pieces(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+def mm2() -> Names:
+    return PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
+
+
+def commits(*places: tuple[str, str]) -> pa.Table:
+    rows = [{"cluster": cluster, "topic": topic, "committed_offset": n} for n, (cluster, topic) in enumerate(places)]
+    return pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema)
+
+
+def names_in(rows: pa.Table) -> list[tuple[str, str]]:
+    rows = rows.sort_by("committed_offset")
+    return list(zip(rows.column("cluster").to_pylist(), rows.column("topic").to_pylist(), strict=True))
+
+
+INSIDE = [("dc1", "dc1.orders"), ("dc2", "dc1.orders"), ("dc2", "dc2.orders"), ("dc1", "heartbeats at dc1")]
+OUTSIDE = [("dc1", "orders"), ("dc2", "dc1.orders"), ("dc2", "orders"), ("dc1", "heartbeats")]
+
+
+def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(tmp_path: Path) -> None:
+    named, plain = TableStore(str(tmp_path), names=mm2()), TableStore(str(tmp_path))
+    named.create([OFFSET_COMMITS])
+    named.append(OFFSET_COMMITS, commits(*INSIDE))
+    assert names_in(plain.all_rows(OFFSET_COMMITS)) == OUTSIDE
+    version = named.version(OFFSET_COMMITS)
+    few = pa.concat_tables(named.batches(OFFSET_COMMITS, ["topic", "committed_offset"]))
+    assert few.sort_by("committed_offset").column("topic").to_pylist() == [topic for _, topic in INSIDE]
+    for rows in (
+        named.all_rows(OFFSET_COMMITS),
+        named.read_added(OFFSET_COMMITS, 0, version),
+        named.rows_since(OFFSET_COMMITS, None)[0],
+        pa.concat_tables(named.batches(OFFSET_COMMITS)),
+    ):
+        assert names_in(rows) == INSIDE
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_names_are_looked_up_once_in_pieces_and_dictionaries_of_any_kind(kind: pa.DataType) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def name_of(cluster: str, topic: str) -> str:
+        asked.append((cluster, topic))
+        return f"{cluster} {topic}"
+
+    piece = commits(*OUTSIDE, *OUTSIDE).select(["cluster", "topic"])
+    turned = pa.table({name: piece.column(name).cast(kind) for name in piece.column_names})
+    found = renamed(pa.concat_tables([turned, turned.slice(3), turned.slice(0, 0)]), "cluster", name_of)
+    wanted = [f"{cluster} {topic}" for cluster, topic in [*OUTSIDE, *OUTSIDE, *OUTSIDE[3:], *OUTSIDE]]
+    assert found.column("topic").to_pylist() == wanted
+    assert found.schema.field("topic").type == kind
+    assert sorted(asked) == sorted(OUTSIDE)
+
+
+def answered(topic: str, stream: str | None, target_topic: str | None) -> dict[str, object]:
+    same = {"source_cluster": "dc1", "target_cluster": "dc2", "translated_at": NOON}
+    return {**same, "topic": topic, "stream": stream, "target_topic": target_topic}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_taken"),
+    [
+        (SAME_NAMES, [True, True, False, False, False]),
+        (mm2(), [False, False, True, False, True]),
+    ],
+)
+def test_answers_under_another_name_at_the_target_are_left_out(
+    tmp_path: Path, names: Names, is_taken: list[bool]
 ) -> None:
-    for number in range(6):
-        tables.append(DRIVERS, claims(*range(10 * number, 10 * number + 10)))
-    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [60]
-    monkeypatch.setattr(whole_files, "BATCH_ROWS", 4)
-    monkeypatch.setattr(table_rows, "_WORTH_A_BATCH", 20)
-    assert [piece.num_rows for piece in tables.batches(DRIVERS)] == [20, 20, 20]
-    (few,) = tables.batches(DRIVERS, ["epoch"], ("epoch", 55))
-    assert few.schema.names == ["epoch"]
-    assert epochs(few) == list(range(50, 60))
-    assert read(tables) == list(range(60))
+    rows = [
+        answered("orders", None, None),
+        answered("orders", "orders", "orders"),
+        answered("orders", "dc1.orders", "dc1.orders"),
+        answered("orders", "dc1.orders", "dc1-orders"),
+        answered("dc2.orders", "dc2.orders", "orders"),
+    ]
+    plain, named = TableStore(str(tmp_path)), TableStore(str(tmp_path), names=names)
+    plain.create([OFFSET_TRANSLATIONS])
+    plain.append(OFFSET_TRANSLATIONS, pa.Table.from_pylist(rows, OFFSET_TRANSLATIONS.arrow_schema))
+    wanted = [row["target_topic"] for row, taken in zip(rows, is_taken, strict=True) if taken]
+    assert named.all_rows(OFFSET_TRANSLATIONS).column("target_topic").to_pylist() == wanted
+    (part,) = named.batches(OFFSET_TRANSLATIONS, ["topic", "translated_at"])
+    assert part.column_names == ["topic", "translated_at"]
+    assert part.num_rows == len(wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -110,46 +109,8 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
     assert segments_of(tmp_path / "part-1.parquet").newest().sealed == {}
 
 
-def test_rows_of_files_that_are_not_sealed_come_as_they_are_and_missing_columns_are_null(tmp_path: Path) -> None:
-    rows = table(some_rows(random.Random(1), 40))
-    plain, (path, _) = tmp_path / "part-0.parquet", write(tmp_path, rows)
-    pq.write_table(rows.drop_columns(["bound"]), plain)
-    segments = segments_of(path, plain)
-    files = segments.newest()
-    assert (files.version, [*files.sealed], [name for name, _ in files.unsealed]) == (7, [str(path)], [str(plain)])
-    (found,) = segments.rows(files, SCHEMA)
-    assert (found.num_rows, found.column("bound").null_count) == (40, 40)
-    segments.distrust(str(path))
-    assert sum(each.num_rows for each in segments.rows(segments.newest(), SCHEMA)) == 80
-
-
-def test_row_groups_are_read_by_several_threads_also_after_the_file_is_gone(tmp_path: Path) -> None:
-    path, said = write(tmp_path, table(some_rows(random.Random(1), 200)))
-    segments = segments_of(path)
-    segments.read(str(path), 0, SCHEMA)
-    path.unlink()  # a reader that has opened it reads on
-    groups = range(int(said.parts["group"].max()) + 1)
-    with ThreadPoolExecutor(4) as threads:
-        parts = list(threads.map(lambda group: segments.read(str(path), group, SCHEMA), [*groups, *groups]))
-    assert sum(part.num_rows for part in parts) == 400
-    with pytest.raises(FileNotFoundError):
-        segments_of(path).read(str(path), 0, SCHEMA)
-
-
 def test_a_file_that_is_no_parquet_file_is_named(tmp_path: Path) -> None:
     path, _ = write(tmp_path, table(some_rows(random.Random(1), 20)))
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(OSError, match=f"{NAME}: .*; a copy of it, or an earlier version of the table, has its rows"):
         segments_of(path).newest()
-
-
-def test_no_more_files_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, _ = write(tmp_path, table(some_rows(random.Random(1), 5)))
-    paths = [tmp_path / f"sealed-{number}.parquet" for number in range(40)]
-    for each in paths:
-        each.write_bytes(path.read_bytes())
-    segments = segments_of(*paths)
-    for each in paths:
-        segments.read(str(each), 0, SCHEMA)
-    assert len(segments._open) == 32
-    assert segments.read(str(paths[0]), 0, SCHEMA).num_rows == 5

@@ -133,18 +133,21 @@ def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:
 def test_another_strategys_choice_is_weighed_alike(chosen: Sequence[int]) -> None:
     case = Case("X", log("X", "Y0:4 X4:9 Y4:9"), log("Y", "Y0:4 X4:9 Y4:9", log_start=1), NOW_MS, GRACE_MS)
     found = []
-    for page_runs in (None, 1, 2):
+    for page_runs, window_start in ((None, 0), (None, 3), (1, 0), (2, 3)):
         *_, (_, here, there) = growing(case)
         assert here is not None
         for index in (here, there) if page_runs else ():
             let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
         commits = np.array([3, 8, 12], np.int64)
-        bounds = Bounds(NOW_MS - GRACE_MS)
+        bounds = Bounds(NOW_MS - GRACE_MS, window_start)
         answer = translate_no_later(commits, np.array(chosen, np.int64), *logs_of(case, here, there), bounds)
         found.append(
             [answer.offset.tolist(), answer.duplicates.tolist(), answer.lost.tolist(), answer.is_exact.tolist()]
         )
-    assert found[0] == found[1] == found[2]
+        # Both logs are alike, so t(c) is c.
+        earlier = [c if each < 0 else min(c, each) for c, each in zip(commits.tolist(), chosen)]
+        assert (found[-1][0], found[-1][3]) == (earlier, [c == each for c, each in zip(commits.tolist(), earlier)])
+    assert all(each == found[0] for each in found)
 
 
 @pytest.mark.parametrize("look_back", [0, 1, 3, 100])

@@ -62,6 +62,15 @@ def test_a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known
     assert states(logs.ask(3, 4)) == [State.EXACT, State.INDEX_BEHIND]
 
 
+@pytest.mark.parametrize(("target", "is_at_start"), [(". Y1 X2:10", [True, False]), ("X2:10", [False, False])])
+def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_log_start(
+    target: str, is_at_start: list[bool]
+) -> None:
+    logs = Logs("", target)
+    logs.source = log("X", "X2:10", first=2, log_start=2)
+    assert logs.ask(2, 3).is_at_start.tolist() == is_at_start
+
+
 def test_a_withheld_row_counts_nothing() -> None:
     found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
     assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
@@ -90,7 +99,7 @@ def test_an_empty_target_needs_no_index() -> None:
     for end in (0, 7):
         target = PartitionLog.of(None, 1, PartitionMetadata("id", end, end))
         found = translate_partition(np.array([0, 5]), [None, None], source, target, Bounds(0))
-        assert found.wanted.tolist() == [end, end]
+        assert found.wanted.tolist() == found.offset.tolist() == [end, end]
 
 
 def test_a_target_that_has_records_needs_an_index() -> None:
@@ -197,6 +206,7 @@ def test_withheld_rows_join_answered_ones_in_order(reason: State) -> None:
     assert states(joined) == [reason, reason, State.EXACT, State.EXACT, reason]
     assert joined.wanted.tolist() == [-1, -1, 5, 6, -1]
     assert joined.may_move.tolist() == [True, True, False, False, True]
+    assert concatenate([answered]) is answered
 
 
 def test_runs_below_a_late_index_are_not_taken_in() -> None:

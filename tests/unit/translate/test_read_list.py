@@ -74,19 +74,6 @@ def test_no_record_that_the_group_has_not_read_is_on_a_list_whatever_the_indexes
 
 @law(150)
 @given(cases)
-def test_a_greater_commit_never_has_less_on_its_list(case: Case) -> None:
-    *_, (_, source, target) = growing(case)
-    before: set[int] = set()
-    records = {each.offset for each in case.target.records}
-    for committed in every_commit(case):
-        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
-        here = offsets_in(ranges(found)) & records
-        assert before <= here
-        before = here
-
-
-@law(150)
-@given(cases)
 def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Case) -> None:
     *_, (_, source, target) = growing(case)
     logs, commits = logs_of(case, source, target), np.array(every_commit(case), np.int64)
@@ -126,35 +113,21 @@ def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> No
 # One rule each, by hand
 
 
-def listed(source: str, target: str, committed: int, start: int = 0) -> list[tuple[int, int]]:
-    """Return the ranges of the list of logs written as text, all indexed long ago."""
+@pytest.mark.parametrize(
+    ("source", "target", "committed", "on_list"),
+    [
+        pytest.param("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4, [(0, 1), (2, 5)], id="not-what-the-mirror-dropped"),
+        pytest.param("X0:9", ". X0:2 . . X2:4 Y7 . X4:9 .", 6, [(1, 7), (9, 11)], id="across-offsets-without-a-record"),
+        pytest.param("X0:2 Z0:3 Z0:3", "X0:2 Z0:3 X0:2 Z0:3", 4, [(0, 4), (5, 9)], id="every-copy"),
+        pytest.param("X0 Z0 X2 Z1", "Z0:3 X0 X2", 3, [(0, 1), (3, 5)], id="of-a-third-origin"),
+        pytest.param("X0:5", "Y0:5", 5, [], id="nothing-where-nothing-is-stamped"),
+        pytest.param("X0 ? X2", "X0 ? X2", 3, [(0, 1), (2, 3)], id="nothing-unreadable"),
+    ],
+)
+def test_on_the_list_are(source: str, target: str, committed: int, on_list: list[tuple[int, int]]) -> None:
     case = Case("X", log("X", source), log("Y", target), NOW_MS, 0)
     *_, (_, here, there) = growing(case)
-    return ranges(read_list(committed, start, *logs_of(case, here, there), leader_epoch=EPOCH))
-
-
-def test_what_the_mirror_dropped_is_delivered_though_the_answer_counts_it_as_read() -> None:
-    assert listed("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4) == [(0, 1), (2, 5)]
-
-
-def test_a_range_reaches_across_offsets_without_a_record_and_not_across_an_unread_one() -> None:
-    assert listed("X0:9", ". X0:2 . . X2:4 Y7 . X4:9 .", 6) == [(1, 7), (9, 11)]
-
-
-def test_every_copy_of_a_read_record_is_on_the_list_and_none_of_an_unread_one() -> None:
-    assert listed("X0:2 Z0:3 Z0:3", "X0:2 Z0:3 X0:2 Z0:3", 4) == [(0, 4), (5, 9)]
-
-
-def test_of_a_third_origin_the_list_has_what_the_source_has_below_the_commit() -> None:
-    assert listed("X0 Z0 X2 Z1", "Z0:3 X0 X2", 3) == [(0, 1), (3, 5)]
-
-
-def test_a_topic_of_which_nothing_is_stamped_has_nothing_on_its_list() -> None:
-    assert listed("X0:5", "Y0:5", 5) == []
-
-
-def test_what_has_no_readable_identity_is_not_on_the_list() -> None:
-    assert listed("X0 ? X2", "X0 ? X2", 3) == [(0, 1), (2, 3)]
+    assert ranges(read_list(committed, 0, *logs_of(case, here, there), leader_epoch=EPOCH)) == on_list
 
 
 def test_what_a_cut_has_taken_from_the_source_is_not_on_the_list_until_it_has_it_again() -> None:

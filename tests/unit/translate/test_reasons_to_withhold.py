@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from offset_sync.model.values import State
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, EpochEnd, State
+from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known, reason_to_withhold
+from offset_sync.translate.partition import withhold_all
+from offset_sync.translate.partition_log import (
+    GivenOffsets,
+    PartitionLog,
+    PartitionMetadata,
+    last_known,
+    of_former_incarnations,
+    of_lost_records,
+    reason_to_withhold,
+)
 
 INDEX = LogIndex()
 SOUND = PartitionMetadata("id", 0, 100, frozenset({"id"}), 100)
@@ -46,6 +57,10 @@ def test_what_is_merely_behind_or_not_known_is_no_reason(changed: dict[str, obje
     assert (reason(source=fine), reason(target=fine)) == (None, None)
 
 
+def test_a_target_that_was_cut_is_sound_below_the_cut() -> None:
+    assert reason(target=SOUND._replace(cut_at=3, log_end=3)) is None
+
+
 def test_a_partition_that_neither_side_has_is_missing_and_does_not_differ() -> None:
     missing = SOUND._replace(is_missing=True, log_end=0, frontier=0)
     assert reason(source=missing, target=missing) is State.PARTITION_MISSING
@@ -76,7 +91,8 @@ def test_a_silent_source_is_as_the_index_met_it() -> None:
 
 
 def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
-    assert reason(source=last_known(set())) is None
+    view = last_known(set())
+    assert (view.topic_id, view.log_start, reason(source=view)) == ("", 0, None)
 
 
 def test_a_silent_source_with_several_lives_is_withheld() -> None:
@@ -85,3 +101,48 @@ def test_a_silent_source_with_several_lives_is_withheld() -> None:
 
 def test_a_partition_of_a_silent_source_that_the_target_has_not_got_is_withheld() -> None:
     assert reason(source=last_known({"id"}), target=SOUND._replace(is_missing=True)) is State.PARTITIONS_DIFFER
+
+
+# Commits of a partition that is withheld, and offsets of records that are gone
+
+
+@pytest.mark.parametrize(
+    ("told", "said", "expected"),
+    [
+        (State.CLUSTER_UNREACHABLE, None, [State.CLUSTER_UNREACHABLE] * 3),
+        (State.NOT_INDEXED, SOUND, [State.NOT_INDEXED, State.NOT_INDEXED, State.COMMIT_BEYOND_END]),
+        (State.LOG_TRUNCATED, SOUND, [State.LOG_TRUNCATED] * 3),
+        (State.NOT_INDEXED, SOUND._replace(cut_at=3), [State.LOG_TRUNCATED] * 3),
+        (State.NOT_INDEXED, SOUND._replace(topic_id="another"), [State.TOPIC_RECREATED] * 3),
+        (State.NOT_INDEXED, SOUND._replace(topic_id=None), [State.NOT_INDEXED] * 3),
+    ],
+)
+def test_what_only_the_source_can_show_comes_before_the_reason(
+    told: State, said: PartitionMetadata | None, expected: list[State]
+) -> None:
+    assert withhold_all(told, np.array([3, 100, 101]), said).state.tolist() == expected
+
+
+def given(*rows: tuple[int, int, int, str | None]) -> GivenOffsets:
+    offset, at_ms, epoch, topic_ids = zip(*rows)
+    return GivenOffsets(np.array(offset), np.array(at_ms), np.array(epoch), topic_ids)
+
+
+def test_an_offset_above_where_a_log_began_again_is_withheld_unless_it_is_later_or_names_the_new_topic() -> None:
+    noticed_ms = 10 * CLOCKS_APART_MS
+    last_ms = noticed_ms + CLOCKS_APART_MS
+    offsets = given(
+        (5, 0, 0, None), (6, last_ms, 0, None), (6, last_ms + 1, 0, None), (6, 0, 0, "new"), (6, 0, 0, "old")
+    )
+    recreated, cut = State.TOPIC_RECREATED, State.LOG_TRUNCATED
+    found = of_former_incarnations(offsets, [Incarnation(5, noticed_ms, "new", is_recreated=True)])
+    assert found.tolist() == [ABSENT, recreated, ABSENT, ABSENT, recreated]
+    found = of_former_incarnations(offsets, [Incarnation(5, noticed_ms, "new", is_recreated=False)])
+    assert found.tolist() == [ABSENT, cut, ABSENT, cut, cut]
+    assert of_former_incarnations(offsets, []).tolist() == [ABSENT] * 5
+
+
+def test_an_offset_whose_last_record_an_election_has_taken_is_withheld() -> None:
+    offsets = given((10, 0, 1, None), (9, 0, 1, None), (10, 0, 2, None), (10, 0, ABSENT, None))
+    assert of_lost_records(offsets, [EpochEnd(2, 9)]).tolist() == [State.LOG_TRUNCATED, ABSENT, ABSENT, ABSENT]
+    assert of_lost_records(offsets, []).tolist() == [ABSENT] * 4

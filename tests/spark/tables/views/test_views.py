@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all
 from generators.scripted_day import Day
 from generators.table_histories import BEGINS, LASTS, random_history
-from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import ALL_TABLES, OFFSET_COMMITS, SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
@@ -64,14 +63,6 @@ def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_ques
         assert len(found) > 5
         assert found == rows(in_duckdb(filled.root), sql), view.name
         assert spark.sql(sql).dtypes == [(column.name, column.type) for column in view.columns], view.name
-
-
-def test_every_table_is_registered_also_where_no_job_has_made_it_yet(spark: SparkSession, tables: TableStore) -> None:
-    register_views(spark, tables.root)
-    for table in ALL_TABLES:
-        assert spark.table(table.name).columns == table.names
-    with pytest.raises(TableError, match=r"no Delta tables there; give tables\.root"):
-        register_views(spark, f"{tables.root}/elsewhere")
 
 
 def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(

@@ -1,4 +1,4 @@
-"""The command check: exit codes, table and JSON; no broker answers here and no JVM is started."""
+"""The command check: what it prints, what it reads of which logs, places of tables; no broker answers here."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from rich.console import Console
 
+from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
 from offset_sync.config import load_config
 from offset_sync.jobs import check
-from offset_sync.jobs.check import print_json, show_findings
-from offset_sync.jobs.checks.asking import Cluster
+from offset_sync.jobs.check import check_places, show_findings
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.finding import Finding, Level
+from offset_sync.model.values import TopicPartition
+from offset_sync.tables.files import Files
 
 REPO = Path(__file__).resolve().parents[4]
 FINDINGS = [
@@ -46,48 +47,12 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_lines_are_grouped_by_place_and_then_by_check() -> None:
-    names = ["dc1 topics", "dc1 commits", "dc2 topics", "dc1 topics", "dc2 copies", "dc1 copies"]
-    findings = [Finding(Level.OK, *name.split(), "") for name in names]
-    told = [f"{each.place} {each.check}" for each in in_order(findings)]
-    assert told == ["dc1 topics", "dc1 topics", "dc1 commits", "dc1 copies", "dc2 topics", "dc2 copies"]
-
-
-def test_json_says_whether_anything_fails_and_names_all_topics() -> None:
-    out = io.StringIO()
-    print_json([*FINDINGS, Lines("dc1", "copies").of(Level.OK, "so", {f"t{n}" for n in range(5)})], out)
-    told = json.loads(out.getvalue())
-    assert told["ok"] is False
-    assert told["findings"][0] == {"level": "OK", "place": "clusters.dc1", "check": "connection", "text": "1 broker"}
-    assert told["findings"][-1]["topics"] == ["t0", "t1", "t2", "t3", "t4"]
-
-
 def test_what_is_wrong_with_the_client_fails(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "check_client", lambda: ["expected librdkafka 2.16.0, found 2.16.9"])
     monkeypatch.setattr(check, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
     found = check.find_all(load_config(config_file))
     of_client = [each for each in found if each.place == "confluent-kafka"]
     assert of_client == [Finding(Level.FAIL, "confluent-kafka", "version", "expected librdkafka 2.16.0, found 2.16.9")]
-
-
-def test_where_no_group_is_listed_the_rights_on_any_are_asked(
-    config_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Refused:
-        def __init__(self, alias: str, _options: object) -> None:
-            self.alias = alias
-
-        def of_groups(self, groups: Sequence[str]) -> dict[str, str]:
-            return dict.fromkeys(groups, "GROUP_AUTHORIZATION_FAILED")
-
-    nothing: Any = None
-    monkeypatch.setattr(check, "OwnRights", Refused)
-    monkeypatch.setattr(check, "ask_cluster", lambda _, rights: Cluster(rights.alias, nothing, nothing))
-    monkeypatch.setattr(check, "judge_mirrors", lambda *_: ())
-    failed = [each for each in check.find_all(load_config(config_file)) if each.level is Level.FAIL]
-    of_groups = [each.text for each in failed if (each.place, each.check) == ("clusters.dc1", "groups")]
-    assert [each.split(": ")[:2] for each in of_groups] == [["any-group", "GROUP_AUTHORIZATION_FAILED"]]
-    assert "is not allowed; grant " in of_groups[0]
 
 
 @pytest.fixture
@@ -119,3 +84,55 @@ def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Pa
     (warned,) = [each for each in told if each["level"] == "WARN"]
     assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
     assert "WARNING" not in ended.stderr
+
+
+LONG = natives(1_000)
+
+
+def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
+    config = known_config()
+    logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
+    is_judged = "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked"
+    unread = "SKIP mirror headers: pay: not checked: its records were not read in time; repeat check"
+    late = asked(config, logs, late={"dc2": frozenset({TopicPartition("pay", 0)})})
+    assert {is_judged, unread} <= {*told(config, late)["clusters.dc2"]}
+    without_end = asked(config, logs)
+    reader = without_end["dc2"].reader
+    assert isinstance(reader, MemoryLogs)
+    reader.logs = {place: each for place, each in reader.logs.items() if place.topic != "pay"}
+    assert {is_judged, unread} <= {*told(config, without_end)["clusters.dc2"]}
+    silent = told(config, asked(config, logs, is_silent={"dc1": True}))
+    assert silent["clusters.dc1"] == ["FAIL mirror headers: no answer"]
+    assert is_judged in silent["clusters.dc2"]
+
+
+def found_at(root: object, checkpoints: object) -> list[Finding]:
+    return list(check_places(known_config(tables={"root": str(root), "checkpoints": str(checkpoints)})))
+
+
+def test_a_place_on_this_disk_is_left_as_it_was_or_fails(tmp_path: Path) -> None:
+    found = found_at(tmp_path / "tables", f"file://{tmp_path}/checkpoints")
+    assert [(each.level, each.place, each.check) for each in found] == [
+        (Level.OK, "tables", "root"),
+        (Level.OK, "tables", "checkpoints"),
+    ]
+    assert "the jobs will create in" in found[0].text
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    root, checkpoints = found_at(tmp_path / "file" / "tables", tmp_path)
+    assert (root.level, checkpoints.level) == (Level.FAIL, Level.OK)
+    assert "Not a directory" in root.text
+
+
+def test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
+    files, clock = Files(default=f"file://{tmp_path}"), iter([10.0, 12.2, 20.0, 20.3])
+    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    monkeypatch.setattr("offset_sync.jobs.check.time", SimpleNamespace(monotonic=clock.__next__))
+    root, checkpoints = found_at("/tables", "/checkpoints")
+    assert root.level is Level.WARN
+    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")
+    assert (checkpoints.level, checkpoints.text) == (Level.OK, "/checkpoints")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from fakes.newest_logs import asked, copied, known_config, natives, record, silent_cluster, stamped, told
-from offset_sync.jobs.checks.asking import own_topics
 from offset_sync.jobs.checks.facts import (
     LIST_GROUP,
     MARK_GROUP,
@@ -284,28 +281,6 @@ def test_what_check_finds_is_in_the_golden_file() -> None:
         found = told(by_migrator, asked(by_migrator, {"dc1": {}, "dc2": {"orders": of(headers)}}))["clusters.dc2"]
         lines += [f"\n{headers}", *(f"  {line}" for line in found if " mirror headers: " in line)]
     expect("check.txt", "\n".join([*lines, "\n# Rights, settings, clock and id", *of_facts()]))
-
-
-def test_only_clusters_between_which_offsets_are_synced_have_to_agree() -> None:
-    for sections, levels in (({}, ["FAIL"]), ({"directions": [["dc1", "dc2"]]}, ["OK"])):
-        config = known_config(("dc1", "dc2", "dc3"), **sections)
-        logs = {"dc1": names("orders"), "dc2": names("orders"), "dc3": names("orders/1")}
-        found = told(config, asked(config, logs))["topics"]
-        assert [line.split()[0] for line in found if " partitions: " in line] == levels
-
-
-@pytest.mark.parametrize(
-    ("topics", "own"),
-    [
-        ("mm2-offset-syncs.dc2.internal mm2-configs.dc1.internal dc1.checkpoints.internal", True),
-        ("dc1_checkpoints_internal heartbeats dc1.heartbeats", True),
-        ("ops.heartbeats orders checkpoints my.internal", False),
-    ],
-)
-def test_topics_of_mirror_maker_are_known_by_their_names(topics: str, own: bool) -> None:
-    config = known_config()
-    found = own_topics(config, asked(config, {"dc2": names(*topics.split())})["dc2"])
-    assert {*found} == ({*topics.split()} if own else set())
 
 
 def test_a_correct_or_unknown_origin_is_not_taken_for_wrapped_and_a_long_value_is_not_parsed() -> None:

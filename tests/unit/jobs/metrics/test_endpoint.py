@@ -10,7 +10,6 @@ from urllib.error import URLError
 import pytest
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from offset_sync import __version__
 from offset_sync.config import Metrics
@@ -33,11 +32,6 @@ class Groups:
         family = GaugeMetricFamily("offset_sync_group_duplicates", "of the worst", labels=labels)
         add_worst(family, {("dc1", "dc2", name): len(name) for name in self.names}, 3)
         return [family]
-
-
-class Failing:
-    def collect(self) -> Iterable[Metric]:
-        raise RuntimeError("a bug")
 
 
 def at(port: object) -> Metrics:
@@ -95,13 +89,3 @@ def test_what_cannot_be_opened_is_an_error_in_the_log_with_the_remedy_and_nothin
     assert message.startswith(f"metrics.sync_offsets_port: {address}:{port} cannot be opened (")
     assert "free the port or choose another" in message
     assert "metrics.address" in message
-
-
-def test_without_a_port_nothing_is_opened_and_a_collector_that_fails_is_left_out_and_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert open_endpoint("sync_offsets", at("off"), [Failing()]) is None
-    assert open_endpoint("report_status", at(0), [Failing()]) is None
-    collectors: list[Collector] = [Failing(), Groups("billing")]
-    assert read(collectors).values("group_duplicates", "group_id") == {"billing": 7}
-    assert "Failing failed at a scrape" in caplog.text

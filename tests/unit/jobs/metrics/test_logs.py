@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -12,9 +10,8 @@ import pytest
 from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.jobs.metrics.logs import IndexSizes, LogProgress, LogWatch
+from offset_sync.jobs.metrics.logs import LogProgress, LogWatch
 from offset_sync.kafka.requests import Reach as At
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from tools.prometheus_scrape import Scrape, read
 
@@ -103,57 +100,3 @@ def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() ->
     scraped = looking.look(orders=At(14, 20), other=At(3, 3), pay=At(50, 50))
     assert scraped.value("index_behind_records", cluster="X") == 4 + 3
     assert looking.look(orders=At(20, 20)).value("index_behind_seconds", cluster="X") == 30
-
-
-def test_stalled_topics_are_named_the_worst_first_with_the_log_of_commits_among_them() -> None:
-    looking = Looking(worst=2)
-    looking.x.logs[OFFSETS] = At(5, 6)
-    looking.look(orders=At(5, 6), out=At(5, 6), oil=At(5, 6))
-    looking.x.logs[OFFSETS] = At(5, 7)
-    looking.x.logs[TopicPartition("orders", 1)] = At(1, 2)
-    looking.look(orders=At(5, 7), out=At(6, 7), oil=At(5, 7))
-    looking.x.logs[TopicPartition("orders", 1)] = At(1, 3)
-    scraped = looking.look(out=At(6, 9), oil=At(7, 9))
-    assert scraped.value("log_stalled_partitions", cluster="X") == 4
-    assert scraped.values("log_stalled_seconds", "topic", cluster="X") == {"__consumer_offsets": 60, "orders": 60}
-
-
-def test_of_a_cluster_that_does_not_answer_nothing_is_said_but_that() -> None:
-    looking = Looking()
-    looking.look(orders=At(5, 6))
-    assert looking.look(orders=At(5, 7)).value("cluster_up", cluster="X") == 1
-    looking.x.error = ClusterError("X", "does not answer")
-    scraped = looking.look()
-    assert scraped.values("cluster_up", "cluster") == {"X": 0}
-    assert scraped.values("log_stalled_partitions", "cluster") == {}
-    assert scraped.values("index_behind_records", "cluster") == {}
-    looking.x.error = None
-    assert looking.look().value("log_stalled_partitions", cluster="X") == 0
-
-
-@pytest.mark.timeout(120)
-def test_the_thread_goes_on_after_a_failure_and_ends_when_asked(caplog: pytest.LogCaptureFixture) -> None:
-    looking, stop = Looking(), threading.Event()
-    looking.x.error = RuntimeError("a bug")
-    with caplog.at_level(logging.ERROR):
-        thread = looking.watch.start(stop, 0.01)
-        while "checking the logs failed" not in caplog.text:
-            stop.wait(0.01)
-    looking.x.error = None
-    while not read([looking.watch]).values("cluster_up", "cluster"):
-        stop.wait(0.01)
-    stop.set()
-    thread.join(60)
-    assert not thread.is_alive()
-
-
-def test_the_sizes_of_the_index_are_told_for_every_configured_cluster_once_it_has_been_read() -> None:
-    index = MemoryIndex()
-    assert read([IndexSizes(index, ["X", "Y"])]).values("index_unknown_records", "cluster") == {}
-    index.extend(log("X", "X0:10 Y3:5 ?"), ORDERS)
-    index.extend(log("X", "X4:6", first=4), PAY)
-    index.extend(log("gone", "X0:6"), PAY)
-    scraped = read([IndexSizes(index, ["X", "Y"])])
-    assert scraped.values("index_partitions", "cluster") == {"X": 2, "Y": 0}
-    told = [scraped.value(f"index_{what}", cluster="X") for what in ("runs", "unknown_records", "offsets")]
-    assert told == [4, 1, 13 + 6]

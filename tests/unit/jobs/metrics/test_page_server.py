@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import json
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ from offset_sync.tables.catalog import SYNC_DRIFT
 AT = datetime(2026, 11, 27, 3, 12, tzinfo=timezone.utc)
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_table({"reported_at": AT, "group_id": "billing"}), NO_DRIFT, reported_at=AT)
-LATER = Report(status_table({"reported_at": AT, "group_id": "shipping"}), NO_DRIFT, reported_at=AT)
 PAGE = "<!doctype html><p>bílling</p>"
 
 
@@ -67,20 +65,6 @@ def test_the_page_the_report_and_the_metrics_are_at_their_paths_once_there_is_a_
     assert json.loads(body) == json.loads(to_json(REPORT, timedelta(minutes=1)))
     status, _, body = served.ask("/metrics")
     assert (status, b"offset_sync_build_info" in body) == (200, True)
-
-
-def test_the_newest_report_is_shown_and_one_that_the_browser_has_is_not_sent_again(served: Served) -> None:
-    served.pages.put(REPORT, PAGE)
-    _, headers, body = served.ask("/", Accept_Encoding="deflate, gzip")
-    assert (headers["content-encoding"], headers["vary"]) == ("gzip", "Accept-Encoding")
-    assert gzip.decompress(body).decode() == PAGE
-    _, headers, _ = served.ask("/")
-    status, _, body = served.ask("/", If_None_Match=headers["etag"])
-    assert (status, body) == (304, b"")
-    served.pages.put(LATER, PAGE.replace("bílling", "shipping"))
-    status, _, body = served.ask("/", If_None_Match=headers["etag"])
-    assert (status, b"shipping" in body) == (200, True)
-    assert [each["group_id"] for each in json.loads(served.ask("/status.json")[2])["groups"]] == ["shipping"]
 
 
 def test_nothing_can_be_changed_and_nothing_framed(served: Served) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -20,10 +18,8 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.ingest import IngestingJob
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, config_of, mirrored_site
-from fakes.tables import PowerFailure
-from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
+from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
 from offset_sync.sync.reconciliation import Reconciliation
@@ -270,37 +266,6 @@ def test_a_scrape_is_what_the_golden_file_has() -> None:
     assert {*scraped.values("report_withheld", "reason", source="a", target="b")} == reasons
 
 
-def test_a_micro_batch_is_timed_and_seen_while_it_runs_and_one_that_fails_has_no_duration() -> None:
-    now = [50.0]
-    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
-    with metrics.batch("X"):
-        now[0] += 3
-        assert read([metrics]).values("batch_running_seconds", "cluster") == {"X": 3, "Y": 0}
-    with pytest.raises(PowerFailure), metrics.batch("X"):
-        raise PowerFailure
-    scraped = read([metrics])
-    assert scraped.values("batch_running_seconds", "cluster") == {"X": 0, "Y": 0}
-    assert scraped.values("batch_seconds_count", "cluster") == {"X": 1, "Y": 0}
-    assert scraped.value("batch_seconds_sum", cluster="X") == 3
-    assert scraped.value("batch_seconds_bucket", cluster="X", le="2.0") == 0
-    assert scraped.value("batch_seconds_bucket", cluster="X", le="5.0") == 1
-
-
-def test_a_pass_that_raises_has_not_ended_and_before_the_first_its_age_is_that_of_the_job() -> None:
-    now = [50.0]
-    metrics = SyncMetrics(config_of(["X", "Y"]), lambda: now[0])
-    now[0] += 10
-    assert read([metrics]).value("reconcile_age_seconds") == 10
-    with metrics.reconciling():
-        now[0] += 2
-    now[0] += 5
-    with pytest.raises(PowerFailure), metrics.reconciling():
-        raise PowerFailure
-    scraped = read([metrics])
-    assert scraped.value("reconcile_age_seconds") == 5
-    assert (scraped.value("reconcile_seconds_count"), scraped.value("reconcile_seconds_sum")) == (1, 2)
-
-
 def test_records_are_counted_by_kind_once_their_history_is_written() -> None:
     job, metrics = IngestingJob(), SyncMetrics(config_of(["X", "Y"]))
     job.batch._metrics = metrics
@@ -324,23 +289,3 @@ def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_noth
     CountedHistory(recorded, told.metrics).append(told.site.reconciliations[-1])
     assert recorded == told.site.reconciliations[-1:]
     assert "a reconciliation was not counted" in caplog.text
-
-
-def test_health_is_who_is_ready_who_fails_and_whether_the_history_is_written(caplog: pytest.LogCaptureFixture) -> None:
-    queries, is_ready, errors = QuerySupervisor(threading.Event()), threading.Event(), [None, "3 rows not written"]
-    health = JobHealth(["X", "Y"], is_ready.is_set, queries.errors, lambda: errors[is_ready.is_set()])
-    scraped = read([health])
-    assert (scraped.value("ready"), scraped.value("history_up")) == (0, 1)
-    assert scraped.values("query_up", "cluster") == {"X": 1, "Y": 1}
-
-    class Failing:
-        def start(self) -> None:
-            raise ConnectionError("no such host")
-
-    queries.add("X", Failing())
-    with caplog.at_level(logging.CRITICAL):
-        queries.run_once()
-    is_ready.set()
-    scraped = read([health])
-    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 0)
-    assert scraped.values("query_up", "cluster") == {"X": 0, "Y": 1}

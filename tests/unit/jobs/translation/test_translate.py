@@ -1,23 +1,26 @@
-"""The command translate: names that it asks by and answers with, what it says meanwhile, and how it ends early."""
+"""The command translate: names that it asks by, and its answers as tests/golden/outputs/translate.txt has them."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from fakes.reconciler_site import config_of
 from offset_sync.jobs import translate
-from offset_sync.jobs.translation.offsets import to_offsets
-from offset_sync.model.errors import OffsetSyncError
+from offset_sync.jobs.translation.answers import print_csv, print_json, show_answers, summary, to_answer_table
+from offset_sync.jobs.translation.offsets import parse_csv, to_offsets
+from offset_sync.model.values import State
 from offset_sync.status.kept_offsets import KeptAnswers
-from offset_sync.status.waiting import Wait
+from tools.golden_output import expect
 
 
 class Translation:
@@ -53,19 +56,6 @@ def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
     assert found.column("target_topic").to_pylist() == ["dc1.orders", "orders", "dc1.orders"]
 
 
-def test_with_the_same_names_an_answer_has_no_other_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "target_topic" not in answered(monkeypatch, tmp_path, ["orders"], "same").column_names
-
-
-def test_a_stop_ends_the_work_between_two_partitions() -> None:
-    stop = threading.Event()
-    tell = translate._telling(Wait("translations", total=4), stop)
-    tell(1)
-    stop.set()
-    with pytest.raises(OffsetSyncError, match="stopped; nothing was printed"):
-        tell(1)
-
-
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_the_reader_of_the_output_may_close_it(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     read, write = os.pipe()
@@ -74,3 +64,42 @@ def test_the_reader_of_the_output_may_close_it(monkeypatch: pytest.MonkeyPatch, 
     with os.fdopen(write, "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
         translate._print(answers, form, ("dc1", "dc2"))
+
+
+NOW_MS = 1_795_000_000_000
+LINES = b'topic,sink,partition,offset\norders,"a, ""b""",0,007\norders,=x,1,9\npay-in,,12,1000000\n'
+REASON = 'orders-1 ends at 3 at dc1: "another" topic, or cluster'
+
+
+def answers() -> pa.Table:
+    found = KeptAnswers(3)
+    found.target_offset = np.array([5, -1, 1_000_017])
+    found.state = np.array([State.EXACT, State.COMMIT_BEYOND_END, State.INDEX_BEHIND])
+    found.duplicates, found.duplicates_at_most = np.array([0, 0, 12]), np.array([0, 0, 30])
+    found.lost = np.array([0, 0, 4])
+    found.explain(np.array([1]), REASON)
+    return to_answer_table(parse_csv(LINES, NOW_MS), found)
+
+
+def shown(table: pa.Table, width: int) -> str:
+    out = io.StringIO()
+    show_answers(table, "dc1 → dc2", Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_csv_json_and_the_table_say_the_same() -> None:
+    out = io.StringIO()
+    for form in (print_csv, print_json):
+        form(answers(), out)
+        out.write("\n")
+    expect(
+        "translate.txt", "\n".join([out.getvalue(), shown(answers(), 80), shown(answers(), 120), *summary(answers())])
+    )
+    assert summary(answers().slice(2)) == []
+
+
+def test_a_name_cannot_bring_control_characters_into_the_terminal() -> None:
+    table = parse_csv(b"topic,partition,offset,s\x1b[31m\norders,0,1,\x1b[2J[red]\n", NOW_MS)
+    text = shown(to_answer_table(table, KeptAnswers(1)), 100)
+    assert "\x1b" not in text
+    assert "[red]" in text

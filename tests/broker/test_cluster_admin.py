@@ -1,0 +1,274 @@
+"""Topics, log ends, committed offsets, members and writes of a real cluster: the contract of ClusterAdmin."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import NewPartitions
+
+from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
+from broker.committed_offsets import small_batches
+from broker.crafted_logs import create_topics
+from broker.installation import until
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.requests import Committed, LogEnds, TransientError
+from offset_sync.model.errors import ClusterError
+from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.state.lease import OpenFence
+from offset_sync.sync.offset_writer import write_offsets
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
+
+pytestmark = [pytest.mark.broker, pytest.mark.versions]
+PARTITIONS, MANY = 4, 300
+
+
+@pytest.fixture
+def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    return clusters["dc2"]
+
+
+@pytest.fixture
+def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
+    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
+    admin.committed_offsets(["any"])  # on a new cluster, waits until its topic of offsets is there and coordinated
+    return admin
+
+
+@pytest.fixture
+def topic(cluster: EmbeddedCluster, topic_name: str) -> str:
+    create_topics(cluster, {topic_name: PARTITIONS})
+    return topic_name
+
+
+@pytest.fixture
+def write(group_name: str, topic: str) -> Callable[..., OffsetWrite]:
+    def make(partition: int = 0, offset: int = 7, epoch: int | None = None, topic: str = topic) -> OffsetWrite:
+        return OffsetWrite(group_name, topic, partition, offset, epoch, Rule.SET, None)
+
+    return make
+
+
+def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = False) -> list[WriteOutcome]:
+    return write_offsets(writes, admin, fence=OpenFence(), dry_run=dry_run, deadline=60)
+
+
+def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:
+    return [OffsetWrite(group, topic, each, offset, None, Rule.FORWARD, expected) for each in range(PARTITIONS)]
+
+
+def test_topics_are_told_with_their_ids_and_asking_creates_none(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str
+) -> None:
+    described = admin.describe([topic, "no-such-topic", "no topic", "", topic])
+    assert list(described) == [topic]
+    assert described[topic].partitions == PARTITIONS
+    assert str(uuid.UUID(described[topic].topic_id)) == described[topic].topic_id
+    assert uuid.UUID(described[topic].topic_id).int != 0
+    assert admin.topics()[topic] == described[topic]
+    assert {"__consumer_offsets", "no-such-topic"}.isdisjoint(admin.topics())
+    assert (admin.partition_count("__consumer_offsets"), admin.partition_count("no-such-topic")) == (8, None)
+    deleter = admin_of(cluster)
+    deleter.delete_topics([topic])[topic].result(120)
+    until(lambda: not admin.describe([topic]))
+    create_topics(cluster, {topic: 3})
+    assert admin.describe([topic])[topic].topic_id != described[topic].topic_id
+
+
+def test_ends_are_given_for_what_exists_whatever_else_is_asked(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str
+) -> None:
+    producer = Producer(client_options(cluster.bootstrap_servers))
+    for _ in range(5):
+        producer.produce(topic, b"value", partition=1)
+    producer.flush(120)
+    known = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
+    unknown = [TopicPartition(topic, 9), TopicPartition("no-such-topic", 0), TopicPartition("no topic", 0)]
+    ends = {known[0]: LogEnds(0, 0, leader_epoch=0), known[1]: LogEnds(0, 5, leader_epoch=0)}
+    assert (admin.ends([*known, *unknown]), admin.ends([])) == (ends, {})
+
+
+@pytest.mark.parametrize("epoch", [None, 0, 2**31 - 1])
+def test_a_commit_is_stored_with_its_leader_epoch_and_empty_metadata(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, write: Callable[..., OffsetWrite], epoch: int | None
+) -> None:
+    wanted = write(epoch=epoch)
+    place = TopicPartition(wanted.topic, 0)
+    assert admin.write_offsets({wanted.group_id: [wanted]}) == {wanted.group_id: {place: None}}
+    key = len(wanted.group_id.encode()).to_bytes(2, "big") + wanted.group_id.encode()
+    log = admin_of(cluster).list_topics("__consumer_offsets", timeout=120).topics["__consumer_offsets"].partitions
+    value = [
+        record.value() or b""
+        for number in log
+        for record in read_partition(cluster, ("__consumer_offsets", number))
+        if (record.key() or b"")[:2] in (b"\0\0", b"\0\1") and (record.key() or b"")[2:].startswith(key)
+    ][-1]
+    stored_epoch = (-1 if epoch is None else epoch).to_bytes(4, "big", signed=True)
+    version, empty_string = (b"\0\4", b"\1") if "dc2" in WRITE_TOPIC_IDS else (b"\0\3", b"\0\0")
+    assert value.startswith(version + (7).to_bytes(8, "big") + stored_epoch + empty_string)
+    assert admin.committed_offsets([wanted.group_id]) == {wanted.group_id: {place: Committed(7, "")}}
+
+
+def test_one_bad_partition_costs_its_own_row_only(admin: ClusterAdmin, write: Callable[..., OffsetWrite]) -> None:
+    bad = {
+        "UNKNOWN_TOPIC_OR_PART": [write(99), write(topic="no-such-topic")],
+        "_INVALID_ARG": [
+            *(write(1, epoch=-1), write(2, epoch=2**31), write(3, offset=-1)),
+            *(write(2**31), write(-1), write(topic="no topic"), write(topic="")),
+        ],
+    }
+    good = write(0)
+    answer = admin.write_offsets({good.group_id: [good, *(each for some in bad.values() for each in some)]})
+    found = answer[good.group_id]
+    assert not isinstance(found, ClusterError)
+    assert found.pop(TopicPartition(good.topic, 0)) is None
+    named = {name: {place for place, error in found.items() if (error or "").startswith(name)} for name in bad}
+    assert named == {name: {TopicPartition(each.topic, each.partition) for each in some} for name, some in bad.items()}
+    assert [place.partition for place in admin.committed_offsets([good.group_id])[good.group_id]] == [0]
+    (outcome,) = write_batch(admin, [write(topic="no-such-topic")])
+    assert (outcome.outcome, outcome.error) == (Outcome.FAILED, "UNKNOWN_TOPIC_OR_PART")
+
+
+def test_strange_groups_are_only_text_and_impossible_ones_are_refused_without_their_neighbours(
+    admin: ClusterAdmin, write: Callable[..., OffsetWrite]
+) -> None:
+    each, place = write(), TopicPartition(write().topic, 0)
+    impossible = ["", "with\0nul", "x" * 32_768, "lone \ud800 surrogate"]
+    strange = [each.group_id + suffix for suffix in (" with spaces", "\n\x1b[31m'\"", "-grüße-組-😀", "x" * 30_000)]
+    unknown = f"{each.group_id}-unknown"
+    writes = {group: [replace(each, group_id=group)] for group in [*impossible, *strange]}
+    answers = admin.write_offsets(writes)
+    found = admin.committed_offsets([*impossible, *strange, unknown])
+    assert {group for group, answer in answers.items() if isinstance(answer, ClusterError)} == {*impossible}
+    assert {group for group, answer in found.items() if isinstance(answer, ClusterError)} == {*impossible}
+    assert [answers[group] for group in strange] == [{place: None}] * len(strange)
+    assert [found[group] for group in strange] == [{place: Committed(7, "")}] * len(strange)
+    assert found[unknown] == {}
+
+
+def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, write: Callable[..., OffsetWrite]
+) -> None:
+    group, place = write().group_id, TopicPartition(write().topic, 0)
+    other = f"{group}-other"
+    admin.write_offsets({group: [write()], other: [replace(write(), group_id=other)]})
+    with open_transaction(cluster, group, ClientPartition(place.topic, 0, 9)) as producer:
+        # Two seconds of patience, and the rest for a busy machine.
+        found = admin.committed_offsets([group, other], deadline=20)
+        assert isinstance(found[group], ClusterError)
+        assert "UNSTABLE_OFFSET_COMMIT" in str(found[group])
+        assert not isinstance(found[group], TransientError)  # it may hang for minutes: no caller must wait for it
+        assert found[other] == {place: Committed(7, "")}
+        producer.abort_transaction(120)
+    assert admin.committed_offsets([group]) == {group: {place: Committed(7, "")}}
+
+
+@contextmanager
+def open_transaction(cluster: EmbeddedCluster, group: str, position: ClientPartition) -> Iterator[Producer]:
+    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=group))
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    # The consumer only lends its group's name: it joins nothing, as Spark's or Flink's do not.
+    lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))
+    producer.send_offsets_to_transaction([position], lender.consumer_group_metadata(), 120)
+    yield producer
+    lender.close()
+
+
+@contextmanager
+def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> Iterator[Consumer]:
+    """A consumer that has joined and has its partitions."""
+    options: dict[str, Any] = {"group_id": group, "group_protocol": protocol}
+    consumer = Consumer(client_options(cluster.bootstrap_servers, **options))
+    try:
+        consumer.subscribe([topic])
+        until(lambda: bool(consumer.poll(0.1) or consumer.assignment()))
+        yield consumer
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str, protocol: str
+) -> None:
+    states = GroupStates("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
+
+    def active() -> frozenset[str]:
+        found = states.active()
+        assert not isinstance(found, ClusterError), found
+        return found & {group_name, f"{group_name}-offsets-only"}
+
+    writes = wanted(group_name, topic)
+    write_batch(admin, wanted(f"{group_name}-offsets-only", topic))
+    assert active() == frozenset()
+    with member(cluster, group_name, topic, protocol):
+        assert active() == {group_name}
+        refused = write_batch(admin, writes)
+        assert admin.committed_offsets([group_name])[group_name] == {}
+        late = Consumer(client_options(cluster.bootstrap_servers, group_id=group_name, group_protocol=protocol))
+        late.subscribe([topic])
+        late.poll(0.5)  # the first member does not poll: the group is rebalancing
+        assert active() == {group_name}
+        late.close()
+    assert {(each.outcome, each.error) for each in refused} == {(Outcome.TARGET_ACTIVE, "UNKNOWN_MEMBER_ID")}
+    until(lambda: not active())
+    assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
+
+
+def test_what_another_client_wrote_is_moved_forward_only_and_only_as_expected(
+    admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    admin.write_offsets({group_name: [OffsetWrite(group_name, topic, 0, 50, None, Rule.SET, None)]})
+    unseen, behind, ahead, back = (
+        wanted(group_name, topic, offset, expected)[0]
+        for offset, expected in ((60, None), (40, 50), (60, 50), (30, None))
+    )
+    of_a_person = replace(back, moves_forward=True), replace(back, offset=70, moves_forward=True)
+    outcomes = [write_batch(admin, [each])[0].outcome for each in (unseen, behind, ahead, back, *of_a_person)]
+    refused, done = Outcome.NOT_FORWARD, Outcome.COMMITTED
+    assert outcomes == [refused, refused, done, refused, refused, done]
+    assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(70, "")}}
+
+
+def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_nothing(
+    admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    writes = [each for number in range(1000) for each in wanted(f"{group_name}-{number}", topic, number)]
+    dry = write_batch(admin, writes, dry_run=True)
+    assert {(each.outcome, each.previous_offset) for each in dry} == {(Outcome.DRY_RUN, None)}
+    assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
+    again = write_batch(admin, writes)
+    assert {each.outcome for each in again} == {Outcome.UNCHANGED}
+    assert [each.previous_offset for each in again] == [each.offset for each in writes]
+
+
+def test_commits_and_lists_larger_than_a_batch_are_written_in_parts(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    creator = admin_of(cluster)
+    creator.create_partitions([NewPartitions(topic, MANY)])[topic].result(120)
+    until(lambda: admin.ends([TopicPartition(topic, MANY - 1)]))
+    with member(cluster, group_name, topic, PROTOCOLS[-1]):
+        pass  # of its protocol the group stays
+    writes = [OffsetWrite(group_name, topic, each, 7, None, Rule.SET, None) for each in range(MANY)]
+    texts = {number: f"{number:04}" * 1000 for number in range(MANY)}
+    lists, small = f"{group_name}-lists", wanted(f"{group_name}-small", topic)
+    of_lists = [replace(each, group_id=lists, metadata=texts[each.partition]) for each in writes]
+    with small_batches(cluster):
+        first = write_batch(admin, [*writes, *small, *of_lists[:20]])
+        again = write_batch(admin, [replace(each, refresh=True, expected_offset=7) for each in writes])
+    last = write_batch(admin, of_lists[20:])
+    assert {each.outcome for each in (*first, *again, *last)} == {Outcome.COMMITTED}
+    found = admin.committed_offsets([group_name, lists])
+    places = {number: TopicPartition(topic, number) for number in range(MANY)}
+    assert found[group_name] == {place: Committed(7, "") for place in places.values()}
+    assert found[lists] == {place: Committed(7, texts[number]) for number, place in places.items()}

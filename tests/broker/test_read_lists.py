@@ -1,0 +1,216 @@
+"""Read lists as the jobs write them, and Java consumers that go by them: of a crafted log, and while everything runs.
+
+In the second story producers write at both clusters and mirrors copy both ways; groups move; then a cluster dies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from broker.committed_offsets import Partition, commit, committed
+from broker.crafted_logs import Clusters, create_topics, write_log
+from broker.installation import Installation, install, until
+from consumer.consumer_host import NEWEST, ConsumerHost, consumer_hosts
+from consumer.moving import MovingGroups, cutover, move
+from offset_sync.translate.read_list import decode_read_list
+from offset_sync_demo.kafka.clients import stable_ends
+from offset_sync_demo.load.mirror import Mirror
+from offset_sync_demo.load.producer import TopicLoad
+from offset_sync_demo.load.workload import Producers
+from oracles.translation import LogRecord
+
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(900)]
+TOPIC, PARTITIONS = "moving", 2
+PLACES: list[Partition] = [(TOPIC, number) for number in range(PARTITIONS)]
+GROUPS = {"mover-classic": "classic", "mover-consumer": "consumer"}
+PATTERN = "mover-.*"
+FEW = 20
+"""So many records are enough to be sure that there are some."""
+
+
+@pytest.fixture(scope="module")
+def host(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerHost]:
+    with consumer_hosts(tmp_path_factory) as hosts:
+        yield hosts(NEWEST)
+
+
+AT_DC1 = [("dc1", 0), ("dc1", 1), ("dc2", 0), ("dc1", 3), ("dc2", 3), ("dc1", 5), ("dc1", 6), ("dc2", 4)]
+AT_DC2 = [("dc2", 0), ("dc1", 0), ("dc1", 1), ("dc2", 3), ("dc2", 4), ("dc1", 3), ("dc2", 6), ("dc1", 5)]
+"""Committed at dc1 is 6, so it starts at dc2 at 4, and 5 and 7 are on its list."""
+HANDED: Partition = ("handed-over", 0)
+
+
+def test_a_list_is_beside_the_answer_and_a_consumer_goes_by_it(
+    clusters: Clusters, host: ConsumerHost, spark_environment: None, tmp_path: Path, group_name: str
+) -> None:
+    for alias, log in (("dc1", AT_DC1), ("dc2", AT_DC2)):
+        create_topics(clusters[alias], {HANDED[0]: 1})
+        write_log(clusters[alias], {HANDED: [LogRecord(offset, *each) for offset, each in enumerate(log)]})
+    skipping, plain = f"{group_name}-skips", f"{group_name}-plain"
+    commit(clusters["dc1"], {skipping: {HANDED: 6}, plain: {HANDED: 6}})
+    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
+    sections = {"sync": {"read_lists": {"groups": [".*-skips"]}}, "groups": {"include": [f"{group_name}.*"]}}
+    installation = install(tmp_path / "installation", servers, [HANDED[0]], **sections)
+    assert (installation.index(), installation.sync()) == ([], [])
+    assert [*held(clusters, skipping)[:2], held(clusters, plain)] == [4, (4, [5, 7], [1, 1]), (4, None)]
+    for group, wanted in ((skipping, [4, 6]), (plain, [4, 5, 6, 7])):
+        reader = host.start(group, HANDED[0], {"bootstrap.servers": servers["dc2"], "group.id": group})
+        until(lambda reader=reader: reader.positions.get(0) == len(AT_DC2) or reader.failure)  # type: ignore[misc]
+        host.stop(group)
+        assert [each.offset for each in reader.records] == wanted
+    assert installation.sync() == []
+    assert held(clusters, skipping)[1] == (0, [], []), "the group is past it"
+    assert {row["group_id"] for row in installation.translations()} == {skipping, plain}
+
+
+def held(clusters: Clusters, group: str) -> tuple[int, tuple[int, list[int], list[int]] | None]:
+    """Return what dc2 holds of a group: its offset, and of its list the start, the ranges' starts and lengths."""
+    listed = f"__offset-sync.read.{group}"
+    found = committed(clusters["dc2"], [group, listed])
+    if HANDED not in found[listed]:
+        return found[group][HANDED].offset, None
+    commit = found[listed][HANDED]
+    decoded = decode_read_list(commit.metadata)
+    assert commit.metadata.endswith("\0")
+    assert decoded is not None
+    assert decoded.read_list.start == commit.offset
+    ranges = decoded.read_list.ranges
+    return found[group][HANDED].offset, (commit.offset, ranges.start.tolist(), ranges.length.tolist())
+
+
+@dataclass
+class Site:
+    """Everything runs; *mirrors*, by source, may be stopped."""
+
+    installation: Installation
+    groups: MovingGroups
+    producers: Producers
+    mirrors: Mapping[str, Mirror]
+
+    def read_without_the_mirror(self, source: str) -> None:
+        """Stop to copy from where the groups read, and return once some of what they have read is not copied."""
+        self.mirrors[source].stop()
+        ends = stable_ends(self.groups.clusters[source], PLACES)
+        until(lambda: all(self._captured(source, group, place) > end + FEW for group, place, end in self._each(ends)))
+
+    def _each(self, ends: Mapping[Partition, int]) -> Iterator[tuple[str, Partition, int]]:
+        return ((group, place, end) for group in GROUPS for place, end in ends.items())
+
+    def _captured(self, alias: str, group: str, place: Partition) -> int:
+        rows = self.installation.rows("offset_commits", cluster=alias, group_id=group, partition=place[1])
+        return max((row["committed_offset"] or 0 for row in rows), default=0)
+
+
+@pytest.fixture
+def site(
+    clusters: Clusters, host: ConsumerHost, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """Both groups read at dc1, and both jobs run."""
+    pair = {alias: clusters[alias] for alias in ("dc1", "dc2")}
+    for cluster in pair.values():
+        create_topics(cluster, {TOPIC: PARTITIONS})
+    producers = Producers(pair, [TopicLoad(TOPIC, PARTITIONS, 100.0)], {})
+    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "500ms", "reconcile_interval": "2s"}
+    servers = {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}
+    installation = install(tmp_path_factory.mktemp(TOPIC), servers, [TOPIC], sync=sync)
+    mirrors = {one: Mirror(pair[one], pair[other], [TOPIC]) for one, other in itertools.permutations(pair)}
+    # One member each: one that hands its partition on midway leaves no mark of the list that it has used.
+    groups = MovingGroups(pair, host, TOPIC, PARTITIONS, GROUPS, members=1)
+    with ExitStack() as exits:
+        for each in mirrors.values():
+            each.start()
+            exits.callback(each.kill)
+        producers.start()
+        exits.callback(producers.stop, 2.0)
+        for job in ("index_records", "sync_offsets"):
+            exits.enter_context(installation.started(job))
+        groups.start("dc1")
+        wanted = {(group, number) for group in GROUPS for number in range(PARTITIONS)}
+        until(
+            lambda: {(r["group_id"], r["partition"]) for r in installation.translations(outcome="COMMITTED")} >= wanted
+        )
+        yield Site(installation, groups, producers, mirrors)
+
+
+def test_groups_move_there_and_back_and_what_they_have_read_is_neither_repeated_nor_lost(site: Site) -> None:
+    move(site.installation, site.groups, "dc2", PATTERN)
+    site.groups.wait_until_read()
+    site.groups.stop()
+    # The marks of the consumers are proof once they are captured.
+    until(lambda: cutover(site.installation, "verify", "dc1", "dc2", "--groups", PATTERN, "--skip-read") == [])
+    site.groups.start("dc2")
+    does_not_move_while_what_it_has_read_is_not_at_the_target(site)
+    site.groups.wait_until_read()
+    judged = site.groups.judge(site.producers, site.installation)
+    assert [found.repeated for found in judged.values()] == [[]] * len(GROUPS)
+    assert sum(row["skipped"] or 0 for row in site.installation.rows("cutovers", step="commit")) > 0
+    most = repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site)
+    repeats_what_comes_late_once_the_source_is_back_and_loses_nothing(site, most)
+
+
+def does_not_move_while_what_it_has_read_is_not_at_the_target(site: Site) -> None:
+    site.read_without_the_mirror("dc2")
+    site.groups.stop()
+    words = ("dc2", "dc1", "--planned", "--timeout", "5s", "--groups", PATTERN, "--skip-read")
+
+    def is_refused_for_that() -> bool:
+        # At first it may wait for the jobs, which have not read all yet.
+        failures = cutover(site.installation, "apply", *words)
+        assert len(failures) == len(GROUPS)
+        return all("has read and that are not at dc1" in each and "of origin dc2, from" in each for each in failures)
+
+    until(is_refused_for_that)
+    site.mirrors["dc2"].start()
+    own = site.groups.committed_at("dc2")
+    assert cutover(site.installation, "apply", *words[:4], "300s", *words[5:]) == []
+    stays_where_it_was_moved_until_it_is_past_its_list(site, own)
+    site.groups.start("dc1")
+
+
+def stays_where_it_was_moved_until_it_is_past_its_list(site: Site, own: Mapping[str, Mapping[Partition, int]]) -> None:
+    lists = [f"__offset-sync.read.{group}" for group in GROUPS]
+    start, listed = site.groups.committed_at("dc1"), committed(site.groups.clusters["dc1"], lists)
+    failures = cutover(site.installation, "apply", "dc1", "dc2", "--planned", "--timeout", "300s", "--groups", PATTERN)
+    assert ["still skip up to" in each and "start them there" in each for each in failures] == [True] * len(GROUPS)
+    assert (site.groups.committed_at("dc2"), site.groups.committed_at("dc1")) == (own, start)
+    held = committed(site.groups.clusters["dc1"], lists)
+    assert [held[group][place] for group in lists for place in PLACES] == [
+        listed[group][place] for group in lists for place in PLACES
+    ]
+
+
+def repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site: Site) -> dict[str, int]:
+    """Return by group how many it repeats at most once dc1 is back."""
+    site.read_without_the_mirror("dc1")
+    site.groups.clusters["dc1"].kill()
+    site.groups.stop()
+    assert cutover(site.installation, "apply", "dc1", "dc2", "--groups", PATTERN, "--disaster") == []
+    rows = {step: site.installation.rows("cutovers", mode="disaster", step=step) for step in ("check", "verify")}
+    repeats = {row["group_id"]: row["duplicates"] for row in rows["check"]}
+    told = {row["group_id"]: re.findall(r"repeats up to ([\d,]+) more", row["detail"]) for row in rows["verify"]}
+    most = {group: repeats[group] + int(told[group][0].replace(",", "")) for group in GROUPS}
+    site.groups.start("dc2")
+    site.groups.wait_until_read()
+    for group, found in site.groups.judge(site.producers, site.installation).items():
+        assert len(found.repeated) <= most[group], (group, found.repeated, most)
+    return most
+
+
+def repeats_what_comes_late_once_the_source_is_back_and_loses_nothing(site: Site, most: dict[str, int]) -> None:
+    site.groups.clusters["dc1"].start()
+    site.mirrors["dc1"].start()
+    site.producers.stop()
+    for each in site.mirrors.values():
+        each.drain(300)
+    site.groups.wait_until_read(300)
+    site.groups.stop()
+    for group, found in site.groups.judge(site.producers, site.installation).items():
+        assert (0 < len(found.repeated) <= most[group], found.lost) == (True, []), (group, found.repeated, most)
+        assert found.delivered > 500

@@ -1,0 +1,184 @@
+"""Logins of the Python client: tokens for Amazon MSK, and Kerberos by the keytab of the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from offset_sync.jobs.runner import job_arguments, run_job
+from offset_sync.kafka import msk_tokens
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.librdkafka import library
+from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for
+from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.msk_login import MskLogin
+
+CANARY = "c4n4ry"
+LOGIN = MskLogin("us-west-2").to_option()
+OPTIONS = {"bootstrap.servers": "127.0.0.1:1", OPTION: LOGIN}
+SIGNER = "aws_msk_iam_sasl_signer"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    msk_tokens._signer.cache_clear()
+    yield
+    msk_tokens._signer.cache_clear()
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of the signer's own tests, with a canary for a secret key; skips where it is not installed."""
+    pytest.importorskip(SIGNER, reason="the extra msk is not installed: run 'make install'")
+    given = {"ACCESS_KEY_ID": "MOCK_AWS_ACCESS_KEY", "SECRET_ACCESS_KEY": CANARY, "SESSION_TOKEN": "MOCK_AWS_TOKEN"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
+class Signing:
+    """In place of the signer: tokens that live for a minute, or the error it is told to raise."""
+
+    def __init__(self) -> None:
+        self.asked = self.signed = 0
+        self.problem: Exception | None = None
+
+    def generate_auth_token(self, region: str) -> tuple[str, int]:
+        self.asked += 1
+        if self.problem is not None:
+            raise self.problem
+        self.signed += 1
+        return f"{region} {self.signed}", 60_000 + msk_tokens._now_ms()
+
+    def generate_auth_token_from_profile(self, region: str, profile: str) -> tuple[str, int]:
+        return f"{region} {profile}", 60_000 + msk_tokens._now_ms()
+
+
+@pytest.fixture
+def signing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = Signing()
+    monkeypatch.setitem(sys.modules, SIGNER, SimpleNamespace(MSKAuthTokenProvider=made))
+    return made
+
+
+@pytest.mark.usefixtures("credentials")
+def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
+        monkeypatch.delenv(f"AWS_{name}")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    began = time.monotonic()
+    with pytest.raises(ClusterError, match="no AWS credentials were found"):
+        ClusterAdmin("dc1", OPTIONS).topics()
+    with pytest.raises(ClusterError, match="no AWS credentials were found"):
+        ClusterAdmin("dc1", OPTIONS).committed_offsets(["g"])
+    unknown = GroupStates("dc1", OPTIONS).active()
+    assert "no AWS credentials were found" in str(unknown)
+    with pytest.raises(TokenError, match="ProfileNotFound"):
+        token_for(MskLogin("us-west-2", "nowhere").to_option())
+    assert time.monotonic() - began < 5
+
+
+def test_clients_share_a_token_until_half_of_its_life(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000]
+    monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
+    assert token_for(LOGIN) == Token("us-west-2 1", 1_000_000, 1_060_000)
+    now[0] += 30_000
+    assert token_for(LOGIN).value == "us-west-2 1"
+    now[0] += 1
+    assert token_for(LOGIN).value == "us-west-2 2"
+    assert token_for(MskLogin("us-west-2", "prod").to_option()).value == "us-west-2 prod"
+
+
+def test_a_token_serves_to_its_end_while_aws_does_not_answer(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000]
+    monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
+    first = token_for(LOGIN)
+    signing.problem = OSError(f"no route to the metadata service\n{'x' * 3}")
+    now[0] = first.expires_at_ms - 1_000
+    asked = signing.asked
+    assert [token_for(LOGIN) for _ in range(5)] == [first] * 5
+    assert signing.asked == asked + 1, "a failure may take long"
+    now[0] += 1_000
+    with pytest.raises(TokenError, match=r"^no login at Amazon MSK: OSError: no route[^\n]*$"):
+        token_for(LOGIN)
+
+
+# By ktadd of MIT's kadmin, for kafka/127.0.0.1@T.REALM.
+KEYTAB = bytes.fromhex(
+    "0502"
+    "0000004e00020007542e5245414c4d00056b61666b6100093132372e302e302e31000000016b0aad"
+    "75020012002089782eb6cdad80dda8c5f0560222f6c7bc8f1b6f092f4de3f1202e1ac6d79b940000"
+    "0002"
+)
+
+
+@pytest.fixture
+def keytab(tmp_path: Path) -> str:
+    path = tmp_path / "sync.keytab"
+    path.write_bytes(KEYTAB)
+    return str(path)
+
+
+@pytest.fixture
+def able(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client with Kerberos, and a process without a login."""
+    monkeypatch.setattr(library(), "features", lambda: frozenset({"sasl_gssapi"}))
+    for name in ("KRB5_CLIENT_KTNAME", "KRB5CCNAME"):
+        monkeypatch.setenv(name, "")  # put back at the end
+        monkeypatch.delenv(name)
+
+
+def options(keytab: str, principal: str = "kafka/127.0.0.1@T.REALM") -> dict[str, str]:
+    login = {"sasl.kerberos.keytab": keytab, "sasl.kerberos.principal": principal}
+    return {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", **login}
+
+
+def refusal(wanted: dict[str, str]) -> str:
+    with pytest.raises(PlatformError) as refused:
+        log_in(wanted)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.mark.usefixtures("able")
+def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
+    assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
+    found = refusal(options(keytab, "sync@T.REALM"))
+    assert found.startswith(f"keytab {keytab} begins with kafka/127.0.0.1@T.REALM, not with principal sync@T.REALM")
+    other = tmp_path / "no.keytab"
+    for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
+        other.write_bytes(content)
+        assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+
+
+@pytest.mark.usefixtures("able", "signals")
+def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "principal": "sync@T.REALM", "keytab": keytab}
+    assert run(login, tmp_path) == (1, [])
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"clusters.dc2: keytab {keytab} begins with kafka/127.0")
+    assert run(login | {"principal": "kafka/127.0.0.1@T.REALM"}, tmp_path) == (0, [keytab])
+
+
+def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
+    """Run a job at two clusters, of which the second has this login; return its exit code and the keytab it finds."""
+    servers = {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}} for alias in ("dc1", "dc2")}
+    conf, found = folder / "sync.yaml", list[str | None]()
+
+    def job(*_: object) -> list[str]:
+        found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
+        return []
+
+    tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
+    conf.write_text(json.dumps(tree))
+    return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
