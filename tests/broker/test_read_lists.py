@@ -124,6 +124,7 @@ def site(
     # One member each: one that hands its partition on midway leaves no mark of the list that it has used.
     groups = MovingGroups(pair, host, TOPIC, PARTITIONS, GROUPS, members=1)
     with ExitStack() as exits:
+        exits.callback(pair["dc1"].start)  # which the disaster kills
         for each in mirrors.values():
             each.start()
             exits.callback(each.kill)
