@@ -46,7 +46,9 @@ TESTS = {
         "tests/unit/translate/index/test_log_contradiction.py",
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
-    "translate/index_retention.py": [_T + "index_retention_laws.py", _T + "index_retention_cases.py"],
+    "translate/index_retention.py": [
+        _T + name for name in ("index_retention_laws.py", "index_retention_cases.py", "logs_in_pieces.py")
+    ],
     "translate/replication_gap.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py", _T + "paged_answers.py"],
     "translate/strategies.py": [_T + "strategies.py"],

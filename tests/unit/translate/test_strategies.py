@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import ABSENT, State
@@ -119,15 +120,20 @@ def test_the_repeats_of_timestamp_are_within_the_predicted_bounds(seed: int, spr
 
 
 @law(200)
-@given(st.integers(0, 10**6), st.sampled_from([1, 5, 1000]))
-def test_header_is_its_definition_and_loses_nothing_between_two_clusters(seed: int, look_back: int) -> None:
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 1000]), st.sampled_from([None, 1, 2]))
+def test_header_is_its_definition_and_loses_nothing_between_two_clusters(
+    seed: int, look_back: int, page_runs: int | None
+) -> None:
     logs = logs_of(replace(BOTH_WAYS, behind=0.3), seed, 1, 0)
     source, target = logs["A"], logs["B"]
     case = Case("A", source, target)
     index = indexed(case)[0]
+    if page_runs:
+        let_go_of_all_but(index, 1, page_runs, KeptPages())
     committed = np.arange(source.log_end + 1)
     found = answer_by_header(committed, index, target_origin=CODES["B"], look_back=look_back).tolist()
-    assert found == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
+    alone = [answer_by_header(committed[[c]], index, target_origin=1, look_back=look_back)[0] for c in committed]
+    assert found == alone == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
     exact = answers(case, committed.tolist())
     assert all(mine <= best.offset for mine, best in zip(found, exact))
 
