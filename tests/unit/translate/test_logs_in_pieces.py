@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from builders.long_logs import FEW, RUNS, Mirrored
 from fakes.pages import CountedPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import ABSENT
-from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
@@ -24,7 +22,6 @@ from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
 from offset_sync.translate.strategies import answer_by_header
-from oracles.translation_check import growing, logs_of
 
 
 def costs(given_logs: Mirrored) -> None:
@@ -56,23 +53,6 @@ def test_few_pages_of_a_log_are_held_at_a_time(ask: Callable[[Mirrored], None]) 
     ask(logs)
     assert max(len(set(pages.asked)) for pages in logs.pages) > 60
     assert logs.most() <= FEW
-
-
-@law(150)
-@given(st.integers(0, 10**6), st.integers(1, 4))
-def test_pages_change_nothing_of_what_a_position_costs(seed: int, page_runs: int) -> None:
-    rng = random.Random(seed)
-    for case in [each for each in random_cases(random_world(rng), rng) if each.source is not None][:3]:
-        young, found = case.now_ms - case.hole_grace_ms, []
-        committed = np.arange(case.source_frontier + 1)
-        position = np.array(rng.choices(range(case.target.frontier + 1), k=len(committed)))
-        for pages in (None, page_runs):
-            *_, (_, source, target) = growing(case, page_runs=pages)
-            logs = logs_of(case, source, target)
-            answer = np.maximum(translate(committed, *logs, Bounds(young)).offset, case.target.log_start)
-            cost = position_cost(committed, answer, np.maximum(position, case.target.log_start), *logs, young)
-            found.append((cost.repeats.tolist(), cost.skipped.tolist()))
-        assert found[0] == found[1]
 
 
 def disordered(rng: random.Random, own: int) -> LogIndex:

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from builders.logs import NOW_MS, indexed_at, log
+from builders.logs import NOW_MS, log
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate, translate_no_later
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.position_cost import position_cost
-from offset_sync.translate.strategies import answer_by_header
 from oracles import translation_check
 from oracles.translation import Case, Log, answers
 from oracles.translation_check import growing, logs_of
@@ -46,12 +44,6 @@ def test_late_records_at_the_source_are_unread_whatever_came_before_them() -> No
     assert ask(source, target, 2, 3)[0] == [1, 2]
 
 
-def test_a_page_of_which_retention_has_left_a_part_is_looked_at() -> None:
-    source, target = log("X", "X0:9 Y0:9"), log("Y", "Y0:4 X0:9 Y4:9", log_start=2)
-    assert ask(source, target, 0)[0] == [0]
-    assert ask(source, target, 0, 10)[0] == [0, 1]
-
-
 def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> None:
     found = []
     for is_paged in (False, True):
@@ -65,11 +57,6 @@ def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> N
         logs = PartitionLog(source, 0), PartitionLog(target, 1)
         found.append(translate(np.array([3, 6], np.int64), *logs, Bounds(1)).offset.tolist())
     assert found == [[1, 1], [1, 1]]
-
-
-def test_a_hole_that_is_young_is_unread_in_any_page() -> None:
-    young = indexed_at(log("X", "Y0:2 X2 Y3:5 X5 Y5:9"), 3, NOW_MS - 1)
-    assert ask(young, log("Y", "Y0:5 X2 Y5:9"), 5, 6)[0] == [2, 2]
 
 
 def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() -> None:
@@ -148,42 +135,6 @@ def test_another_strategys_choice_is_weighed_alike(chosen: Sequence[int]) -> Non
         earlier = [c if each < 0 else min(c, each) for c, each in zip(commits.tolist(), chosen)]
         assert (found[-1][0], found[-1][3]) == (earlier, [c == each for c, each in zip(commits.tolist(), earlier)])
     assert all(each == found[0] for each in found)
-
-
-@pytest.mark.parametrize("look_back", [0, 1, 3, 100])
-def test_headers_near_a_commit_are_found_across_pages(look_back: int) -> None:
-    case = Case("X", log("X", "X0:2 Y0:2 X4:6 Y2 . . Y3:5 X9:11"), log("Y", "Y0:5"), NOW_MS, GRACE_MS)
-    found = []
-    for page_runs in (None, 1, 2):
-        *_, (_, here, _) = growing(case)
-        assert here is not None
-        if page_runs:
-            let_go_of_all_but(here, 1, page_runs, KeptPages())
-        of_all = answer_by_header(np.arange(14), here, target_origin=1, look_back=look_back)
-        of_each = [answer_by_header(np.array([n]), here, target_origin=1, look_back=look_back)[0] for n in range(14)]
-        found += [of_all.tolist(), of_each]
-    assert all(each == found[0] for each in found)
-
-
-def test_what_a_position_repeats_and_skips_is_counted_across_pages() -> None:
-    source, target = log("X", "X0:4 Y0:4 X8:12 Y4:8"), log("Y", "Y0:2 X0:4 Y6:8 X8:10 . X10:12 Y13:15")
-    case = Case("X", source, target, NOW_MS, GRACE_MS)
-    found = []
-    for page_runs in (None, 1, 3):
-        *_, (_, here, there) = growing(case)
-        assert here is not None
-        for index in (here, there) if page_runs else ():
-            let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
-        logs = logs_of(case, here, there)
-        for committed in range(17):
-            answer = translate(np.array([committed], np.int64), *logs, Bounds(NOW_MS - GRACE_MS)).offset
-            for position in range(16):
-                one = np.array([committed], np.int64), answer, np.array([position], np.int64)
-                cost = position_cost(*one, *logs, NOW_MS - GRACE_MS)
-                found.append((page_runs, committed, position, int(cost.repeats[0]), int(cost.skipped[0])))
-    third = len(found) // 3
-    assert [each[1:] for each in found[:third]] == [each[1:] for each in found[third : 2 * third]]
-    assert [each[1:] for each in found[:third]] == [each[1:] for each in found[2 * third :]]
 
 
 @pytest.mark.parametrize(("committed", "wanted"), [(0, 0), (9, 9), (10, 11), (11, 11)])

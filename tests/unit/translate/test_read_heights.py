@@ -13,7 +13,7 @@ from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate import read_window
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.read_heights import ReadHeights, read_by_height
 
@@ -124,6 +124,11 @@ def test_an_unrecognised_record_that_may_be_above_the_commit_is_not_read() -> No
     unrecognised = Runs.of([5], [1], [1], [2], [0])
     assert heights_of(3, runs, 2) == (2, 2, True)
     assert heights_of(3, runs, 2, unrecognised=unrecognised) == (1, 2, False)
+
+
+def test_nothing_is_read_for_sure_below_a_record_that_may_be_any() -> None:
+    runs = Runs.of([0, 4, 5], [4, 1, 1], [1, UNKNOWN_ORIGIN, 1], [0, 0, 9], [0, 0, 0])
+    assert [heights_of(commit, runs, 2)[:2] for commit in (3, 4, 5)] == [(-1, 2), (-1, 3), (3, 3)]
 
 
 def test_numbers_that_a_young_page_was_the_first_to_pass_are_open_and_others_are_not() -> None:

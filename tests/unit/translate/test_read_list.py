@@ -22,7 +22,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.read_list import FoundList, pending, read_list
+from offset_sync.translate.read_list import FoundList, count_listed, pending, read_list
 from offset_sync.translate.replication_gap import OffsetRanges
 from oracles.read_list import identity_of, missing_at_target, offsets_in, on_the_list, ranges_of, what_is_read
 from oracles.translation import Case
@@ -59,6 +59,7 @@ def test_on_a_list_is_what_brute_force_finds_at_any_time_also_where_pages_were_l
             assert ranges(found) == ranges_of(wanted, records), describe(known)
             assert (int(found.records.sum()), found.left_out) == (len(wanted), 0)
             assert (found.read_list.start, found.read_list.leader_epoch) == (start, EPOCH)
+            assert found.read_list.end == (ranges(found)[-1][1] if wanted else start)
 
 
 @law(250)
@@ -80,6 +81,19 @@ def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Cas
     answers = translate(commits, *logs, Bounds(-NO_LIMIT))  # all holes are young, so they count as unread
     for committed, answer, duplicates in zip(commits.tolist(), answers.clamped_offset.tolist(), answers.duplicates):
         assert read_list(committed, answer, *logs, leader_epoch=EPOCH).records.sum() == duplicates
+
+
+@law(300)
+@given(cases, generators, st.none() | st.integers(1, 4))
+def test_records_that_consumers_skip_by_a_list_are_counted_as_what_is_on_it(
+    case: Case, rng: random.Random, page_runs: int | None
+) -> None:
+    for known, source, target in logs_at_any_time(case, rng, page_runs):
+        first, committed = sorted(rng.sample(every_commit(known), 2))
+        low, high = sorted(rng.randint(0, known.target.frontier + 2) for _ in range(2))
+        skipped = OffsetRanges(np.array([first]), np.array([committed - first]))
+        wanted = set(on_the_list(known, committed, low)) - set(on_the_list(known, first, low))
+        assert count_listed(skipped, (low, high), source, target) == sum(offset < high for offset in wanted)
 
 
 @law(120)

@@ -14,10 +14,18 @@ from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
-from offset_sync.translate.replication_gap import OffsetRanges, ReplicationGap, joined, replication_gaps
+from offset_sync.translate.replication_gap import (
+    NEVER_YOUNG,
+    OffsetCounts,
+    OffsetRanges,
+    ReplicationGap,
+    joined,
+    replication_gaps,
+)
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from oracles.translation_check import growing, logs_of, origin_codes
 
@@ -29,9 +37,11 @@ def indexed(case: Case, page_runs: int | None = None) -> tuple[LogIndex, LogInde
     return source, target
 
 
-def replication_gap(origin: int, source: LogIndex, target: LogIndex) -> ReplicationGap:
-    parts = list(replication_gaps(origin, source, target))
-    return ReplicationGap(joined([each.pending for each in parts]), joined([each.skipped for each in parts]))
+def replication_gap(origin: int, source: LogIndex, target: LogIndex, *bounds: int) -> ReplicationGap:
+    """Of all parts; *bounds* are those of ``replication_gaps``."""
+    parts = [each.below(10**6) for each in replication_gaps(origin, source, target, *bounds)]
+    pending, skipped = joined([each.pending for each in parts]), joined([each.skipped for each in parts])
+    return ReplicationGap(pending, skipped, any(each.is_settling for each in parts))
 
 
 def cases(seed: int) -> list[Case]:
@@ -43,55 +53,69 @@ def offsets(stretches: OffsetRanges) -> list[int]:
     return [n for start, length in zip(stretches.start, stretches.length) for n in range(start, start + length)]
 
 
-def lacking(case: Case, origin: str) -> tuple[list[int], list[int]]:
-    """The definition: identities at the source that the target does not have, each at its first offset."""
+def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -> tuple[list[int], list[int], bool]:
+    """The definition: identities at the source that the target does not have, each at its first offset.
+
+    Those that may still come, those that will not, and whether some of the former are only too young.
+    """
     there = {record.origin_offset for record in case.target.indexed if record.origin == origin}
     first: dict[int, int] = {}
     for record in case.source_records:
-        if record.origin == origin:
+        if record.origin == origin and low <= record.origin_offset < high:
             first.setdefault(record.origin_offset, record.offset)
-    newest = max(there, default=-1)
-    gone = {number: offset for number, offset in first.items() if number not in there}
-    pending = sorted(offset for number, offset in gone.items() if number > newest)
-    return pending, sorted(offset for number, offset in gone.items() if number < newest)
+    pending, skipped, is_settling = list[int](), list[int](), False
+    for number, offset in first.items():
+        later = [each for each in case.target.indexed if each.origin == origin and each.origin_offset > number]
+        is_young = bool(later) and later[0].indexed_at_ms > young_since_ms
+        if number not in there:
+            is_settling |= is_young
+            (pending if is_young or not later else skipped).append(offset)
+    return sorted(pending), sorted(skipped), is_settling
 
 
 @law(150)
 @given(st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
 def test_the_records_missing_at_the_target_are_those_of_the_definition(seed: int, page_runs: int | None) -> None:
+    rng = random.Random(seed)
     for case in cases(seed):
         source, target = indexed(case, page_runs)
         for origin, code in origin_codes(case).items():
-            found = replication_gap(code, source, target)
+            low, high = rng.choice(((-NO_LIMIT, NO_LIMIT), sorted(rng.sample(range(30), 2))))
+            bounds = rng.choice((NEVER_YOUNG, case.now_ms - case.hole_grace_ms)), low, high
+            found = replication_gap(code, source, target, *bounds)
             if origin:
-                assert (offsets(found.pending), offsets(found.skipped)) == lacking(case, origin)
-        everything = joined([replication_gap(code, source, target).pending for code in origin_codes(case).values()])
-        assert offsets(everything) == sorted(set(offsets(everything)))
-        asked = np.arange(-1, case.source_frontier + 2)
-        assert everything.count_from(asked).tolist() == [
-            sum(offset >= one for offset in offsets(everything)) for one in asked.tolist()
-        ]
-        assert all(
-            offsets(everything.from_offset(one)) == [offset for offset in offsets(everything) if offset >= one]
-            for one in (0, 3, case.source_frontier)
-        )
+                said = offsets(found.pending), offsets(found.skipped), found.is_settling
+                assert said == lacking(case, origin, *bounds)
 
 
-def test_everything_is_missing_at_a_target_without_an_index() -> None:
-    source = indexed(cases(1)[0])[0]
-    for origin in source.origins:
-        found = replication_gap(origin, source, LogIndex())
-        assert offsets(found.skipped) == []
-        assert offsets(found.pending) == sorted(set(offsets(found.pending)))
-    assert isinstance(replication_gap(77, source, LogIndex()), ReplicationGap)
+def test_ranges_are_cut_and_counted_as_the_offsets_that_they_hold() -> None:
+    rng = random.Random(3)
+    for _ in range(50):
+        held = sorted(rng.sample(range(20), rng.randint(1, 9)))
+        ranges = joined([OffsetRanges(np.array([offset]), np.array([1])) for offset in held])
+        ranges = joined([OffsetRanges(np.array([30]), np.array([5])), ranges])
+        held += range(30, 35)
+        asked = np.array(rng.choices(range(-1, 37), k=9))
+        counts = OffsetCounts(asked)
+        for part in (OffsetRanges.none(), ranges.from_offset(12), ranges.below(12)):
+            counts.add(part)
+        above = [sum(offset >= one for offset in held) for one in asked.tolist()]
+        assert (counts.total, counts.first) == (len(held), held[0])
+        assert ranges.count_from(asked).tolist() == counts.count_from(asked).tolist() == above
+        with pytest.raises(ValueError, match="not asked"):
+            counts.count_from(asked + 99)
+        for one in asked.tolist():
+            parts = ranges.below(one), ranges.from_offset(one)
+            assert [offsets(part) for part in parts] == [[n for n in held if n < one], [n for n in held if n >= one]]
+            assert all((part.length > 0).all() for part in parts)
 
 
 @law(150)
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_another_position_costs_what_the_records_between_say(seed: int, other: int) -> None:
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
+def test_another_position_costs_what_the_records_between_say(seed: int, other: int, page_runs: int | None) -> None:
     for each in cases(seed):
         case = replace(each, target=replace(each.target, log_start=0))
-        source, target = indexed(case)
+        source, target = indexed(case, page_runs)
         young_since_ms = case.now_ms - case.hole_grace_ms
         committed = np.arange(case.source_frontier + 1)
         logs = logs_of(case, source, target)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import ABSENT, State
@@ -45,11 +46,40 @@ def logs_of(world: World, seed: int, spread: int, disorder: int) -> dict[str, Lo
 
 
 def times_of(log: Log) -> TimeIndex:
-    times = TimeIndex()
+    times, stretches = TimeIndex(), list[tuple[int, int, int]]()
     for record in log.records:
-        one = np.array([record.timestamp_ms])
-        times.extend(np.array([record.offset]), np.array([1]), one, one)
+        start, length, at_ms = stretches.pop() if stretches else (record.offset, 0, record.timestamp_ms)
+        if (start + length, at_ms) == (record.offset, record.timestamp_ms):
+            stretches.append((start, length + 1, at_ms))
+        else:
+            stretches += [(start, length, at_ms), (record.offset, 1, record.timestamp_ms)]
+    for start, length, at_ms in stretches:
+        times.extend(*(np.array([number]) for number in (start, length, at_ms, at_ms)))
     return times
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_times_are_those_of_all_stretches_without_what_was_known(seed: int) -> None:
+    rng, known_to, times = random.Random(seed), 0, TimeIndex()
+    held: list[tuple[int, int, int]] = []  # offset, least and greatest of each record
+    for _ in range(3):
+        starts = sorted(rng.choices(range(max(0, known_to - 6), known_to + 12), k=rng.randint(0, 5)))
+        added = [(start, rng.randint(0, 4), rng.randint(3, 6), rng.randint(7, 9)) for start in starts]
+        before, view, known_to = len(held), times.view(), held[-1][0] + 1 if held else 0
+        times.extend(*np.array(added, np.int64).reshape(-1, 4).T)
+        for start, length, least, most in added:
+            held += [(offset, least, most) for offset in range(max(start, known_to), start + length)]
+            known_to = max(known_to, start + length)
+        for found, records in ((view, held[:before]), (times, held), (times.below(8), [r for r in held if r[0] < 8])):
+            columns = found.start, found.length, found.least_ms, found.most_ms
+            stretches = list(zip(*(column.tolist() for column in columns), strict=True))
+            assert all(length > 0 for _, length, _, _ in stretches)
+            told = [(start + n, least, most) for start, length, least, most in stretches for n in range(length)]
+            assert told == records
+            asked = np.arange(-1, known_to + 2)
+            assert found.records_below(asked).tolist() == [sum(r[0] < one for r in records) for one in asked.tolist()]
+            ends = (found.start + found.length).tolist()
+            assert found.greatest_to.tolist() == [max(r[2] for r in records if r[0] < end) for end in ends]
 
 
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
@@ -119,15 +149,20 @@ def test_the_repeats_of_timestamp_are_within_the_predicted_bounds(seed: int, spr
 
 
 @law(200)
-@given(st.integers(0, 10**6), st.sampled_from([1, 5, 1000]))
-def test_header_is_its_definition_and_loses_nothing_between_two_clusters(seed: int, look_back: int) -> None:
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 1000]), st.sampled_from([None, 1, 2]))
+def test_header_is_its_definition_and_loses_nothing_between_two_clusters(
+    seed: int, look_back: int, page_runs: int | None
+) -> None:
     logs = logs_of(replace(BOTH_WAYS, behind=0.3), seed, 1, 0)
     source, target = logs["A"], logs["B"]
     case = Case("A", source, target)
     index = indexed(case)[0]
+    if page_runs:
+        let_go_of_all_but(index, 1, page_runs, KeptPages())
     committed = np.arange(source.log_end + 1)
     found = answer_by_header(committed, index, target_origin=CODES["B"], look_back=look_back).tolist()
-    assert found == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
+    alone = [answer_by_header(committed[[c]], index, target_origin=1, look_back=look_back)[0] for c in committed]
+    assert found == alone == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
     exact = answers(case, committed.tolist())
     assert all(mine <= best.offset for mine, best in zip(found, exact))
 
