@@ -143,6 +143,7 @@ def run_group(lane: str, words: Sequence[str]) -> Count:
         command = [*_GIVES_WAY.get(lane, ()), sys.executable, "-u", "-m", "pytest", *words, f"--junitxml={report}"]
         # Each lane measures into a file of its own.
         environment = {**os.environ, "COVERAGE_FILE": str(REPO / f".coverage-{lane.split(',')[0]}")}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would each compile the package again
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process:

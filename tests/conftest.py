@@ -7,6 +7,7 @@ together: they say ``pytest.mark.in_order``.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 import signal
@@ -19,11 +20,14 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from offset_sync.tables.store import TableStore
 from tools.lock_order import LockOrder
+from tools.thorough import examples
 
 _LOCKS = LockOrder()
 _LOCKS.watch()
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("unhurried")
 
 _collected = itertools.count()
@@ -39,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _tell_in_order(items)
     _leave_examples_out_of_the_coverage(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among modules and tests, which stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
