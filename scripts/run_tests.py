@@ -34,7 +34,7 @@ LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
         ("tests/unit", "tests/browser", "tests/simulation", "tests/search", "--dist", "loadgroup"),
         (_TAKEN_OUT, "--no-cov", "--dist", "worksteal"),
-        ("tests/spark", *_BY_FILE),
+        ("tests/spark", "--dist", "loadgroup"),
     ),
     "broker": (("tests/broker", *_BY_FILE),),
 }
