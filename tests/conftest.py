@@ -30,6 +30,7 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+_OF_OTHER_THINGS = frozenset({"browser", "connect", "consumer", "deployment", "docs", "scripts"})
 _collected = itertools.count()
 _AS_WRITTEN = pytest.StashKey[int]()
 
@@ -52,12 +53,14 @@ def pytest_collection_finish() -> None:
 
 
 def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
-    """Leave hypothesis's examples out of the coverage: measuring the same lines so often doubles what they take.
+    """Leave hypothesis's examples out of the coverage, and tests of other things than the package.
 
-    Other tests that try hundreds of cases say ``pytest.mark.no_cover`` themselves.
+    Measuring the same lines so often doubles what they take. Other tests that try hundreds of cases say
+    ``pytest.mark.no_cover`` themselves.
     """
     for item in items:
-        if is_hypothesis_test(getattr(item, "obj", None)):
+        folders = item.path.relative_to(Path(__file__).parent).parts
+        if is_hypothesis_test(getattr(item, "obj", None)) or not _OF_OTHER_THINGS.isdisjoint(folders):
             item.add_marker(pytest.mark.no_cover)
 
 

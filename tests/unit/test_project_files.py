@@ -19,6 +19,7 @@ import stamp
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
+pytestmark = pytest.mark.no_cover
 LONGEST_FILE = 400
 LONGEST_BODY = 45
 LONGEST_JOB = 40
