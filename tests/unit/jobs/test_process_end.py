@@ -18,6 +18,7 @@ from offset_sync.jobs import process_end
 from offset_sync.jobs.process_end import ProcessEnd
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(LIB)}
 NAP_S = 0.05
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
@@ -87,9 +88,8 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
     def start(function: str, *options: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", SCRIPT, function, "--conf", str(tmp_path / "sync.yaml"), *options]
-        environment = {**os.environ, "PYTHONPATH": str(LIB)}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT, start_new_session=True)
 
     return start
 
@@ -196,6 +196,5 @@ def test_a_job_ends_with_its_code_whatever_its_threads_are_doing(tmp_path: Path)
     """Ended by ``sys.exit`` every other one of these is killed by SIGSEGV."""
     for _ in range(2):
         words = [sys.executable, "-c", READERS, str(tmp_path / "rows.parquet")]
-        environment = {**os.environ, "PYTHONPATH": str(LIB)}
-        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stdout) == (3, "said\nregistered\n"), ended.stderr[-2000:]
