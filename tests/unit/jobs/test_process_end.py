@@ -12,10 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pyspark import SparkContext
 
 from offset_sync.jobs import process_end
 from offset_sync.jobs.process_end import ProcessEnd
+from offset_sync.spark import jvm
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(LIB)}
@@ -118,7 +118,7 @@ def test_a_dead_jvm_is_noticed_while_the_job_waits(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(process, "_is_over", SimpleNamespace(wait=lambda _seconds: looks.pop()))
     monkeypatch.setattr(process, "_end", lambda line, *, is_stop: ends.append((line.partition(",")[0], is_stop)))
     monkeypatch.setattr(process_end, "_SAME_SIGNAL_S", 0.0)
-    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(poll=lambda: -9)))
+    monkeypatch.setattr(jvm, "jvm_exit_code", lambda: -9)
     process._watch_ends()
     assert ends == [("the JVM was killed by signal 9", False)]
 
