@@ -8,7 +8,7 @@ import random
 import pytest
 
 from generators.mirrored_logs import clean_world, random_cases, random_world
-from generators.runs import increments, maximal_runs
+from generators.runs import maximal_runs
 from offset_sync.model.values import State
 from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos, readable_from
 from tools.thorough import examples
@@ -139,19 +139,6 @@ def test_maximal_runs_end_at_holes_at_new_origins_and_where_the_order_breaks() -
         (5, 1, "A", 8),
         (6, 2, "A", 10),
     ]
-
-
-def test_increments_say_the_same_as_the_log_however_they_are_cut() -> None:
-    for seed in range(examples(50)):
-        rng = random.Random(seed)
-        for case in random_cases(random_world(rng), rng):
-            batches = increments(case.target, rng)
-            runs = [run for batch in batches for run in batch.runs]
-            records = [(r.start + i, r.origin, r.origin_start + i) for r in runs for i in range(r.length)]
-            assert records == [(r.offset, r.origin, r.origin_offset) for r in case.target.indexed]
-            assert batches[-1].frontier == case.target.frontier
-            assert all(run.start + run.length <= batch.frontier for batch in batches for run in batch.runs)
-            assert [batch.frontier for batch in batches] == sorted(batch.frontier for batch in batches)
 
 
 def test_the_generator_reaches_every_state_and_every_fault() -> None:
