@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.copied_log import Content, Log
 from fakes.indexing import Plan
 from fakes.tables import MemoryFrame, MemoryTables
 from fakes.unchecked import ONLY_SPARK
+from leaving.copied_log import Content, Log
 from offset_sync.config import parse_config
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexProgress

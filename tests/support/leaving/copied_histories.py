@@ -6,8 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 
-from fakes.copied_log import Content
 from leaving.copied_clusters import PLACE, CopiedClusters
+from leaving.copied_log import Content
 from offset_sync.model.values import ClusterPartition, State
 
 OFTEN = {"produce": 10.0, "link": 14.0, "index": 16.0, "due": 5.0, "silence": 2.0, "answer": 4.0}

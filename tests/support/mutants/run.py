@@ -30,7 +30,6 @@ _OF_WINDOWS = (
     "read_heights",
     "read_window",
     "possible_duplicates",
-    "bounded_places",
 )
 TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],

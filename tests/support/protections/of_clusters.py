@@ -93,7 +93,7 @@ PROTECTIONS = (
         "a silent cluster is waited for once and then asked in the background",
         (("offset_sync.state.cluster_metadata.Silence.of", lambda _silence, _alias: (None, frozenset())),),
         _UNIT + "state/test_silence.py::"
-        "test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile",
+        "test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers",
     ),
     # A cluster's addresses lead to another one for a while.
     Protection(

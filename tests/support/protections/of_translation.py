@@ -106,16 +106,6 @@ def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translation
 
 PROTECTIONS: tuple[Protection, ...] = (
     Protection(
-        "A commit is the next offset to read, so the record at it is unread",
-        (
-            (
-                _TRANSLATE + "read_window.first_unread",
-                lambda required, committed: required.searchsorted(committed, "right"),
-            ),
-        ),
-        _CASES + "reordered_records_of_the_target_are_answered_with_the_first_unread",
-    ),
-    Protection(
         "A record that the mirror sent again counts at its first offset",
         ((_INDEX + "origin_positions.first_occurrences", _last_occurrences),),
         _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",

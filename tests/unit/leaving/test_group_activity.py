@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from builders.group_events import JOINED, LEFT, Event, at, rows
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, IngestingJob
 from fakes.tables import MemoryTables
+from leaving.group_events import JOINED, LEFT, Event, at, rows
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.internal_logs import LogRecords

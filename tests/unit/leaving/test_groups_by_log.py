@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.group_events import JOINED, LEFT, Event, at, rows
 from fakes.tables import MemoryTables
+from leaving.group_events import JOINED, LEFT, Event, at, rows
 from offset_sync.decode.consumer_offsets import coordinator_partition, decode_records
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations

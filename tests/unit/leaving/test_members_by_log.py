@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from builders.group_events import JOINED, LEFT, rows
 from fakes.tables import MemoryTables
+from leaving.group_events import JOINED, LEFT, rows
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.groups_by_log import GroupsByLog, Members
