@@ -17,6 +17,7 @@ from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
@@ -180,13 +181,15 @@ def copied(cluster: str, origin: str, *times: int, missing: int = 0) -> Log:
     return Log(cluster, records, 0, len(times), len(times))
 
 
-def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_start: int = 0) -> Translations:
-    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so."""
+def chosen(
+    case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_start: int = 0, cut_at: int | None = None
+) -> Translations:
+    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so. The target is cut, or has a start."""
     source, target = indexed(case)
     codes = origin_codes(case)
     logs = [
-        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start))
-        for log, index, start in ((case.source, source, 0), (case.target, target, log_start))
+        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start)._replace(cut_at=cut))
+        for log, index, start, cut in ((case.source, source, 0, None), (case.target, target, log_start, cut_at))
         if log is not None
     ]
     strategy = Strategy(name, 1000, idle_since_ms)
@@ -226,8 +229,7 @@ def test_a_greater_timestamp_before_the_commit_is_flagged_and_repeats() -> None:
 @pytest.mark.parametrize("name", ["timestamp", "header"])
 def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -> None:
     here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "C", 0, 2)), 0, 2, 2)
-    there = Log("B", (LogRecord(0, "C", 0, 2), LogRecord(1, "A", 0, 1)), 0, 2, 2)
-    found = chosen(Case("A", here, there), name, 0, 1, 2)
+    found = chosen(Case("A", here, copied("B", "A", 1)), name, 0, 1, 2)
     assert states(found) == ["STRATEGY_REFUSED"] * 3
     assert (found.wanted == -1).all()
 
@@ -272,6 +274,37 @@ def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
     case = Case("A", native("A", 1, 2, 3, 4), native("B", 1, 2, 3, 4))
     found = chosen(case, "timestamp", 1, log_start=3)
     assert (found.wanted.tolist(), found.lost.tolist()) == ([3], [2])
+    case = Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4))
+    found = [chosen(case, "timestamp", 3, log_start=start) for start in (0, 2, 4)]
+    columns = [(each.wanted[0], each.duplicates[0], each.duplicates_at_most[0], each.lost[0]) for each in found]
+    assert columns == [(1, 2, 3, 0), (2, 1, 2, 0), (4, 0, 0, 1)]  # the 9, read out of order, is deleted first
+
+
+def test_beyond_a_cut_no_strategy_answers() -> None:
+    here = Log("A", tuple(LogRecord(n, "B", n + 3, n) for n in range(4)), 0, 4, 4)
+    assert chosen(Case("A", here, native("B", *range(9))), "header", 3, cut_at=5).wanted.tolist() == [5]
+
+
+@pytest.mark.parametrize("times", [(6, 6), (1, 2, 6, 6)])
+def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_nothing(times: Sequence[int]) -> None:
+    case, end = Case("A", native("A", *times), native("B", *times, 6)), len(times)
+    busy, idle = (chosen(case, "timestamp", end, idle_since_ms=since) for since in (-1, 0))
+    assert (busy.wanted.tolist(), busy.duplicates.tolist(), busy.duplicates_at_most.tolist()) == ([end - 2], [2], [3])
+    assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
+    behind = replace(case, target=replace(case.target, log_end=end + 2))
+    assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]
+
+
+@pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])
+def test_a_topic_of_which_times_are_not_known_is_idle_by_its_ends_alone(without: set[int]) -> None:
+    logs, said = [], PartitionMetadata("id", 0, 2, frozenset({"id"}), 2)
+    for code in (0, 1):
+        index = LogIndex()
+        index.extend(Runs.of([0], [2], [code], [0], [0]), 2)
+        index.times = None if code in without else times_of(native("A", 1, 2))
+        logs.append(PartitionLog(index, code, said))
+    found = translate_partition(np.array([2]), [None], *logs, Bounds(0), Strategy("timestamp", 1000, 0))
+    assert found.wanted.tolist() == [2]
 
 
 def test_commits_below_an_index_that_began_late_are_withheld() -> None:
