@@ -71,7 +71,7 @@ def settings(secured: SecuredClusters, version: str) -> dict[str, str]:
     [((), False), ((LISTS, ASKED_USES), False), ((LISTS, USES), True), ((LISTS, USES, MARKS), True)],
     ids=["none", "lists, and to see uses", "lists and uses", "marks too"],
 )
-def test_each_right_that_is_missing_is_told_once_and_costs_no_record(
+def test_each_right_that_is_missing_is_told_and_costs_no_record(
     secured: SecuredClusters,
     cluster: EmbeddedCluster,
     crossing: Crossing,
@@ -101,8 +101,9 @@ def test_each_right_that_is_missing_is_told_once_and_costs_no_record(
         assert f"Group {group_name} skips without marks: its principal needs Read on group {SEEN}{group_name} (" in line
         lines.remove(line)
         assert marks == {}
-    if not skips:
-        line = lines.pop()
-        assert f"SkipRead of group {group_name} cannot read its lists, so records are delivered without them" in line
+    told = [each for each in lines if "cannot read its lists, so records are delivered without them" in each]
+    # Partitions that come in another poll are asked for by themselves, and begin another series of failures.
+    assert (len(told) == 0) if skips else (1 <= len(told) <= len(crossing.logs))
+    for line in told:
         assert "GroupAuthorizationException" in line or "GROUP_AUTHORIZATION_FAILED" in line
-    assert lines == []
+    assert lines == told

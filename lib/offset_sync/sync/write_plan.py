@@ -156,8 +156,8 @@ def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, w
 def _is_raised_by_ours(mine: ColumnStore, key: KeyRows, actual: Int64s, answers: Translations) -> NDArray[np.bool_]:
     """Return for which keys our own write at the home would raise the target's offset, or begin above unread records.
 
-    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats, and, there, to a
-    target without an offset until the group commits at its home.
+    It may have been clamped to the home's log start, above records unread elsewhere. Errs to repeats. At a log start
+    errs to a target without an offset until the group commits at its home.
     """
     is_raised = (answers.wanted > actual) & ((actual >= 0) | answers.is_at_start)
     found: NDArray[np.bool_] = mine["actual_is_own"][key] & is_raised

@@ -21,6 +21,7 @@ from offset_sync.translate.exact import (
 from offset_sync.translate.identity_strategy import translate_copies
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, reason_of, reason_to_withhold
 from offset_sync.translate.strategies import (
@@ -43,7 +44,7 @@ class Translations(Columns):
     *offset* is t(c) and *wanted* the offset to commit, which is never below the target's log start; where the commit
     :attr:`is_withheld` there is neither, and both hold ``ABSENT``. *state* holds codes of :class:`State`. *duplicates*,
     *duplicates_at_most* and *lost* count records. *may_move*: the same commit may have another answer later, without
-    anything new from the group. *is_at_start*: the source holds no record below the commit, the target may hold some
+    anything new from the group. *is_at_start*: the source may hold no record below the commit, and the target some
     below the answer. *is_disordered*: a greater timestamp precedes the commit.
     """
 
@@ -109,7 +110,9 @@ def translate_partition(
     # Committed past the end, or the log was truncated: not everything below such a commit is read.
     state[committed > source.metadata.log_end] = State.COMMIT_BEYOND_END
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
-    is_at_start = (committed <= source.log_start) & (answers.clamped_offset > target.log_start)
+    # Of a source that does not answer the log start is unknown.
+    start = source.log_start if source.metadata.log_end < NO_LIMIT else NO_LIMIT
+    is_at_start = (committed <= start) & (answers.clamped_offset > target.log_start)
     return _translations(answers, state, is_at_start, is_disordered)
 
 

@@ -230,9 +230,9 @@ def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, sourc
             nothing &= ~has_any
         else:
             is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
-            everything &= is_settled & (span.high[:, None] <= heights.safe[origin][rows])
-            nothing &= span.low[:, None] > heights.most[origin][rows]
-    return everything, nothing
+            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe[origin][rows]))
+            nothing &= ~has_any | (span.low[:, None] > heights.most[origin][rows])
+    return everything, nothing & ~everything
 
 
 def origins_in(stretches: Stretches) -> set[int]:

@@ -188,7 +188,7 @@ class _Ranges:
     def _append(self, start: Int64s, end: Int64s, read: Int64s, first: NDArray[np.intp]) -> None:
         """Append ranges that begin with the pieces *first* of those that *end* there, as long as there is room."""
         records, room = np.add.reduceat(read, first), MOST_RANGES - len(self.start)
-        self.left_out = int(records[room:].sum())
+        self.left_out += int(records[room:].sum())
         self.start = np.concatenate((self.start, start[:room]))
         self.end = np.concatenate((self.end, end[np.append(first[1:] - 1, -1)][:room]))
         self.records = np.concatenate((self.records, records[:room]))

@@ -27,6 +27,11 @@ def test_records_sent_again_to_the_source_count_at_their_first_offset() -> None:
     assert offsets(source, log("Y", "Y0:8"), 0, 1, 2, 3, 4, 6) == [0, 6, 7, 8, 8, 8]
 
 
+def test_a_commit_between_reordered_records_of_the_source_answers_the_one_not_read() -> None:
+    source = log("X", "Y5 Y7 Y6")
+    assert ask(source, log("Y", "Y5:9", first=5), 1, 2, 3) == [exact(6), exact(6, 1), exact(8)]
+
+
 def test_reordered_records_of_the_target_are_answered_with_the_first_unread() -> None:
     assert ask(None, log("Y", "X5 X7 X6 X8"), 6, 7, 8) == [exact(1), exact(1, 1), exact(3)]
 

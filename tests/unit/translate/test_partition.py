@@ -71,6 +71,11 @@ def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_lo
     assert logs.ask(2, 3).is_at_start.tolist() == is_at_start
 
 
+def test_every_commit_of_a_silent_source_may_be_at_its_log_start() -> None:
+    logs = Logs("X0:10", "X0:10")
+    assert (logs.ask(5).is_at_start.tolist(), logs.ask(5, is_silent=True).is_at_start.tolist()) == ([False], [True])
+
+
 def test_a_withheld_row_counts_nothing() -> None:
     found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
     assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
