@@ -43,6 +43,13 @@ def test_of_several_places_the_latest_counts(seed: int) -> None:
     assert told == right
     assert found.records == len(right)
     assert (found.start[1:] >= found.end[:-1]).all()
+    is_next = found.start[1:] == found.end[:-1]
+    assert not (is_next & (np.diff(found.position) == np.diff(found.start))).any(), "as few as can be"
+    ranges = list(zip(found.start.tolist(), found.end.tolist(), strict=True))
+    for low in range(0, 70, 3):
+        some = found.between(low, low + 1 + seed)
+        inside = [each for each in ranges if each[0] < low + 1 + seed and each[1] > low]
+        assert list(zip(some.start.tolist(), some.end.tolist(), strict=True)) == inside
     offsets = np.arange(0, 210)
     first = found.first_not_below(offsets)
     for offset in offsets.tolist():
