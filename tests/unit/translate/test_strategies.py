@@ -59,30 +59,6 @@ def times_of(log: Log) -> TimeIndex:
     return times
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_times_are_those_of_all_stretches_without_what_was_known(seed: int) -> None:
-    rng, known_to, times = random.Random(seed), 0, TimeIndex()
-    held: list[tuple[int, int, int]] = []  # offset, least and greatest of each record
-    for _ in range(3):
-        starts = sorted(rng.choices(range(max(0, known_to - 6), known_to + 12), k=rng.randint(0, 5)))
-        added = [(start, rng.randint(0, 4), rng.randint(3, 6), rng.randint(7, 9)) for start in starts]
-        before, view, known_to = len(held), times.view(), held[-1][0] + 1 if held else 0
-        times.extend(*np.array(added, np.int64).reshape(-1, 4).T)
-        for start, length, least, most in added:
-            held += [(offset, least, most) for offset in range(max(start, known_to), start + length)]
-            known_to = max(known_to, start + length)
-        for found, records in ((view, held[:before]), (times, held), (times.below(8), [r for r in held if r[0] < 8])):
-            columns = found.start, found.length, found.least_ms, found.most_ms
-            stretches = list(zip(*(column.tolist() for column in columns), strict=True))
-            assert all(length > 0 for _, length, _, _ in stretches)
-            told = [(start + n, least, most) for start, length, least, most in stretches for n in range(length)]
-            assert told == records
-            asked = np.arange(-1, known_to + 2)
-            assert found.records_below(asked).tolist() == [sum(r[0] < one for r in records) for one in asked.tolist()]
-            ends = (found.start + found.length).tolist()
-            assert found.greatest_to.tolist() == [max(r[2] for r in records if r[0] < end) for end in ends]
-
-
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
     """Both indexes, with the timestamps; the codes are those of ``CODES`` where both clusters produce."""
     source, target = LogIndex(), LogIndex()

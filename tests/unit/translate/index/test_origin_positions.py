@@ -20,12 +20,14 @@ Stretch = tuple[int, int, int, int]
 
 @st.composite
 def stretches(draw: st.DrawFn, *, origin_offsets: int = 25) -> list[Stretch]:
-    """Any stretches of one origin in log order, with holes in the log between them."""
-    shapes = st.tuples(st.integers(0, origin_offsets), st.integers(1, 8), st.integers(0, 2), st.integers(0, 3))
-    place, found = 0, []
+    """Any stretches of one origin in log order, with holes in the log between them; some continue those before."""
+    shapes = st.tuples(st.integers(-9, origin_offsets), st.integers(1, 8), st.integers(0, 2), st.integers(0, 3))
+    place, end, found = 0, 0, []
     for origin_start, length, gap, seen_ms in draw(st.lists(shapes, max_size=12)):
+        if origin_start < 0:
+            origin_start, gap = end, gap // 2
         found.append((origin_start, length, place + gap, seen_ms))
-        place += gap + length
+        place, end = place + gap + length, origin_start + length
     return found
 
 
@@ -85,18 +87,17 @@ def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: 
 
 
 @law(150)
-@given(stretches(), st.integers(0, 12), st.integers(0, 34))
-def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
-    positions, first = positions_of(found[:border], found[border:]), by_dictionary(found)
-    if hole in first:
-        return
-    segment = int(np.searchsorted(positions.start, hole))
-    later = [(at, seen) for o, (at, seen) in first.items() if o > hole]
-    if not later:
-        assert segment == len(positions)
-        return
-    assert int(positions.next_offset[segment]) == min(later)[0]
-    assert int(positions.next_offset_indexed_at_ms[segment]) == min(later)[1]
+@given(stretches(), st.lists(st.integers(0, 12), max_size=3))
+def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stretch], borders: list[int]) -> None:
+    cuts = [0, *sorted(borders), len(found)]
+    positions, first = positions_of(*(found[low:high] for low, high in pairwise(cuts))), by_dictionary(found)
+    for hole in set(range(35)) - first.keys():
+        segment = int(np.searchsorted(positions.start, hole))
+        later = [(at, seen) for o, (at, seen) in first.items() if o > hole]
+        told = (positions.next_offset[segment:], positions.next_offset_indexed_at_ms[segment:])
+        assert [int(each[0]) for each in told if later] == [*min(later, default=())]
+        assert len(told[0]) == len(told[1]) == len(positions) - segment
+        assert bool(later) == (segment < len(positions))
 
 
 @law(200)
