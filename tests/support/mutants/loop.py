@@ -26,7 +26,7 @@ FEW_EXAMPLES = 30
 """How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
 QUICK_SECONDS = 3
 """What the quick tests of a mutant may take together, of one processor."""
-_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 20, 10, 200
+_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 3, 10, 100
 _MOST_BYTES = 16 << 30
 _SURVIVED, _KILLED = 0, 1
 

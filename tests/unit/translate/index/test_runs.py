@@ -39,7 +39,7 @@ def logs(draw: st.DrawFn, *, bounded: bool = False) -> Runs:
             _, before, origin, at_origin, _ = rows[-1]
             first = at_origin + before
             gap *= first % 2
-        elif bounded and first == 4:
+        elif bounded and first > 2:
             origin = BOUND
         at += gap
         rows.append((at, length, origin, at if origin == UNKNOWN_ORIGIN else first, len(rows)))
@@ -109,7 +109,7 @@ def test_joined_runs_are_as_few_as_can_be_and_as_old_as_their_first_records(runs
         assert above.continues(below) == (joined < parts)
 
 
-_CHANGES = ("none", "none", "none", "bound", "origin", "first", "start")
+_CHANGES = ("none", "none", "bound", "bound", "origin", "first", "start")
 
 
 @law(400)
@@ -123,10 +123,9 @@ def test_a_log_holds_what_is_the_same_record_by_record_and_bounds_agree_with_any
     for (start, length, origin, first, at_ms), change in zip(rows_of(runs), changes):
         origin = {"bound": BOUND, "origin": origin + 1}.get(change, origin)
         rows.append((start + (change == "start"), length, origin, first + (change == "first"), at_ms))
-    rows = rng.sample(rows, rng.randint(0, len(rows)))
     if not rows:
         return
-    asked = runs_of(sorted(rows))
+    asked = runs_of(sorted(rng.sample(rows, min(len(rows), rng.choice((1, 1, 2, 8))))))
     start = asked.start + [rng.randrange(n) for n in asked.length.tolist()]
     end = start + [rng.randint(1, n) for n in (asked.end - start).tolist()]
     known, wanted = records_of(runs), True
