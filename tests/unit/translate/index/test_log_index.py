@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""
@@ -170,4 +171,39 @@ def test_the_first_run_of_each_origin_is_known() -> None:
 def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
     index = LogIndex(7)
     assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.reorder_count()) == (0, 0, 0, 0)
-    assert (index.begin, index.frontier) == (7, 7)
+    assert (index.begin, index.frontier, index.first_record, index.reach_of(0)) == (7, 7, None, 0)
+    assert (index.grew_at_ms, index.complete_until_ms, index.last_unknown, index.lost_records) == (0, 0, -1, 0)
+    assert (index.lowest_lost(0), index.unrecognised_records) == (NO_LIMIT, 0)
+
+
+lost_rows = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(-1, 1)), max_size=4)
+
+
+@law(150)
+@given(logs(), lost_rows, st.integers(0, 3))
+def test_what_a_truncation_has_removed_is_beyond_every_offset_until_it_comes_again(
+    records: list[Record], rows: list[tuple[int, int, int]], own_records: int
+) -> None:
+    index, lost = LogIndex(), [(first, length, origin, first) for first, length, origin in rows]
+    before = index.view()
+    index.lose(runs_of(*lost[:1]), own_records)
+    index.lose(runs_of(*lost[1:]))
+    index.extend(runs_of(*cut(records, set())), records[-1][0] + 1 if records else 0)
+    gone = {(origin, first + n) for first, length, origin in rows for n in range(length)}
+    has_come, is_late = dict[tuple[int, int], int](), False
+    for offset, origin, first in records:
+        reach = max((n for o, n in {*gone, *has_come} if o == origin), default=-1)
+        is_late |= first <= reach
+        has_come.setdefault((origin, first), offset)
+    for origin in (0, 1):
+        found = index.positions(origin)
+        columns = zip(found.start.tolist(), found.end.tolist(), found.position.tolist(), strict=True)
+        told = {(origin, low + n): at + n for low, high, at in columns for n in range(high - low)}
+        wanted = {each: NO_LIMIT for each in gone if each[0] == origin}
+        wanted |= {each: at for each, at in has_come.items() if each[0] == origin}
+        assert {each: min(at, NO_LIMIT) for each, at in told.items()} == wanted
+        assert index.lowest_lost(origin) == min((n for o, n in gone if o == origin), default=NO_LIMIT)
+    assert index.lost_records == sum(length for _, length, _ in rows) + own_records
+    assert index.last_unknown == (NO_LIMIT if any(origin == UNKNOWN_ORIGIN for *_, origin in rows) else -1)
+    assert (index.reorder_count() > 0) == is_late
+    assert (len(before.lost), before.lost_records, before.positions(0).start.tolist()) == (0, 0, [])
