@@ -125,6 +125,60 @@ def test_the_repeats_of_timestamp_are_within_the_predicted_bounds(seed: int, spr
         assert repeated <= most
 
 
+def drawn(rng: random.Random, cluster: str) -> Log:
+    """Up to five records with few times, in any order, and offsets left out."""
+    kept = sorted(rng.sample(range(7), rng.choice((0, 1, 2, 3, 5))))
+    records = tuple(LogRecord(offset, cluster, offset, rng.randint(1, 4)) for offset in kept)
+    return Log(cluster, records, 0, 7, 7)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_timestamp_may_repeat_is_counted_by_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    source, target = drawn(rng, "A"), drawn(rng, "B")
+    committed = np.arange(9)
+    found = answer_by_timestamp(committed, times_of(source), times_of(target), 7, is_checked=True)
+    assert found.offset.tolist() == [by_timestamp(source.records, target.records, c, 7) for c in range(9)]
+    for c, answer, is_exact, repeats, most in zip(
+        range(9),
+        *(column.tolist() for column in (found.offset, found.is_exact, found.duplicates, found.duplicates_at_most)),
+    ):
+        read, unread = ([r for r in source.records if (r.offset < c) is side] for side in (True, False))
+        if not source.records or not target.records:
+            assert (is_exact, repeats, most) == (False, 0, 0)
+            continue
+        newest = max((r.timestamp_ms for r in read), default=0)
+        last = max((r.offset for r in target.records if r.timestamp_ms <= newest), default=-1)
+        assert most == sum(answer <= r.offset <= last for r in target.records)
+        at_ms = (unread or read[-1:])[0].timestamp_ms
+        as_new = next((n for n, r in enumerate(read) if r.timestamp_ms >= at_ms), len(read))
+        first = next((r for r in target.records if r.timestamp_ms >= at_ms), None)
+        equal = [sum(r.timestamp_ms == at_ms for r in log.records) for log in (source, target)]
+        is_placed = first is not None and first.timestamp_ms == at_ms and equal[0] == equal[1]
+        assert repeats == (0 if is_placed or first is None else min(len(read) - as_new, most))
+        assert is_exact == (first is not None and repeats == 0)
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+@pytest.mark.parametrize("seed", range(100))
+def test_times_in_order_skip_nothing_also_where_a_stretch_hides_them(seed: int, is_checked: bool) -> None:
+    rng = random.Random(seed)
+    times = sorted(rng.choices(range(1, 5), k=rng.randint(1, 7)))
+    copied = sorted(rng.sample(range(len(times)), rng.randint(1, len(times))))
+
+    def merged(some: list[int]) -> TimeIndex:
+        found = TimeIndex()
+        while some:
+            part, some = (some[: (n := rng.choice((1, 1, 2, 3)))], some[n:])
+            found.extend(*(np.array([each]) for each in (int(sum(found.length)), len(part), part[0], part[-1])))
+        return found
+
+    committed = np.arange(len(times) + 1)
+    here, there = merged(times), merged([times[n] for n in copied])
+    found = answer_by_timestamp(committed, here, there, len(copied), is_checked=is_checked)
+    assert all(answer <= sum(n < c for n in copied) for c, answer in enumerate(found.offset.tolist()))
+
+
 @law(200)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 1000]), st.sampled_from([None, 1, 2]))
 def test_header_is_its_definition_and_loses_nothing_between_two_clusters(
@@ -213,7 +267,7 @@ def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -
 def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> None:
     here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "B", 0, 1)), 0, 2, 2)
     there = Log("B", (LogRecord(0, "B", 0, 1), LogRecord(1, "A", 0, 1)), 0, 2, 2)
-    assert states(chosen(Case("A", here, there), "timestamp", 1)) == ["STRATEGY_REFUSED"]
+    assert states(chosen(Case("A", here, there), "timestamp", 0, 1)) == ["STRATEGY_REFUSED"] * 2
     found = chosen(Case("A", here, there), "header", 0, 1, 2)
     assert (states(found), found.wanted.tolist()) == (["EXACT", "EXACT", "APPROXIMATE"], [0, 0, 1])
 
@@ -269,6 +323,14 @@ def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_noth
     assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
     behind = replace(case, target=replace(case.target, log_end=end + 2))
     assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]
+
+
+@pytest.mark.parametrize("there", [(), (1,), (3,), (1, 3), (3, 1)])
+@pytest.mark.parametrize("here", [(), (1,), (2,), (2, 1), (4, 1)])
+def test_a_topic_is_idle_where_the_target_has_nothing_newer(here: Sequence[int], there: Sequence[int]) -> None:
+    case = Case("A", native("A", *here), native("B", *there))
+    found = chosen(case, "timestamp", len(here), idle_since_ms=0)
+    assert (found.wanted.tolist() == [len(there)]) == (not there or max(there) <= max(here, default=0))
 
 
 @pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])

@@ -102,9 +102,10 @@ def test_pages_appended_without_their_runs_make_the_same_log(seed: int) -> None:
     for start in starts.tolist():
         assert paged.indexing_times.indexed_at_ms(start) == times.indexed_at_ms(start)
     for origin, back in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        row, reorders = Runs.of([whole.frontier], [1], [origin], [whole.reach_of(origin) - back], [10]), paged.reorders
+        row = Runs.of([whole.frontier], [1], [origin], [whole.reach_of(origin) - back], [10])
         for log in (whole, paged):
+            reorders = log.reorders
             log.extend(row, 0)
-        assert paged.reorders == reorders + back
+            assert log.reorders == reorders + back
     assert facts(paged) == facts(whole)
     assert view.frontier == (made[-1][2] if made else begin)

@@ -68,8 +68,8 @@ def test_neighbours_that_go_on_are_one() -> None:
 def test_what_comes_for_an_original_below_those_that_were_recognised_is_told() -> None:
     log = LogIndex()
     log.extend(Runs.of([0, 1], [1, 1], [0, 1], [8, 2], [0, 0]), 2)
-    log.note_unrecognised(Runs.of([5], [1], [0], [9], [0]))
-    assert log.reorders == 0
+    log.note_unrecognised(Runs.of([5, 4], [1, 1], [0, 3], [9, 0], [0, 0]))
+    assert (log.reorders, log.unrecognised_records) == (0, 2)
     log.note_unrecognised(Runs.of([6, 7], [1, 1], [0, 1], [8, 8], [0, 0]))
     assert log.reorders == 1
     before = log.view()
