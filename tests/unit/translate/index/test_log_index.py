@@ -161,6 +161,9 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     assert index.reorder_count() == 2
     index.extend(runs_of((9, 1, 1, 9)), 10)  # sent again
     assert index.reorder_count() == 3
+    for offset in (10, 11):  # unreadable, so it may be any
+        index.extend(runs_of((offset, 1, UNKNOWN_ORIGIN, offset)), offset + 1)
+        assert index.reorder_count() == offset - 6
 
 
 def test_the_first_run_of_each_origin_is_known() -> None:
