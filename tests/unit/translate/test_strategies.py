@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -212,14 +213,23 @@ def copied(cluster: str, origin: str, *times: int, missing: int = 0) -> Log:
 
 
 def chosen(
-    case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_start: int = 0, cut_at: int | None = None
+    case: Case,
+    name: str,
+    *committed: int,
+    idle_since_ms: int = -1,
+    source_start: int = 0,
+    log_start: int = 0,
+    cut_at: int | None = None,
 ) -> Translations:
     """Translate as a pass does; nothing is idle unless *idle_since_ms* says so. The target is cut, or has a start."""
     source, target = indexed(case)
     codes = origin_codes(case)
     logs = [
         PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start)._replace(cut_at=cut))
-        for log, index, start, cut in ((case.source, source, 0, None), (case.target, target, log_start, cut_at))
+        for log, index, start, cut in (
+            (case.source, source, source_start, None),
+            (case.target, target, log_start, cut_at),
+        )
         if log is not None
     ]
     strategy = Strategy(name, 1000, idle_since_ms)
@@ -308,6 +318,35 @@ def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
     found = [chosen(case, "timestamp", 3, log_start=start) for start in (0, 2, 4)]
     columns = [(each.wanted[0], each.duplicates[0], each.duplicates_at_most[0], each.lost[0]) for each in found]
     assert columns == [(1, 2, 3, 0), (2, 1, 2, 0), (4, 0, 0, 1)]  # the 9, read out of order, is deleted first
+
+
+def test_what_the_source_has_deleted_too_is_not_lost() -> None:
+    case = Case("A", native("A", *range(7)), native("B", *range(7)))
+    for start in range(7):
+        found = chosen(case, "timestamp", 1, 5, source_start=start, log_start=4)
+        assert found.lost.tolist() == [max(0, 4 - max(1, start)), 0]
+
+
+def test_a_greater_timestamp_before_a_commit_is_told_also_where_it_is_withheld() -> None:
+    found = chosen(Case("A", native("A", 1, 9, 3), native("B", 1, 9, 3)), "timestamp", 4)
+    assert (states(found), found.is_disordered.tolist()) == (["COMMIT_BEYOND_END"], [True])
+
+
+def test_an_answer_that_rests_on_what_is_below_an_index_is_withheld() -> None:
+    for begins in itertools.product((0, 3), (0, 2, 3), (0, 4), (0, 4)):
+        logs = []
+        for code, (begin, log_start) in enumerate((begins[:2], begins[2:])):
+            index, rows = LogIndex(begin), np.arange(begin, 8)
+            index.extend(Runs.of(rows, rows * 0 + 1, rows * 0 + code, rows, rows * 0), 8)
+            index.times = TimeIndex()
+            index.times.extend(rows, rows * 0 + 1, rows, rows)
+            logs.append(PartitionLog(index, code, metadata_of(index, 8, log_start)))
+        committed = np.arange(8)
+        found = translate_partition(committed, [None] * 8, *logs, Bounds(0), Strategy("timestamp", 1000, -1))
+        is_below = (committed < begins[0]) & (begins[0] > begins[1])
+        answer = np.maximum(np.maximum(committed, begins[0]), begins[2])
+        is_below |= (answer <= begins[2]) & (begins[2] > begins[3])
+        assert (found.state == State.NOT_INDEXED).tolist() == is_below.tolist(), begins
 
 
 def test_beyond_a_cut_no_strategy_answers() -> None:

@@ -82,8 +82,8 @@ def test_what_comes_for_an_original_below_those_that_were_recognised_is_told() -
 def test_codes_tell_the_origin_and_what_is_said_of_it() -> None:
     for origin in range(5):
         assert origin_of(at_most(origin)) == origin_of(not_before(origin)) == origin_of(origin) == origin
-    codes = np.array([0, 3, UNKNOWN_ORIGIN, 3, 2])
+    codes = np.array([4, 3, UNKNOWN_ORIGIN, 3, 2])
     found = with_bounds(codes, codes == 3, np.array([False, False, True, False, True]))
-    assert found.tolist() == [0, at_most(3), UNKNOWN_ORIGIN, at_most(3), not_before(2)]
+    assert found.tolist() == [4, at_most(3), UNKNOWN_ORIGIN, at_most(3), not_before(2)]
     assert says_not_before(found).tolist() == [False, False, False, False, True]
     assert origin_of(UNKNOWN_ORIGIN) == UNKNOWN_ORIGIN

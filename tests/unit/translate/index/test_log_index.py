@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.time_index import TimeIndex
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""
@@ -177,6 +179,15 @@ def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
     assert (index.begin, index.frontier, index.first_record, index.reach_of(0)) == (7, 7, None, 0)
     assert (index.grew_at_ms, index.complete_until_ms, index.last_unknown, index.lost_records) == (0, 0, -1, 0)
     assert (index.lowest_lost(0), index.unrecognised_records) == (NO_LIMIT, 0)
+
+
+def test_below_an_offset_a_log_has_its_times_below_it() -> None:
+    index = index_of((runs_of((0, 4, 0, 0)), 4))
+    index.times = TimeIndex()
+    index.times.extend(*np.array([[0], [4], [1], [2]]))
+    times = index.below(3).times
+    assert times is not None
+    assert times.end.tolist() == [3]
 
 
 lost_rows = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(-1, 1)), max_size=4)

@@ -127,6 +127,8 @@ def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not()
         (0, 10, 0),
         (10, 15, 11),
     ]
+    assert positions.next_offset_indexed_at_ms.tolist() == [0, 2]
+    assert len(OriginPositions().view()) == 0
 
 
 def test_records_sent_again_keep_their_first_position() -> None:

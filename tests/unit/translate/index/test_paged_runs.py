@@ -14,6 +14,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.paged_runs import PagedRuns, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.stretches import Stretches, greatest_so_far
 
 ORIGINS = (0, 1, UNKNOWN_ORIGIN)
 seeds = st.integers(0, 2**32)
@@ -183,3 +184,12 @@ def test_positions_of_some_records_are_those_in_the_whole_log_and_so_is_what_a_h
             else:
                 told.append((int(positions.next_offset[at]), False))
         assert told[0] == told[1]
+
+
+def test_copies_in_a_stretch_are_counted_for_each_of_its_origins() -> None:
+    for seed in range(60):
+        whole, *_ = grown(random.Random(seed))
+        held = list(records(whole.runs).values())
+        found = Stretches.of(whole.runs, whole.begin, whole.frontier)
+        assert found.copies.tolist() == ([len(held) - len(set(held))] if held else [])
+    assert [greatest_so_far(np.array(some, np.int64)).tolist() for some in ([], [3, 0, 5])] == [[-1], [-1, 3, 3, 5]]
