@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.time_index import Ranked, TimeIndex
+from offset_sync.translate.index.time_index import Ranked, TimeIndex, first_at_least
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -59,3 +59,11 @@ def test_the_records_of_each_time_are_counted_in_the_order_of_the_log(seed: int)
             assert ranked.offset_of(ranks, np.full(len(ranks), at_ms)).tolist() == [*mine, mine[-1] + 1]
     times.extend(*np.array([[at], [1], [3], [4]], np.int64))
     assert not Ranked(times, row).is_known
+
+
+def test_the_first_value_that_is_not_below_is_found_in_each_range() -> None:
+    values = np.array([1, 3, 3, 5, 0, 2, 2, 9])
+    ranges = [(first, end) for first in range(4) for end in range(first, 4)] + [(4, 8), (5, 5), (8, 8)]
+    for bound in range(-1, 11):
+        wanted = [next((n for n in range(*each) if values[n] >= bound), each[1]) for each in ranges]
+        assert first_at_least(values, *np.array(ranges).T, np.full(len(ranges), bound)).tolist() == wanted
