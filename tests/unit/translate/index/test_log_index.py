@@ -96,16 +96,6 @@ def test_what_the_table_repeats_after_it_was_indexed_again_is_left_out(
         assert records_of(index.runs.from_offset(offset)) == [r for r in records if r[0] >= offset]
 
 
-def test_a_repetition_that_has_not_come_as_far_does_not_hide_the_records_beyond_it() -> None:
-    index = index_of((runs_of((0, 300, 0, 0), (0, 1000, 0, 0), (300, 300, 0, 300)), 1000))
-    assert rows_of(index.runs.from_offset(700)) == [(700, 300, 0, 700)]
-
-
-def test_records_covered_by_a_longer_run_are_left_out() -> None:
-    index = index_of((runs_of((0, 100, 0, 0), (10, 10, 0, 10), (30, 20, 0, 30), (90, 20, 0, 90)), 110))
-    assert rows_of(index.runs) == [(0, 110, 0, 0)]
-
-
 def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
     index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
     assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
@@ -113,17 +103,6 @@ def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() ->
 
 def test_the_frontier_covers_the_runs_without_coverage_rows() -> None:
     assert index_of((runs_of((0, 4, 0, 0)), 0)).frontier == 4
-
-
-def test_a_run_that_straddles_the_frontier_is_cut_there() -> None:
-    index = index_of((runs_of((0, 4, 0, 0)), 6), (runs_of((2, 8, 0, 2)), 10))
-    assert rows_of(index.runs) == [(0, 4, 0, 0), (6, 4, 0, 6)]
-
-
-def test_a_run_that_goes_on_across_a_batch_border_keeps_its_first_indexing_time() -> None:
-    index = index_of((runs_of((0, 4, 0, 0), at_ms=1), 4), (runs_of((4, 2, 0, 4), (6, 1, 1, 0), at_ms=2), 7))
-    assert rows_of(index.runs) == [(0, 6, 0, 0), (6, 1, 1, 0)]
-    assert index.runs.indexed_at_ms.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -138,17 +117,6 @@ def test_a_run_that_goes_on_across_a_batch_border_keeps_its_first_indexing_time(
 def test_a_batch_is_joined_to_the_last_run_only_where_log_and_origin_both_go_on(fresh: Row, joined: list[Row]) -> None:
     index = index_of((runs_of((0, 3, 0, 0)), 3), (runs_of(fresh), 6))
     assert rows_of(index.runs) == joined
-
-
-def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:
-    index = index_of((runs_of((0, 4, 0, 0)), 4))
-    assert (index.positions(0).start.tolist(), index.positions(0).end.tolist()) == ([0], [4])
-    index.extend(runs_of((4, 2, 0, 4), (6, 1, 1, 0), (7, 1, 0, 9)), 8)
-    positions = index.positions(0)
-    segments = zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())
-    assert list(segments) == [(0, 6, 0), (9, 10, 7)]
-    assert index.positions(1).position.tolist() == [6]
-    assert len(index.positions(2)) == 0
 
 
 def test_a_late_record_is_noticed_without_being_asked_for() -> None:
@@ -166,11 +134,6 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     for offset in (10, 11):  # unreadable, so it may be any
         index.extend(runs_of((offset, 1, UNKNOWN_ORIGIN, offset)), offset + 1)
         assert index.reorder_count() == offset - 6
-
-
-def test_the_first_run_of_each_origin_is_known() -> None:
-    index = index_of((runs_of((0, 2, 1, 7), (2, 3, 0, 0), (5, 1, 1, 3)), 6))
-    assert rows_of(index.first_runs()) == [(2, 3, 0, 0), (0, 2, 1, 7)]
 
 
 def test_an_index_without_a_run_answers_everything_with_nothing() -> None:

@@ -115,12 +115,6 @@ def test_records_that_came_below_what_was_there_are_counted(found: list[Stretch]
         assert index.reorder_count() > before
 
 
-def test_what_comes_in_order_is_only_added() -> None:
-    positions = positions_of([(0, 5, 0, 0), (7, 2, 5, 0)], [(9, 3, 7, 0)], [], [(20, 1, 30, 0)])
-    assert positions.start.tolist() == [0, 7, 20]
-    assert positions.end.tolist() == [5, 12, 21]
-
-
 def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not() -> None:
     positions = positions_of([(0, 5, 0, 0)], [(5, 5, 5, 1), (10, 5, 11, 2)])
     assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
@@ -129,17 +123,6 @@ def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not()
     ]
     assert positions.next_offset_indexed_at_ms.tolist() == [0, 2]
     assert len(OriginPositions().view()) == 0
-
-
-def test_records_sent_again_keep_their_first_position() -> None:
-    positions = positions_of([(5, 3, 100, 0)], [(5, 3, 103, 0)], [(9, 1, 106, 0)])
-    assert offsets_of(positions) == {5: 100, 6: 101, 7: 102, 9: 106}
-
-
-def test_a_record_in_the_middle_of_a_wide_stretch_keeps_both_of_its_sides() -> None:
-    start, end = np.array([4, 0]), np.array([5, 1000])
-    low, high, position, _ = first_occurrences(start, end, np.array([0, 10]), np.array([0, 0]))
-    assert list(zip(low.tolist(), high.tolist(), position.tolist())) == [(0, 4, 10), (4, 5, 0), (5, 1000, 15)]
 
 
 def test_offsets_as_large_as_they_get_are_kept() -> None:
