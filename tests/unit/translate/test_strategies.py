@@ -325,6 +325,7 @@ def test_what_the_source_has_deleted_too_is_not_lost() -> None:
     for start in range(7):
         found = chosen(case, "timestamp", 1, 5, source_start=start, log_start=4)
         assert found.lost.tolist() == [max(0, 4 - max(1, start)), 0]
+    assert chosen(case, "timestamp", 3, source_start=4, log_start=4).lost.tolist() == [0]
 
 
 def test_a_greater_timestamp_before_a_commit_is_told_also_where_it_is_withheld() -> None:

@@ -63,6 +63,12 @@ def test_of_a_log_s_own_index_the_records_below_each_later_beginning_are_valid(s
         assert coverage == (0 if start <= limits[0] else -1), "up to there it was read, without a record"
 
 
+def test_the_lowest_of_several_later_cuts_counts() -> None:
+    start, length = np.array([0, 0, 0]), np.array([9, 9, 9])
+    cuts = [cut_at(6, 1000), cut_at(3, 2000), cut_at(8, 3000)]
+    assert kept_lengths(start, length, np.array([500, 2500, 4000]), cuts).tolist() == [3, 8, 9]
+
+
 @seeds
 def test_copies_above_a_truncation_are_lost_but_not_what_a_recreated_topic_had(seed: int) -> None:
     runs, incarnations = drawn(random.Random(seed), origin=1)
