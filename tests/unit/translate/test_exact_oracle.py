@@ -8,9 +8,8 @@ import random
 import pytest
 
 from generators.mirrored_logs import clean_world, random_cases, random_world
-from generators.runs import maximal_runs
 from offset_sync.model.values import State
-from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, pos, readable_from
+from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, readable_from
 from tools.thorough import examples
 
 Entry = tuple[str, int] | None
@@ -97,12 +96,6 @@ def test_the_picture_in_the_docstring_is_right() -> None:
     assert answers(case, [2]) == [Answer(1, 1, State.EXACT, 1, 1, 0)]
 
 
-def test_pos_is_the_first_of_several_occurrences_and_only_what_is_indexed() -> None:
-    case = Case("X", log("X", [None, ("Y", 5), ("Y", 5), ("Y", 6)], frontier=3), log("Y", []))
-    assert pos(case, "Y", 5) == 1
-    assert pos(case, "Y", 6) == float("inf")
-
-
 @pytest.mark.parametrize(("grace_ms", "expected"), [(0, 1), (4, 1), (5, 0), (9, 0)])
 def test_a_hole_is_young_while_its_evidence_was_indexed_less_than_the_grace_ago(grace_ms: int, expected: int) -> None:
     source = Log("X", (LogRecord(0, "Y", 1, indexed_at_ms=6), LogRecord(1, "Y", 2, indexed_at_ms=0)), 0, 2, 2)
@@ -126,18 +119,6 @@ def test_below_the_log_start_the_answer_is_the_log_start_and_what_retention_took
     assert answers(Case("X", None, target), [2, 5]) == [
         Answer(1, 4, State.EXACT, 0, 0, 2),  # 2 and 3 are lost, 1 was read
         Answer(5, 5, State.AT_FRONTIER, 0, 0, 0),
-    ]
-
-
-def test_maximal_runs_end_at_holes_at_new_origins_and_where_the_order_breaks() -> None:
-    entries: list[Entry] = [("A", 5), ("A", 6), None, ("A", 7), ("B", 8), ("A", 8), ("A", 10), ("A", 11)]
-    runs = maximal_runs(log("Y", entries).records)
-    assert [run[:4] for run in runs] == [
-        (0, 2, "A", 5),
-        (3, 1, "A", 7),
-        (4, 1, "B", 8),
-        (5, 1, "A", 8),
-        (6, 2, "A", 10),
     ]
 
 
