@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -39,8 +40,9 @@ class Running:
         patience: Patience = QUICK,
         log_format: str = "text",
         recurring: Sequence[Child] = (),
+        out: io.StringIO | None = None,
     ) -> None:
-        self.stop, self.out = threading.Event(), io.StringIO()
+        self.stop, self.out = threading.Event(), out or io.StringIO()
         commands = {name: [sys.executable, "-c", script] for name, script in scripts.items()}
         self.supervisor = Supervisor(commands, self.stop, JobLog(self.out, log_format), patience, recurring)
         self.codes: dict[str, int] = {}
@@ -92,6 +94,22 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
     assert running.out.getvalue().count("ready") == 1, "the other goes on"
     pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
     assert pauses[:3] == [0.05, 0.1, 0.2]
+
+
+class FullDisk(io.StringIO):
+    """A log on a disk that is full as long as a line has an x."""
+
+    def write(self, text: str) -> int:
+        if "x" in text:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_job_whose_lines_cannot_be_written_goes_on() -> None:
+    running = Running({"loud": f"print(100_000 * 'x'); print('through', flush=True)\n{UNTIL_TERM}"}, out=FullDisk())
+    running.until("through")
+    running.stop.set()
+    assert running.ended() == {"loud": 0}
 
 
 @pytest.mark.parametrize("code", [2, 3])
