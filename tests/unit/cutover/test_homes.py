@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.cutover.homes import DecidedHomes, members_until
 from offset_sync.cutover.plan import Direction
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.group_homes import Move
 from offset_sync.tables.catalog import GROUP_EVENTS
 
@@ -71,6 +72,27 @@ def test_a_group_that_was_moved_may_be_moved_and_verified_again_until_it_goes_on
         site.commit("Y", "g", read)
         site.read_all()
     assert decided(site, "X", "Y").contested == {}
+    assert home(site) == (then, False)
+
+
+@pytest.mark.parametrize(("is_own", "then"), [((True, False), "Y"), ((False, True), "X"), ((False,), "Y")])
+def test_soon_after_a_move_the_order_of_the_target_s_log_says_whether_the_group_goes_on_there(
+    is_own: tuple[bool, ...], then: str
+) -> None:
+    """By clocks that differ, a commit within two seconds of a move may be from before it."""
+    site = two_clusters()
+    other = TopicPartition("orders", 1)  # the group does not go on in both partitions
+    for place in (ORDERS, other):
+        site.commit("X", "g", 5, place)
+    site.read_all()
+    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0] + 50)])
+    site.write_as_we_do("Y", "g", 5, other)
+    site.pass_time(500)
+    for offset, each in enumerate(is_own, 5):
+        (site.write_as_we_do if each else site.commit)("Y", "g", offset)
+    site.pass_time(10_000)
+    site.read_all()
+    decided(site, "X", "Y")
     assert home(site) == (then, False)
 
 
