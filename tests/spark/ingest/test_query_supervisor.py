@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -33,7 +34,7 @@ class Job:
     def _start(self, name: str, batch: Batch, once: bool) -> StreamingQuery:
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
         writer = source.load().writeStream.foreachBatch(self.group.stop_between_batches(batch))
-        writer = writer.option("checkpointLocation", str(self.folder / name))
+        writer = writer.queryName(name).option("checkpointLocation", str(self.folder / name))
         trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="100 milliseconds")
         return trigger.start()
 
@@ -68,6 +69,30 @@ def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(spark:
     may_end.set()
     running.join(PATIENCE_S)
     assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
+
+
+def test_a_query_that_is_restarted_waits_for_a_micro_batch_that_spark_cannot_interrupt(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until then it has its name, though it is not active any more: another one cannot start."""
+    job, begun, may_end = Job(spark, tmp_path), list[int](), threading.Event()
+
+    def slow(batch: DataFrame, batch_id: int) -> None:
+        begun.append(batch_id)
+        assert may_end.wait(PATIENCE_S)
+
+    job.add("dc1", slow)
+    running = job.run()
+    until(lambda: begun == [0])
+    job.group.restart("dc1", patience_seconds=0.1)
+    until(lambda: not any(each.isActive for each in spark.streams.active))
+    time.sleep(0.5)
+    assert ([each.name for each in spark.streams.active], begun) == (["dc1"], [0])
+    may_end.set()
+    until(lambda: len(begun) > 1)
+    job.stop.set()
+    running.join(PATIENCE_S)
+    assert [each.getMessage() for each in caplog.records if "query dc1 failed" in each.getMessage()] == []
 
 
 class Everything:

@@ -175,6 +175,27 @@ def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_resta
     assert (group.errors(), caplog.records) == ({}, [])
 
 
+def test_a_query_that_is_restarted_begins_once_the_last_micro_batch_is_over(
+    group: QuerySupervisor, clock: Clock, run_for: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark has its name until then, though it counts as inactive as soon as it is told to stop."""
+    may_end, busy = threading.Event(), Query(status=dict(BUSY))
+    busy.stop = lambda: (busy.end(), may_end.wait(PATIENCE_S))  # type: ignore[method-assign,assignment,return-value]
+
+    def end() -> None:
+        may_end.set()
+        for each in threading.enumerate():
+            if each.name == f"end {busy.name}":
+                each.join(PATIENCE_S)
+
+    group.add("dc1", starts := Starts(clock, iter([busy, Query()])))
+    clock.after(1, lambda: group.restart("dc1", patience_seconds=2))
+    clock.after(15, end)
+    run_for(20)
+    assert starts.times == [100, pytest.approx(115, abs=0.5)]
+    assert (group.errors(), caplog.records) == ({}, [])
+
+
 PATIENCE_S = 10.0
 
 
