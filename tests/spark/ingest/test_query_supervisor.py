@@ -51,35 +51,16 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path)
-    begun, may_end, ended = list[int](), threading.Event(), list[int]()
-
-    def slow(batch: DataFrame, batch_id: int) -> None:
-        begun.append(batch_id)
-        assert may_end.wait(PATIENCE_S)
-        ended.append(batch_id)
-
-    job.add("dc1", slow)
-    running = job.run()
-    until(lambda: begun == [0])
-    job.stop.set()
-    running.join(0.5)
-    assert running.is_alive()
-    may_end.set()
-    running.join(PATIENCE_S)
-    assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
-
-
-def test_a_query_that_is_restarted_waits_for_a_micro_batch_that_spark_cannot_interrupt(
+def test_a_restart_waits_for_the_micro_batch_in_hand_and_so_does_a_stop_after_which_none_begins(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Until then it has its name, though it is not active any more: another one cannot start."""
-    job, begun, may_end = Job(spark, tmp_path), list[int](), threading.Event()
+    job, may_end = Job(spark, tmp_path), threading.Semaphore(0)
+    begun, ended = list[int](), list[int]()
 
     def slow(batch: DataFrame, batch_id: int) -> None:
         begun.append(batch_id)
-        assert may_end.wait(PATIENCE_S)
+        assert may_end.acquire(timeout=PATIENCE_S)
+        ended.append(batch_id)
 
     job.add("dc1", slow)
     running = job.run()
@@ -87,12 +68,16 @@ def test_a_query_that_is_restarted_waits_for_a_micro_batch_that_spark_cannot_int
     job.group.restart("dc1", patience_seconds=0.1)
     until(lambda: not any(each.isActive for each in spark.streams.active))
     time.sleep(0.5)
-    assert ([each.name for each in spark.streams.active], begun) == (["dc1"], [0])
-    may_end.set()
-    until(lambda: len(begun) > 1)
+    assert [each.name for each in spark.streams.active] == ["dc1"], "no other query can have its name yet"
+    may_end.release()
+    until(lambda: len(begun) == 2)
     job.stop.set()
+    running.join(0.5)
+    assert running.is_alive()
+    may_end.release()
     running.join(PATIENCE_S)
-    assert [each.getMessage() for each in caplog.records if "query dc1 failed" in each.getMessage()] == []
+    assert (len(begun), ended, spark.streams.active) == (2, begun, [])
+    assert "query dc1 failed" not in caplog.text
 
 
 class Everything:
