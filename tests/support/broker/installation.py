@@ -8,6 +8,7 @@ import faulthandler
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -208,12 +209,13 @@ def shared_session() -> Iterator[None]:
 
     def leave_open(session: SparkSession) -> None:
         ends_at = time.monotonic() + 10  # one that has just ended is on Spark's list for a moment more
-        while (left := session.streams.active) and time.monotonic() < ends_at:
+        while (left := [query.name for query in session.streams.active]) and time.monotonic() < ends_at:
             time.sleep(0.05)
         if left:
             faulthandler.dump_traceback(sys.__stderr__)
+            os.kill(session.sparkContext._gateway.proc.pid, signal.SIGQUIT)  # Java's, to its standard output
             stop(session)
-        assert [query.name for query in left] == []
+        assert left == []
 
     stop, check = SparkSession.stop, spark_session.check_platform
     SparkSession.stop = leave_open  # type: ignore[method-assign]
