@@ -90,6 +90,6 @@ class DecidedHomes:
         is_moved: NDArray[np.bool_] = (state.homes_of(rows).home == target) & (moved_ms != ABSENT)
         is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
         is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
-        there, streams = state.offsets.clusters[self._direction.target].columns, state.keys.streams_of(rows)
+        streams, there = state.keys.streams_of(rows), state.offsets.clusters[self._direction.target].columns
         goes_on = ~there["actual_is_own"][rows] & (there["genuine_made_ms"][rows] > moved_ms)
         return is_moved & ~np.isin(streams, streams[goes_on])

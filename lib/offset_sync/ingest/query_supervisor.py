@@ -302,15 +302,13 @@ class QuerySupervisor:
             return False
         if supervised.ending is not None:
             return supervised.ending.is_alive()
-        if not query.isActive:
-            return False
-        if not query.status["isTriggerActive"] or time.monotonic() > supervised.ends_by:
+        if query.isActive and (not query.status["isTriggerActive"] or time.monotonic() > supervised.ends_by):
             # Spark waits there for the query to terminate, which an unresponsive cluster may delay.
-            supervised.ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
-            supervised.ending.start()
-            supervised.ending.join(_POLL_SECONDS)
-            return supervised.ending.is_alive()
-        return True
+            supervised.ending = ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
+            ending.start()
+            ending.join(_POLL_SECONDS)
+            return ending.is_alive()
+        return query.isActive
 
     def _back_off(self, name: str, supervised: _Supervised) -> None:
         pause = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)

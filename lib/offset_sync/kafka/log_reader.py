@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ PATIENCE_S = 30.0
 _ENDED_S = 3.0
 """How long to wait where all remaining logs end before their range: a new leader may not know its high watermark."""
 _POLL_S = 0.2
+_CLOSED_S = 5.0
+"""How long to wait for a client to close. Some never do: librdkafka 2.16 waits for the thread of a broker that is still
+referenced (seen where a batch is corrupt). The micro-batch would hang, and with it the index of its cluster."""
 _MOST_RECORDS = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
@@ -84,7 +88,9 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     except KafkaException as error:
         raise ClusterError(alias, str(error.args[0])) from error
     finally:
-        consumer.close()
+        closing = threading.Thread(target=consumer.close, daemon=True)
+        closing.start()
+        closing.join(_CLOSED_S)
 
 
 def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
