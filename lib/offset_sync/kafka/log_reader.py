@@ -23,9 +23,6 @@ PATIENCE_S = 30.0
 _ENDED_S = 3.0
 """How long to wait where all remaining logs end before their range: a new leader may not know its high watermark."""
 _POLL_S = 0.2
-_CLOSED_S = 5.0
-"""How long to wait for a client to close. Some never do: librdkafka 2.16 waits for the thread of a broker that is still
-referenced (seen where a batch is corrupt). The micro-batch would hang, and with it the index of its cluster."""
 _MOST_RECORDS = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
@@ -88,9 +85,11 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     except KafkaException as error:
         raise ClusterError(alias, str(error.args[0])) from error
     finally:
+        # Some never close: librdkafka 2.16 waits for the thread of a broker that is still referenced, seen where a
+        # batch is corrupt. The micro-batch would hang, and with it the index of its cluster.
         closing = threading.Thread(target=consumer.close, daemon=True)
         closing.start()
-        closing.join(_CLOSED_S)
+        closing.join(DEADLINE_S)
 
 
 def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
