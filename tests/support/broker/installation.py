@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import faulthandler
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -200,16 +202,20 @@ def empty_tables() -> Path:
 def shared_session() -> Iterator[None]:
     """Let the jobs that run in this process have one Spark session, one after the other.
 
-    A session of its own for each would take longer than most of them. A query that a job leaves running would end
-    with its session in production; here it is an error.
+    A session of its own for each would take longer than most of them. A query that a job leaves would end with its
+    session in production; here it is an error, and the stacks of all threads say what it does. Spark keeps the name of
+    a query until its thread has ended, though it is not active any more: no later job could start one of that name.
     """
 
     def leave_open(session: SparkSession) -> None:
-        # One that has just ended is on Spark's list for a moment more.
-        left = [(query, query.name) for query in session.streams.active if query.isActive]
-        for query, _ in left:
-            query.stop()
-        assert [name for _, name in left] == []
+        ends_at = time.monotonic() + 10  # one that has just ended is on Spark's list for a moment more
+        while (left := [query.name for query in session.streams.active]) and time.monotonic() < ends_at:
+            time.sleep(0.05)
+        if left:
+            faulthandler.dump_traceback(sys.__stderr__)
+            os.kill(session.sparkContext._gateway.proc.pid, signal.SIGQUIT)  # Java's, to its standard output
+            stop(session)
+        assert left == []
 
     stop, check = SparkSession.stop, spark_session.check_platform
     SparkSession.stop = leave_open  # type: ignore[method-assign]

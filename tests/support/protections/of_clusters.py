@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from offset_sync.cutover.live_clusters import LiveClusters
@@ -20,6 +22,11 @@ from offset_sync.sync.offset_writer import _Batch, decide
 from protections.entry import Protection
 
 _UNIT = "tests/unit/"
+
+
+class _WaitedFor(threading.Thread):
+    def join(self, timeout: float | None = None) -> None:
+        super().join()
 
 
 def _read_once(batch: _Batch, deadline: float, read: Callable[..., Any] = _Batch._read) -> Any:
@@ -264,5 +271,10 @@ PROTECTIONS = (
         "a secret is not shown",
         (("offset_sync.config.secret.Secret.__repr__", str.__repr__),),
         _UNIT + "config/test_client_options.py::test_secrets_of_the_section_are_never_shown",
+    ),
+    Protection(
+        "a client that never closes holds no micro-batch up",
+        (("offset_sync.kafka.log_reader.threading", SimpleNamespace(Thread=_WaitedFor)),),
+        _UNIT + "kafka/test_log_reader.py::test_a_client_that_never_closes_holds_nobody_up",
     ),
 )
