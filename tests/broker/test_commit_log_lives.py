@@ -175,7 +175,7 @@ def test_a_running_job_finds_what_is_lost_and_takes_what_comes_later_from_the_lo
     group = "compared-running"
     lives.commit(group, offset=40)
     empty_log(lives.dc1)
-    with lives.installation.started("sync_offsets") as job:
+    with lives.installation.here("sync_offsets") as job:
         until(lambda: lives.offset(group) == 40, job=job)
         lives.commit(group, offset=50)
         until(lambda: lives.offset(group) == 50, job=job)

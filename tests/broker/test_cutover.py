@@ -107,7 +107,7 @@ class Jobs:
     """index_records and sync_offsets, running as in production."""
 
     def __init__(self, installation: Installation, stack: ExitStack) -> None:
-        self._running = [stack.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets")]
+        self._running = [stack.enter_context(installation.here(job)) for job in ("index_records", "sync_offsets")]
 
     def stop(self) -> None:
         for job in self._running:
