@@ -7,14 +7,14 @@ and answers of any kind lead to is told without a broker in `tests/unit/consumer
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import TopicPartition
 
 import offset_sync
 from broker.committed_offsets import commit, committed
-from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts, consumer_hosts
+from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
 from offset_sync_consumer import Consumer
@@ -37,12 +37,6 @@ RUNS = {
 }
 BOTH = pytest.mark.parametrize(("version", "settings"), [(NEWEST, CLASSIC), (PYTHON, CONSUMER)], ids=["Java", "Python"])
 Groups = Callable[..., Group]
-
-
-@pytest.fixture(scope="module")
-def hosts(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with consumer_hosts(tmp_path_factory) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
