@@ -20,7 +20,7 @@ from broker.installation import install
 from broker.segments import keep_records
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
-from offset_sync.state.failpoints import BEFORE_RUNS
+from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -268,8 +268,15 @@ def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_lo
     assert acts.offset(-1, "dc2", group, place) == 4
 
 
+def before_runs() -> None:
+    raise RuntimeError("before runs")
+
+
 def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_again(
-    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]], spark_environment: None, tmp_path: Path
+    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]],
+    spark_environment: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The index goes on where it had planned to, at 400 of the old log, when the new one has five records."""
     place, group = ("anew", 0), "anew-readers"
@@ -279,7 +286,9 @@ def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_a
     installation = install(tmp_path, {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}, ["anew"])
     assert installation.index() == []
     write_log(dc2, {place: copied_log("dc1", range(400))})
-    installation.run("index_records", "--once", kill_at=BEFORE_RUNS)
+    with monkeypatch.context() as fails:  # as if it had been killed before its micro-batch wrote anything
+        fails.setattr(failpoints, "failpoint", lambda name: before_runs() if name == failpoints.BEFORE_RUNS else None)
+        assert len(installation.index()) == 1
     recreate(dc2, place[0], copied_log("dc1", range(5)))
     commit(dc1, {group: {place: 200}})
     assert installation.index() == []
