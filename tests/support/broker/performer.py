@@ -36,8 +36,8 @@ LOG_PARTITIONS = 8
 """Of ``__consumer_offsets`` on the brokers of the tests."""
 BEGAN_MS = int(time.time() * 1000) - 600_000
 """When the first record was produced; originals and copies bear the same times, as a mirror keeps them."""
-PATIENCE_S = float(os.environ.get("CASES_PATIENCE_S", "60"))
-_EVERY_S = 0.5
+PATIENCE_S = 300.0
+_EVERY_S = 1.0
 
 
 def fill_topic(clusters: Clusters, topic: str, partitions: int, records: int, first: int = 0) -> None:
