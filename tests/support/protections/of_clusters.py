@@ -102,11 +102,6 @@ PROTECTIONS = (
         _UNIT + "kafka/test_other_clusters.py::test_members_of_another_cluster_are_unknown",
     ),
     Protection(
-        "what a consumer has read of another cluster does not count",
-        (("offset_sync.kafka.log_reader.refuse_other", lambda *_ids: None),),
-        _UNIT + "kafka/test_other_clusters.py::test_what_a_consumer_has_read_there_does_not_count",
-    ),
-    Protection(
         "many groups are not read at once from another cluster",
         (("offset_sync.sync.groups_at_once.refuse_other", lambda *_ids: None),),
         _UNIT + "sync/test_groups_at_once.py::test_a_cluster_with_another_id_gives_no_answers",

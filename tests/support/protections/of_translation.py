@@ -161,11 +161,6 @@ PROTECTIONS: tuple[Protection, ...] = (
         _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
     ),
     Protection(
-        "A record of unknown identity at the target is unread by every group",
-        ((_TRANSLATE + "pieces._malformed", pieces._native),),
-        _CASES + "an_unreadable_record_of_the_target_is_unread_by_everyone",
-    ),
-    Protection(
         "A record that was produced at the source needs no index of the source",
         ((_TRANSLATE + "pieces._native", pieces._malformed),),
         _CASES + "a_record_of_the_source_itself_is_read_by_its_offset_even_where_the_source_has_no_index",
