@@ -6,7 +6,6 @@ of dc1 on dc1, and the same ones on dc2 unless its name says otherwise; what a g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from confluent_kafka import TopicPartition as Position
 
 from broker.cluster_actions import Acts, only
 from broker.committed_offsets import Partition, admin_for, commit, committed
-from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.installation import install
 from broker.segments import keep_records
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -73,13 +72,6 @@ def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
     admin = admin_of(cluster)  # held until the answer is there
     (future,) = admin.delete_records([Position(topic, 0, offset)]).values()
     assert future.result(120).low_watermark == offset
-
-
-def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
-    admin = admin_of(cluster)
-    admin.delete_topics([topic])[topic].result(120)
-    while topic in admin.list_topics(timeout=120).topics:
-        time.sleep(0.05)
 
 
 def recreate(cluster: EmbeddedCluster, topic: str, entries: Entries) -> None:

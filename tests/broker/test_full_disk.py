@@ -17,7 +17,7 @@ import pytest
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
-from broker.job import Job, ThreadJob
+from broker.job import Job
 from tools.small_disk import SmallDisk, small_disk
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
@@ -34,7 +34,7 @@ class Site:
     clusters: Clusters
     disk: SmallDisk
     installation: Installation
-    jobs: dict[str, Job | ThreadJob] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
     length: int = 0
 
     def grow(self) -> int:
@@ -67,11 +67,11 @@ def site(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
             folder,
             {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
             [TOPIC],
-            sync={"reconcile_interval": "2s"},
+            sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
+            index={"trigger_interval": "500ms"},
         )
         found = Site(clusters, disk, made)
-        # One of them here: each is to say by itself that the disk is full.
-        found.jobs = {job: started.enter_context(run(job)) for job, run in zip(JOBS, (made.started, made.here))}
+        found.jobs = {job: started.enter_context(made.started(job)) for job in JOBS}
         yield found
 
 
@@ -94,7 +94,7 @@ def test_nothing_is_lost_while_the_disk_is_full_and_all_goes_on_by_itself_when_t
     site.disk.clear()
     site.arrives(later)
     site.arrives(site.grow())
-    assert [job.has_ended for job in site.jobs.values()] == [False, False]
+    assert [job.process.poll() for job in site.jobs.values()] == [None, None]
     # Spark, Hadoop and Delta say it in their own words; what names the folder and the remedy is ours.
     for name, job in site.jobs.items():
         lines = [line for line in job.output()[said[name] :].splitlines() if "disk is full" in line]

@@ -6,7 +6,6 @@ The commands of the document are run by Kafka's own tool.
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +20,9 @@ from broker.group_member import member
 from broker.installation import Installation, install, until
 from broker.rights import documented, minimal_rights, right, rights, set_rights
 from broker.secured_clusters import SecuredClusters
+from consumer.moving import cutover
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
@@ -267,9 +265,7 @@ def test_a_reader_that_may_not_be_described_is_not_taken_for_a_stopped_one(
     one_way = install(tmp_path, secured.addresses, ["secured"], clusters=secured.sections(), **sections)
 
     def moved(action: str) -> list[str]:
-        words = [action, "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", unseen, "--planned"]
-        arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-        return list(cutover_groups(load_config(one_way.config_file), arguments, threading.Event()))
+        return cutover(one_way, action, "dc1", "dc2", "--groups", unseen, "--planned")
 
     with given(secured, GRANTED | {on_group(unseen)}, "dc1", "dc2"):
         set_rights(dc1, GRANTED)
