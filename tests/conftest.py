@@ -7,6 +7,7 @@ together: they say ``pytest.mark.in_order``.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 import signal
@@ -19,13 +20,17 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from offset_sync.tables.store import TableStore
 from tools.lock_order import LockOrder
+from tools.thorough import examples
 
 _LOCKS = LockOrder()
 _LOCKS.watch()
 # How long an example takes says how busy the machine is, not whether the code is right. Pytest's timeout ends a hang.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("unhurried")
 
+_OF_OTHER_THINGS = frozenset({"browser", "connect", "consumer", "deployment", "docs", "scripts"})
 _collected = itertools.count()
 _AS_WRITTEN = pytest.StashKey[int]()
 
@@ -41,13 +46,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
-def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
-    """Leave hypothesis's examples out of the coverage: measuring the same lines so often doubles what they take.
+def pytest_collection_finish() -> None:
+    """Look for no garbage among modules and tests, which stay."""
+    gc.collect()
+    gc.freeze()
 
-    Other tests that try hundreds of cases say ``pytest.mark.no_cover`` themselves.
+
+def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
+    """Leave hypothesis's examples out of the coverage, and tests of other things than the package.
+
+    Measuring the same lines so often doubles what they take. Other tests that try hundreds of cases say
+    ``pytest.mark.no_cover`` themselves.
     """
     for item in items:
-        if is_hypothesis_test(getattr(item, "obj", None)):
+        folders = item.path.relative_to(Path(__file__).parent).parts
+        if is_hypothesis_test(getattr(item, "obj", None)) or not _OF_OTHER_THINGS.isdisjoint(folders):
             item.add_marker(pytest.mark.no_cover)
 
 

@@ -1,7 +1,7 @@
 """The specification: what must not break, each with the patch that breaks it and the one test or seed that notices.
 
-``make protections`` proves all of them, and ``make test`` too. The lists are ``tests/support/protections/of_*.py``,
-one for each subject; CONTRIBUTING.md says how to add an entry.
+``make protections`` proves all of them; ``make test`` only takes them out, since it has run the tests as they are. The
+lists are ``tests/support/protections/of_*.py``, one for each subject; CONTRIBUTING.md says how to add an entry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,21 +25,45 @@ LISTS = sorted(path.stem for path in Path(proof.__file__).parent.glob("of_*.py")
 ALL: tuple[Protection, ...] = tuple(
     each for stem in LISTS for each in importlib.import_module(f"protections.{stem}").PROTECTIONS
 )
+BY_TEST = tuple(each for each in ALL if isinstance(each.noticed_by, str))
 if TWICE := [name for name, times in Counter(each.name for each in ALL).items() if times > 1]:
     raise ValueError(f"more than one protection is called {TWICE[0]!r}")
 
 
-# Each run is ended by a timeout of its own, long before this one.
-@pytest.mark.timeout(3 * proof.TEST_ENDS_WITHIN_S)
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("protection", ALL, ids=[each.name for each in ALL])
+def _each(protections: Sequence[Protection]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Have a test run with each of *protections*."""
+
+    def marked(test: Callable[..., None]) -> Callable[..., None]:
+        test = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")(test)
+        # Each run is ended by a timeout of its own, long before this one.
+        test = pytest.mark.timeout(3 * proof.TEST_ENDS_WITHIN_S)(test)
+        return pytest.mark.parametrize("protection", protections, ids=[each.name for each in protections])(test)
+
+    return marked
+
+
+@contextmanager
+def _proven() -> Iterator[None]:
+    try:
+        yield
+    except proof.Unproven as reason:
+        pytest.fail(str(reason), pytrace=False)
+
+
+@_each(ALL)
 def test_it_is_noticed_if_a_protection_is_taken_out(
     protection: Protection, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    try:
-        record_property("said", proof.prove(protection, tmp_path))
-    except proof.Unproven as reason:
-        pytest.fail(str(reason), pytrace=False)
+    with _proven():
+        if protection not in BY_TEST:  # a seed runs nowhere else
+            proof.passes(protection, tmp_path / "as-it-is")
+        record_property("said", proof.noticed(protection, tmp_path / "without"))
+
+
+@_each(BY_TEST)
+def test_what_notices_it_passes_as_it_is(protection: Protection, tmp_path: Path) -> None:
+    with _proven():
+        proof.passes(protection, tmp_path / "as-it-is")
 
 
 class _Printer:
@@ -46,7 +71,8 @@ class _Printer:
 
     def __init__(self, told: bool) -> None:
         self._told = told
-        self.proven = 0
+        self.proven: set[str] = set()
+        self._failed: set[str] = set()
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
         """Have pytest print no letter for each."""
@@ -55,11 +81,13 @@ class _Printer:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid.partition("[")[2].removesuffix("]")
         if report.failed:
+            self._failed.add(name)
             print(f"not noticed: {name}: {str(report.longrepr).splitlines()[-1]}", flush=True)
-        elif report.passed and report.when == "call":
-            self.proven += 1
+        elif report.passed and report.when == "call" and report.user_properties:
+            self.proven.add(name)
             if self._told:
                 print(f"{name}: {report.duration:.1f} s: {dict(report.user_properties).get('said')}", flush=True)
+        self.proven -= self._failed
 
 
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
@@ -69,17 +97,19 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     parser.add_argument("--tell", action="store_true", help="print what each is noticed by, too")
     options = parser.parse_args(words)
-    chosen = [each.name for each in ALL if not options.words or any(word in each.name for word in options.words)]
-    tests = [f"{__file__}::{test_it_is_noticed_if_a_protection_is_taken_out.__name__}[{name}]" for name in chosen]
+    chosen = [each for each in ALL if not options.words or any(word in each.name for word in options.words)]
+    tests = [(test_it_is_noticed_if_a_protection_is_taken_out, each) for each in chosen]
+    tests += [(test_what_notices_it_passes_as_it_is, each) for each in chosen if each in BY_TEST]
+    names = [f"{__file__}::{test.__name__}[{each.name}]" for test, each in tests]
     if not chosen:
         parser.error("no protection has such a name")
     workers = min(options.workers, len(chosen)) if options.workers > 1 else 0
     printer, began = _Printer(options.tell), time.monotonic()
     quiet = ("-qq", "--no-header", "--no-summary")
-    exit_code = pytest.main([*tests, *quiet, "-n", str(workers), "--dist", "worksteal"], plugins=[printer])
+    exit_code = pytest.main([*names, *quiet, "-n", str(workers), "--dist", "worksteal"], plugins=[printer])
     seconds = f"in {time.monotonic() - began:.0f} s"
-    if exit_code or printer.proven != len(chosen):
-        print(f"{len(chosen)} protections, {len(chosen) - printer.proven} not noticed, {seconds}")
+    if exit_code or len(printer.proven) != len(chosen):
+        print(f"{len(chosen)} protections, {len(chosen) - len(printer.proven)} not noticed, {seconds}")
         return 1
     print(f"{len(chosen)} protections, all noticed, {seconds}")
     return 0

@@ -28,7 +28,6 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
-from pyspark.sql import SparkSession
 
 from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, wait_for_ends, write_log
@@ -205,11 +204,6 @@ def test_once_names_the_corrupt_batch_and_the_other_partitions_are_exact(site: S
 def indexing(installation: Installation) -> Iterator[Future[Sequence[str]]]:
     """Run ``index_records`` in this process, where it looks every three seconds what can be read again."""
     stop, arguments = threading.Event(), argparse.Namespace(once=False)
-    # The run with --once before has seldom left one active in this session, whose name is then taken; why is open.
-    for query in SparkSession.builder.getOrCreate().streams.active:
-        ending = threading.Thread(target=query.stop, daemon=True)
-        ending.start()
-        ending.join(30)
     with mock.patch.object(index_parts, "EVERY_S", 3.0), ThreadPoolExecutor(1) as pool:
         job = pool.submit(index_records, load_config(installation.config_file), arguments, stop)
         try:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.no_cover
 PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
 
 

@@ -80,7 +80,9 @@ class DecidedHomes:
     def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which groups are at home at the target only because of a move from the source.
 
-        Their commits at the target are not newer than the move, and of all other clusters the source has the newest.
+        Their commits at the target are not newer than the move, and of all other clusters the source has the newest. A
+        commit soon after the move may be older by a wrong clock, but not where the target's log ends with it: a move
+        ends with a write of ours, or with the offset that was there. Errs to a repeated move.
         """
         state, (source, target) = self._state, map(list(self._state.offsets.clusters).index, self._direction)
         moved_ms, committed_ms = state.homes.moved_ms(rows, self._direction.target), state.homes.committed_ms(rows)
@@ -88,4 +90,6 @@ class DecidedHomes:
         is_moved: NDArray[np.bool_] = (state.homes_of(rows).home == target) & (moved_ms != ABSENT)
         is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
         is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
-        return is_moved
+        streams, there = state.keys.streams_of(rows), state.offsets.clusters[self._direction.target].columns
+        goes_on = ~there["actual_is_own"][rows] & (there["genuine_made_ms"][rows] > moved_ms)
+        return is_moved & ~np.isin(streams, streams[goes_on])

@@ -294,15 +294,20 @@ class QuerySupervisor:
             self._start(name, supervised)
 
     def _is_ending(self, query: StreamingQuery, supervised: _Supervised) -> bool:
-        """Return whether a query to be restarted is still active; stop it once it is idle or its time is up."""
-        if supervised.ends_by is None or not query.isActive:
+        """Return whether a query to be restarted still runs; stop it once it is idle or its time is up.
+
+        One that is told to stop counts as inactive at once, but has its name until its last micro-batch is over.
+        """
+        if supervised.ends_by is None:
             return False
-        is_idle = not query.status["isTriggerActive"]
-        if supervised.ending is None and (is_idle or time.monotonic() > supervised.ends_by):
+        if supervised.ending is not None:
+            return supervised.ending.is_alive()
+        if query.isActive and (not query.status["isTriggerActive"] or time.monotonic() > supervised.ends_by):
             # Spark waits there for the query to terminate, which an unresponsive cluster may delay.
-            supervised.ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
-            supervised.ending.start()
-            supervised.ending.join(_POLL_SECONDS)
+            supervised.ending = ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
+            ending.start()
+            ending.join(_POLL_SECONDS)
+            return ending.is_alive()
         return query.isActive
 
     def _back_off(self, name: str, supervised: _Supervised) -> None:

@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, TextIO
 
@@ -180,7 +181,7 @@ class JobLog:
         """Write all lines of one job until it ends."""
         for line in said:
             text = self.line(name, line.decode(errors="replace").rstrip("\r\n"))
-            with self._lock:
+            with self._lock, suppress(OSError):  # as of a full disk; a job whose output is not read would block
                 self._out.write(text + "\n")
                 self._out.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,11 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     except KafkaException as error:
         raise ClusterError(alias, str(error.args[0])) from error
     finally:
-        consumer.close()
+        # Some never close: librdkafka 2.16 waits for the thread of a broker that is still referenced, seen where a
+        # batch is corrupt. The micro-batch would hang, and with it the index of its cluster.
+        closing = threading.Thread(target=consumer.close, daemon=True)
+        closing.start()
+        closing.join(DEADLINE_S)
 
 
 def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:

@@ -219,8 +219,7 @@ class ClusterOffsets:
         if not self.partitions:
             return np.zeros(len(key), np.bool_)
         if self.is_polled:
-            is_polled: NDArray[np.bool_] = log_partition == POLLED
-            return is_polled
+            return np.asarray(log_partition == POLLED)
         hashes = coordinator_hashes([self._keys[row].group_id for row in key.tolist()])
         found: NDArray[np.bool_] = partition_read(log_partition) == hashes % self.partitions
         return found
@@ -295,8 +294,9 @@ class ClusterOffsets:
         column["actual_offset"][key] = offset
         column["actual_at_ms"][key] = column["actual_made_ms"][key] = at_ms
         column["actual_epoch"][key] = ABSENT
-        column["actual_is_own"][key] = True
-        column["is_deleted"][key] = False
+        column["actual_is_own"][key], column["is_deleted"][key] = True, False
+        if self.is_polled:  # what the next poll finds instead was committed after it
+            column["last_offset"][key] = offset
 
     def forget_acknowledged(self) -> None:
         """Fall back to the last record read from the log; unacknowledged writes may be lost with it."""

@@ -304,20 +304,20 @@ class SyncState:
             return has_own
 
     def _is_of_move(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups have not committed at a cluster since they were moved there."""
+        """Return which groups may not have committed at a cluster since they were moved there."""
         moved_ms = self.homes.moved_ms(rows, alias)
-        made_ms = self.offsets.clusters[alias].columns["genuine_made_ms"][rows]
-        found: NDArray[np.bool_] = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
+        said_ms = self.offsets.clusters[alias].earliest_ms("genuine", rows)
+        found: NDArray[np.bool_] = (moved_ms != ABSENT) & (said_ms <= moved_ms + UNCERTAIN_MS)
         return found & ~self.homes.is_decided(rows)
 
     def _is_back_elsewhere(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:
         """Return which groups may have gone back at another cluster since their last commit at *alias*.
 
         Their list would have records that they are to read again. A group has one home for all partitions of a topic,
-        so for a single one another cluster may have the newer commit.
+        so for a single one another cluster may have the newer commit. A polled commit may be as old as the poll before.
         """
         clusters = self.offsets.clusters
-        said_ms, clock = clusters[alias].columns["genuine_made_ms"][rows], clusters[alias].clock
+        said_ms, clock = clusters[alias].earliest_ms("genuine", rows), clusters[alias].clock
         found = np.zeros(len(rows), np.bool_)
         for other, each in clusters.items():
             rewound_ms = each.columns["rewound_ms"][rows]

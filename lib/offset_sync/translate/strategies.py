@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Strategy
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.index.time_index import Ranked, TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
 
@@ -146,7 +146,7 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
 
 def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back: int) -> Int64s:
     """Return the same for commits in one page, or above all, of which there is at least one."""
-    runs = _near(source, committed, look_back)
+    runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
     if len(runs) == 0:
         return np.full(len(committed), ABSENT, np.int64)
     is_reference = runs.origin == target_origin
@@ -166,13 +166,6 @@ def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back:
     after_last = (runs.origin_start + runs.length)[before]
     found: Int64s = np.where(at_commit, runs.origin_start[here] + into, np.where(is_near, after_last, ABSENT))
     return found
-
-
-def _near(source: LogIndex, committed: Int64s, look_back: int) -> Runs:
-    """Return the runs that any answer can need: each holds a record, so *look_back* before the lowest commit."""
-    runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
-    first = int(np.searchsorted(runs.end, committed.min(initial=0), "right"))
-    return runs.take(slice(max(0, first - look_back - 1), None))
 
 
 def answer_by_timestamp(
@@ -216,10 +209,9 @@ def _within_equal(
     """
     earliest = int(at_ms.min())
     here, there = (Ranked(log, int(np.searchsorted(log.greatest_to, earliest, "left"))) for log in (source, target))
-    is_same = (first < len(target)) & (here.is_known and there.is_known)
+    # Some record here has each time, so where the target has none as new the counts differ.
+    is_same = (here.count(at_ms) == there.count(at_ms)) & (here.is_known and there.is_known)
     is_same &= np.append(target.least_ms, 0)[first] == at_ms
-    count = here.count(at_ms)
-    is_same &= (count > 0) & (count == there.count(at_ms))
     chosen = np.flatnonzero(is_same)
     placed = np.zeros(len(committed), np.int64)
     if len(chosen):

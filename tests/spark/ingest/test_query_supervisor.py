@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -33,7 +34,7 @@ class Job:
     def _start(self, name: str, batch: Batch, once: bool) -> StreamingQuery:
         source = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
         writer = source.load().writeStream.foreachBatch(self.group.stop_between_batches(batch))
-        writer = writer.option("checkpointLocation", str(self.folder / name))
+        writer = writer.queryName(name).option("checkpointLocation", str(self.folder / name))
         trigger = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="100 milliseconds")
         return trigger.start()
 
@@ -50,24 +51,33 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_stopping_lets_the_micro_batch_in_hand_finish_and_begins_no_other(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path)
-    begun, may_end, ended = list[int](), threading.Event(), list[int]()
+def test_a_restart_waits_for_the_micro_batch_in_hand_and_so_does_a_stop_after_which_none_begins(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, may_end = Job(spark, tmp_path), threading.Semaphore(0)
+    begun, ended = list[int](), list[int]()
 
     def slow(batch: DataFrame, batch_id: int) -> None:
         begun.append(batch_id)
-        assert may_end.wait(PATIENCE_S)
+        assert may_end.acquire(timeout=PATIENCE_S)
         ended.append(batch_id)
 
     job.add("dc1", slow)
     running = job.run()
     until(lambda: begun == [0])
+    job.group.restart("dc1", patience_seconds=0.1)
+    until(lambda: not any(each.isActive for each in spark.streams.active))
+    time.sleep(0.5)
+    assert [each.name for each in spark.streams.active] == ["dc1"], "no other query can have its name yet"
+    may_end.release()
+    until(lambda: len(begun) == 2)
     job.stop.set()
     running.join(0.5)
     assert running.is_alive()
-    may_end.set()
+    may_end.release()
     running.join(PATIENCE_S)
-    assert (begun, ended, job.spark.streams.active) == ([0], [0], [])
+    assert (len(begun), ended, spark.streams.active) == (2, begun, [])
+    assert "query dc1 failed" not in caplog.text
 
 
 class Everything:

@@ -172,8 +172,12 @@ class SkipReadCases:
 
 @contextmanager
 def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadCases]:
-    """Start the JVM with this jar of the interceptor and of kafka-clients; classes and log go to *folder*."""
-    classes = compiled([Path(__file__).with_name("SkipReadCases.java")], [jar], folder / "classes")
+    """Start the JVM with this jar of the interceptor and of kafka-clients; the log goes to *folder*.
+
+    Its classes are compiled once, beside the jar.
+    """
+    if not (classes := jar.parent / "cases").exists():
+        compiled([Path(__file__).with_name("SkipReadCases.java")], [jar], classes)
     write_log_configuration(folder, "skip-read.log", "offsetsync")
     log = folder / "skip-read.log"
     log.touch()

@@ -172,18 +172,3 @@ def random_cases(world: World, rng: random.Random, *, now_ms: int = 10) -> Itera
             if source != target:
                 known = None if rng.random() < world.behind / 5 else logs[source]
                 yield Case(source, known, logs[target], now_ms, grace_ms)
-
-
-def arrives_in_order(log: Log) -> bool:
-    """Return whether no record occurs first in *log* after a later one of its origin."""
-    seen: set[tuple[str, int]] = set()
-    last: dict[str, int] = {}
-    for record in log.records:
-        if record.is_malformed:
-            continue
-        is_first = (record.origin, record.origin_offset) not in seen
-        if is_first and record.origin_offset < last.get(record.origin, -1):
-            return False
-        seen.add((record.origin, record.origin_offset))
-        last[record.origin] = max(record.origin_offset, last.get(record.origin, -1))
-    return True

@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import Phase, is_hypothesis_test, settings
 
-from mutants.changes import Mutant, code_of, install
+from mutants.changes import Mutant, install, note_calls
 
-FEW_EXAMPLES = 15
+FEW_EXAMPLES = 30
 """How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
-QUICK_SECONDS = 2
+QUICK_SECONDS = 3
 """What the quick tests of a mutant may take together, of one processor."""
-_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 20, 10, 200
+_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 3, 10, 100
 _MOST_BYTES = 16 << 30
 _SURVIVED, _KILLED = 0, 1
 
@@ -109,11 +109,10 @@ class Loop:
 
 def _recorded(items: Sequence[pytest.Item], functions: set[tuple[str, str]]) -> list[_Test]:
     """Return what each test calls of *functions*, and its seconds of a processor, from a run of all of them."""
-    names = {code_of(*each): each for each in functions}
     read, write = os.pipe()
     if (pid := os.fork()) == 0:
         os.close(read)
-        _run_forked(partial(_record, items, names, write))
+        _run_forked(partial(_record, items, functions, write))
     os.close(write)
     tests = []
     with os.fdopen(read) as answer:
@@ -128,19 +127,13 @@ def _recorded(items: Sequence[pytest.Item], functions: set[tuple[str, str]]) -> 
     return tests
 
 
-def _record(items: Sequence[pytest.Item], names: Mapping[Any, tuple[str, str]], write: int) -> int:
+def _record(items: Sequence[pytest.Item], functions: set[tuple[str, str]], write: int) -> int:
     called: set[tuple[str, str]] = set()
-
-    def note(frame: Any, _event: str, _argument: object) -> None:
-        if frame.f_code in names:
-            called.add(names[frame.f_code])
-
+    note_calls(functions, called.add)
     for item in items:
         called.clear()
         began = time.process_time()
-        sys.settrace(note)
         failed = _fails(item, few=True)
-        sys.settrace(None)
         os.write(write, json.dumps([failed, time.process_time() - began, sorted(called)]).encode() + b"\n")
     return _SURVIVED
 

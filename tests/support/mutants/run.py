@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,6 @@ _OF_WINDOWS = (
     "read_heights",
     "read_window",
     "possible_duplicates",
-    "bounded_places",
 )
 TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
@@ -51,8 +51,8 @@ TESTS = {
     ],
     "translate/replication_gap.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py", _T + "paged_answers.py"],
-    "translate/strategies.py": [_T + "strategies.py"],
-    "translate/index/time_index.py": [_T + "strategies.py"],
+    "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
+    "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
     "translate/*.py": [_T + f"{name}.py" for name in _OF_WINDOWS],
     "translate/index/*.py": ["tests/unit/translate/index", _T + "exact_laws.py", _T + "paged_answers.py"],
 }
@@ -130,6 +130,8 @@ def _report(mutants: Sequence[Mutant], survivors: Sequence[Mutant], unnamed: lis
     for file, number in [*judged.items(), ("all", judged.total())]:
         kept = survivors_of = survived.total() if file == "all" else survived[file]
         print(f"{file:40} {number:6} mutants {survivors_of:5} survive {100 * (number - kept) / number:6.1f} %")
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print(f"{sum(each.ru_utime + each.ru_stime for each in used):.0f} seconds of a processor")
     if unnamed:
         print(f"\nSurvive, and are not in {SURVIVORS.relative_to(REPO)}:\n{block(unnamed)}")
     if gone:

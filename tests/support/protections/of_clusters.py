@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from offset_sync.cutover.live_clusters import LiveClusters
@@ -20,6 +22,11 @@ from offset_sync.sync.offset_writer import _Batch, decide
 from protections.entry import Protection
 
 _UNIT = "tests/unit/"
+
+
+class _WaitedFor(threading.Thread):
+    def join(self, timeout: float | None = None) -> None:
+        super().join()
 
 
 def _read_once(batch: _Batch, deadline: float, read: Callable[..., Any] = _Batch._read) -> Any:
@@ -93,18 +100,13 @@ PROTECTIONS = (
         "a silent cluster is waited for once and then asked in the background",
         (("offset_sync.state.cluster_metadata.Silence.of", lambda _silence, _alias: (None, frozenset())),),
         _UNIT + "state/test_silence.py::"
-        "test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile",
+        "test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers",
     ),
     # A cluster's addresses lead to another one for a while.
     Protection(
         "members that another cluster lists are unknown",
         (("offset_sync.kafka.group_members.refuse_other", lambda *_ids: None),),
         _UNIT + "kafka/test_other_clusters.py::test_members_of_another_cluster_are_unknown",
-    ),
-    Protection(
-        "what a consumer has read of another cluster does not count",
-        (("offset_sync.kafka.log_reader.refuse_other", lambda *_ids: None),),
-        _UNIT + "kafka/test_other_clusters.py::test_what_a_consumer_has_read_there_does_not_count",
     ),
     Protection(
         "many groups are not read at once from another cluster",
@@ -269,5 +271,10 @@ PROTECTIONS = (
         "a secret is not shown",
         (("offset_sync.config.secret.Secret.__repr__", str.__repr__),),
         _UNIT + "config/test_client_options.py::test_secrets_of_the_section_are_never_shown",
+    ),
+    Protection(
+        "a client that never closes holds no micro-batch up",
+        (("offset_sync.kafka.log_reader.threading", SimpleNamespace(Thread=_WaitedFor)),),
+        _UNIT + "kafka/test_log_reader.py::test_a_client_that_never_closes_holds_nobody_up",
     ),
 )

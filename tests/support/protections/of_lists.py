@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.translate import read_list
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections.entry import Protection
@@ -18,6 +19,8 @@ _OF_TEXT = "tests/unit/translate/test_read_list_text.py::test_each_text_of_the_c
 _OF_LISTS = "tests/unit/sync/test_read_lists.py::test_"
 _OF_MOVES = "tests/unit/cutover/test_skip_read.py::test_"
 _OF_CONSUMERS = "tests/unit/consumer/test_python_polls.py::test_"
+_OF_HISTORIES = "tests/simulation/test_histories.py::test_a_history_keeps_the_promise"
+_OFFSETS = _STATE + "committed_offsets.ClusterOffsets."
 
 
 def _never_young(
@@ -37,6 +40,16 @@ def _each(_state: Any, _alias: str, rows: Any) -> Any:
 def _wherever_it_began(progress: Any, offset: int, epoch: int | None) -> bool:
     found = progress.read_list
     return found is not None and epoch is not None and found.contains(offset)
+
+
+def _as_late_as_can_be(offsets: Any, kind: str, rows: Any) -> Any:
+    return offsets.columns[f"{kind}_made_ms"][rows]
+
+
+def _acknowledge_as_if_of_a_log(offsets: Any, *written: Any, real: Any = ClusterOffsets.acknowledge) -> None:
+    partitions, offsets.partitions = offsets.partitions, 0
+    real(offsets, *written)
+    offsets.partitions = partitions
 
 
 PROTECTIONS: tuple[Protection, ...] = (
@@ -110,6 +123,16 @@ PROTECTIONS: tuple[Protection, ...] = (
         "An offset that a move has committed is not what its group has read",
         ((_STATE + "sync_state.SyncState._is_of_move", lambda _state, _alias, rows: np.zeros(len(rows), np.bool_)),),
         _OF_LISTS + "what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read",
+    ),
+    Protection(
+        "A polled commit may be older than a step back at another cluster",
+        ((_OFFSETS + "earliest_ms", _as_late_as_can_be),),
+        _OF_HISTORIES + "[500001249: a step back may be later than what a poll has found]",
+    ),
+    Protection(
+        "A polled commit below what we have written since the poll before is a step back",
+        ((_OFFSETS + "acknowledge", _acknowledge_as_if_of_a_log),),
+        _OF_HISTORIES + "[7: below what we wrote between two polls is a step back]",
     ),
     Protection(
         "Read lists of groups that are no longer configured are removed",

@@ -42,13 +42,6 @@ PROTECTIONS: tuple[Protection, ...] = (
         + "test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border",
     ),
     Protection(
-        "The index of a log ends where a batch could not be read",
-        ((_INGEST + "unreadable_logs.UnreadableLogs.note", lambda _logs, _end, _stopped: None),),
-        _TESTS
-        + "ingest/test_unreadable_logs.py::"
-        + "test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart",
-    ),
-    Protection(
         "A log that could not be read is left out of later micro-batches",
         ((_INGEST + "unreadable_logs.UnreadableLogs.left_out", lambda _logs, start, end: (start, end)),),
         _TESTS + "ingest/test_unreadable_logs.py::test_a_plan_that_is_not_done_yet_goes_on_without_it",

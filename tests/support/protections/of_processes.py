@@ -99,10 +99,6 @@ def _raised_at_once(_end: Any, number: int, _frame: Any) -> None:
     raise InterruptedError(number)
 
 
-def _any_writer(*_batch: Any) -> tuple[str, int]:
-    return uuid.uuid4().hex, 0
-
-
 def _again_as_new(batch: SyncBatch, read: Any, record: Any = SyncBatch._record) -> Any:
     batch._last = None
     return record(batch, read)
@@ -119,11 +115,6 @@ PROTECTIONS = (
             ),
         ),
         _UNIT + "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
-    ),
-    Protection(
-        "the commits of a micro-batch are those of its query and its number",
-        (("offset_sync.ingest.commit_ingester.Ingester._writer", _any_writer),),
-        _UNIT + "ingest/test_commit_ingester.py::test_a_repeated_batch_reconciles_again_and_is_written_once",
     ),
     Protection(
         "a repeated micro-batch keeps the authors of its first try",

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltalake.transaction import CommitProperties
 
-from offset_sync.state.lease import FRESH_S, Lease, unended
+from offset_sync.state.lease import Lease, unended
 from protections.entry import Protection
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
@@ -68,12 +68,6 @@ PROTECTIONS = (
         "a claim lasts four checks where the storage is slow",
         ((_LEASE + "_LOOKS", 1.5),),
         _UNIT + "state/test_lease_on_slow_storage.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
-    ),
-    Protection(
-        "a new driver waits as long as the former claim says",
-        ((_LEASE + "Claim.length_s", FRESH_S),),
-        _UNIT + "state/test_lease_on_slow_storage.py::"
-        "test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
     ),
     Protection(
         "a new driver waits for all claims before its own that have not ended",

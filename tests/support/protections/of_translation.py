@@ -106,16 +106,6 @@ def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translation
 
 PROTECTIONS: tuple[Protection, ...] = (
     Protection(
-        "A commit is the next offset to read, so the record at it is unread",
-        (
-            (
-                _TRANSLATE + "read_window.first_unread",
-                lambda required, committed: required.searchsorted(committed, "right"),
-            ),
-        ),
-        _CASES + "reordered_records_of_the_target_are_answered_with_the_first_unread",
-    ),
-    Protection(
         "A record that the mirror sent again counts at its first offset",
         ((_INDEX + "origin_positions.first_occurrences", _last_occurrences),),
         _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",
@@ -159,11 +149,6 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record of unknown identity at the source may be the one that fills a hole",
         ((_TRANSLATE + "pieces._mirrored", _unknown_fill_no_hole),),
         _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
-    ),
-    Protection(
-        "A record of unknown identity at the target is unread by every group",
-        ((_TRANSLATE + "pieces._malformed", pieces._native),),
-        _CASES + "an_unreadable_record_of_the_target_is_unread_by_everyone",
     ),
     Protection(
         "A record that was produced at the source needs no index of the source",

@@ -1,6 +1,6 @@
 """Proves protections: the test or seed of each passes, and fails once the protection is taken out.
 
-Both runs are forks of a process that has imported everything, so neither sees what another has left behind, and a run
+All runs are forks of a process that has imported everything, so neither sees what another has left behind, and a run
 costs little more than its test. Hypothesis draws the same examples every time.
 """
 
@@ -36,7 +36,8 @@ _LONGEST_LINE = 160
 _FORK = get_context("fork")
 _DOES_NOT_FIT = (TypeError, AttributeError, NameError, ImportError, HypothesisException)
 """What a test raises if a patch is no replacement for what it patches: that shows nothing."""
-_OPTIONS = ("-q", "--randomly-seed=1", f"--timeout={TEST_ENDS_WITHIN_S}", "-p", "no:xdist", "-p", "no:cacheprovider")
+_OPTIONS = ("-q", "--randomly-seed=1", f"--timeout={TEST_ENDS_WITHIN_S}", "--tb=native")
+_OPTIONS += ("-p", "no:xdist", "-p", "no:cacheprovider")
 
 
 class Unproven(Exception):
@@ -58,24 +59,35 @@ class Ended(NamedTuple):
     said: str = ""
 
 
-def prove(protection: Protection, folder: Path) -> str:
-    """Return what is said once *protection* is taken out; raises Unproven. Tests write below *folder*."""
-    prepare()
-    noticed_by, patches = protection.noticed_by, protection.patches
-    told = f"seed {noticed_by.seed}" if isinstance(noticed_by, Seed) else noticed_by
-    if gone := [name for name, _ in patches if not is_there(name)]:
+def passes(protection: Protection, folder: Path) -> None:
+    """Raise Unproven unless what notices *protection* passes with it in place."""
+    ended = _ended(protection, (), folder)
+    if ended.how is How.FAILED:
+        raise Unproven(f"{_told(protection)} fails with the protection in place: {ended.said}")
+    if ended.how is How.BROKEN:
+        raise Unproven(f"{_told(protection)} {ended.said}")
+
+
+def noticed(protection: Protection, folder: Path) -> str:
+    """Return what is said once *protection* is taken out; raises Unproven."""
+    if gone := [name for name, _ in protection.patches if not is_there(name)]:
         raise Unproven(f"there is no {', no '.join(gone)} to patch")
-    as_it_is = in_a_fork(partial(run, noticed_by, (), folder / "as-it-is"))
-    if as_it_is.how is How.FAILED:
-        raise Unproven(f"{told} fails with the protection in place: {as_it_is.said}")
-    if as_it_is.how is How.BROKEN:
-        raise Unproven(f"{told} {as_it_is.said}")
-    without = in_a_fork(partial(run, noticed_by, patches, folder / "without"))
-    if without.how is How.PASSED:
-        raise Unproven(f"{told} does not notice")
-    if without.how is How.BROKEN:
-        raise Unproven(f"{told}, without the protection, {without.said}")
-    return without.said
+    ended = _ended(protection, protection.patches, folder)
+    if ended.how is How.PASSED:
+        raise Unproven(f"{_told(protection)} does not notice")
+    if ended.how is How.BROKEN:
+        raise Unproven(f"{_told(protection)}, without the protection, {ended.said}")
+    return ended.said
+
+
+def _ended(protection: Protection, patches: Sequence[tuple[str, Any]], folder: Path) -> Ended:
+    prepare()
+    return in_a_fork(partial(run, protection.noticed_by, patches, folder))
+
+
+def _told(protection: Protection) -> str:
+    noticed_by = protection.noticed_by
+    return f"seed {noticed_by.seed}" if isinstance(noticed_by, Seed) else noticed_by
 
 
 @cache
@@ -122,7 +134,7 @@ def _tell(told: Connection, work: Callable[[], Ended]) -> None:
 
 
 def run(noticed_by: str | Seed, patches: Sequence[tuple[str, Any]], folder: Path) -> Ended:
-    """Return how the test or seed ends with *patches*."""
+    """Return how the test or seed ends with *patches*; tests write below *folder*."""
     if isinstance(noticed_by, Seed):
         return _simulated(noticed_by, patches)
     watch = _Watch(patches)

@@ -67,9 +67,8 @@ def note_forgotten(world: World, persisted: Persisted) -> None:
     The driver that has just started knows them yet, so a lower commit may count as a rewind or not. Commits that were
     at any cluster, as far as its log was read, must not have been dropped.
     """
-    for where, said in world.genuine.items():
+    for where in world.genuine:
         if (where.group, *where.place) in persisted.forgotten and not _stands_anywhere(world, persisted, where):
-            world.forgotten[where] = said
             world.rewound_ms.pop(where, None)
             world.placed.pop(where, None)
             for cluster in world.clusters.values():  # they have expired by then, as they were not written since

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sys
 
+from simulation.garbage import seldom_collected, take_apart
 from simulation.one_thread import without_threads
 from simulation.simulation import Simulation, simulate
 
@@ -27,12 +28,13 @@ def digest(simulation: Simulation) -> str:
 
 def main(seeds: list[str]) -> None:
     """Print one line for each of *seeds*, with the faults that it must have."""
-    with without_threads():
+    with without_threads(), seldom_collected():
         for each in seeds:
             seed, _, faults = each.partition(":")
             simulation = simulate(int(seed), frozenset(faults.split(",")) if faults else frozenset())
             simulation.run()
             print(seed, digest(simulation), flush=True)
+            take_apart(simulation)
 
 
 if __name__ == "__main__":

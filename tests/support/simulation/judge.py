@@ -73,6 +73,8 @@ class Judge:
             error_ms = self._look_at_time(record, int(records.made_ms[row]), since_ms, now_ms)
             errors, at = self._driver.world.made_error, (self._alias, number, offset)
             errors[at] = max(error_ms, errors.get(at, 0))  # two drivers may have read it
+            noticed, where = self._driver.world.polls.noticed, Position(self._alias, record.group_id, record.place)
+            noticed[where] = max(offset, noticed.get(where, 0))
             if record.offset is not None and record.offset >= 0:
                 self._look_at_author(record, is_own=is_own[row])
                 if is_own[row] and not record.is_ours:

@@ -166,17 +166,15 @@ class Oracle:
         return False
 
     def check_written(self, where: Position, offset: int) -> None:
-        """Raise Violation where the sync sets a reader that is at work past what it has not read."""
+        """Raise Violation where the sync sets a reader that is at work past what it has not read.
+
+        Note where it overwrites what it has not read: a value that is as the one that it had.
+        """
         log, value = self.world.logs[where.cluster, where.place], self.world.values.get(where)
         for twin in self._active.get(where, ()):
             unread = log.below[min(offset, log.end)] & ~twin.seen.get(where.place, 0)
             if unread and (value is None or value.offset < offset):
                 raise Violation("reader moved", f"{_name(where)} is set to {offset}, and its reader there is at work")
-        self.check_overwritten(where, offset)
-
-    def check_overwritten(self, where: Position, offset: int) -> None:
-        """Note where the sync overwrites what it has not read: a value that is as the one that it had."""
-        value = self.world.values.get(where)
         if value is not None and not value.is_ours and value.offset != offset:
             self.world.raced.add(where)
 

@@ -64,7 +64,7 @@ class Persisted:
         self._other = {alias: (Plan(0, {}, {}), True) for alias in clusters}  # of the checkpoint that is not used
         self._phase = dict.fromkeys(clusters, 0)  # so often the checkpoint was changed
         self.last: dict[tuple[str, GroupPartition], tuple[int, bool]] = {}  # what is written down, and whether ours
-        self.polled: dict[Position, int] = {}  # offsets of the last polls
+        self.placed: dict[Position, int] = {}  # the last offsets that are written down
         self.reach_of_polls: dict[str, Offsets] = {alias: {} for alias in clusters}  # by records of the log
         self._answers: list[pa.Table] = []
         self._fold = _NO_FOLD
@@ -160,7 +160,8 @@ class Persisted:
         if number not in self._commits[alias]:
             self._commits[alias][number] = batch, is_own
             self._heard.note(alias, genuine(batch, is_own))
-            last = zip(batch.keys, np.maximum(batch.commit_records.offset, ABSENT).tolist(), is_own, strict=True)
+            last = [*zip(batch.keys, np.maximum(batch.commit_records.offset, ABSENT).tolist(), is_own, strict=True)]
+            self.placed |= {Position(alias, key.group_id, key.topic_partition): at for key, at, _ in last if at >= 0}
             self.last |= {(alias, key): (offset, is_ours and offset != ABSENT) for key, offset, is_ours in last}
             self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
 
@@ -255,6 +256,7 @@ class Persisted:
         for key in gone:
             for alias in self._commits:
                 self._heard.last.pop((alias, *key), None)
+                self.placed.pop(Position(alias, key.group_id, key.topic_partition), None)
         return Fold(
             without(rows, gone),
             {alias: len(batches) for alias, batches in self._commits.items()},

@@ -179,12 +179,11 @@ class PollJudge:
     def _note(self, stood: Stood, commit: tuple[int, int], *, is_own: bool) -> None:
         """Note a commit by the times that the sync knows, and whether it is seen to go back."""
         world, where, (offset, since_ms) = self._driver.world, stood.where, commit
-        before = self._driver.persisted.polled.get(where, ABSENT)
-        self._driver.persisted.polled[where] = offset
+        before = self._driver.acknowledged.pop(where, self._driver.persisted.placed.get(where, ABSENT))
         if is_own:
             return
         if offset < before:
-            world.rewound_ms[where] = stood.true_ms
+            world.rewound_ms[where], world.polls.noticed[where] = stood.true_ms, stood.log_offset
         world.polls.made_at[where, offset, since_ms] = self._coordinators.record(stood).at_ms
 
 

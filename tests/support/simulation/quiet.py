@@ -107,7 +107,7 @@ def _check_target(simulation: Simulation, source: Position, offset: int, target:
                 "withheld", f"{source} at {offset} is withheld at {target} for {state}, which does not hold"
             )
         return
-    if _is_troubled(simulation, source, target) or where in world.hidden:
+    if (source.group, source.place) in world.inexact or where in world.hidden:
         return
     exact = simulation.oracle.exact(source, offset, target)
     if not _is_right(simulation, source, where, value, exact):
@@ -195,10 +195,6 @@ def _state_of(simulation: Simulation, source: Position, target: str) -> State | 
             code = int(state.last(source.cluster, target).columns["state"][row])
             return State(code) if code >= 0 else None
     return None
-
-
-def _is_troubled(simulation: Simulation, source: Position, target: str) -> bool:
-    return (source.group, source.place) in simulation.world.inexact
 
 
 def _is_reason(simulation: Simulation, source: Position, offset: int, target: str, state: State) -> bool:

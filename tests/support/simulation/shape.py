@@ -62,8 +62,6 @@ ON_REQUEST = (
 a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
 LISTS = "lists"
 """As a fault, which may be wanted beside any other: some groups get read lists, and their consumers skip."""
-KNOWN_HOLES = ("leak", "huge", "silent_origin")
-"""Faults that are not withstood yet, or not played; see tests/simulation."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
 """Not in worlds of homes, unless they are wanted there."""
 _OF_LOGS = {"coordinators", "shrink"}

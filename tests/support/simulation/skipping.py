@@ -231,6 +231,10 @@ class Memory:
                 each.heeded |= self._world.clusters.keys()
 
     def _is_mistaken(self, rewind: Rewind) -> bool:
-        """Return whether a rewind is to a value that we were about to write, or was dated by a clock that was set."""
-        at = rewind.where.cluster, rewind.log_partition, rewind.log_offset
+        """Return whether a rewind is to a value that we were about to write, was dated by a clock that was set, or is
+        one that no poll could notice.
+        """
+        at, polls = (rewind.where.cluster, rewind.log_partition, rewind.log_offset), self._world.polls
+        if rewind.where.cluster in polls.clusters and polls.noticed.get(rewind.where, -1) < rewind.log_offset:
+            return True
         return at in self._world.taken_for_ours or self._world.made_error.get(at, 0) > UNCERTAIN_MS

@@ -150,6 +150,7 @@ class SyncDriver:
         metrics: Any = NoMetrics()
         translator = Translator(self.config, self.state)
         self._polled = set[str]()  # since the start
+        self.acknowledged: dict[Position, int] = {}  # and not polled since
         left = LeftWrites(self.state, translator, fetcher, self._polled.__contains__, patience_s=0)
         self._syncing: set[str] = set()
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())

@@ -66,6 +66,7 @@ class Writer:
             if each.is_in_doubt:
                 world.polls.doubted.add((where, write.offset))
             elif each.outcome is Outcome.COMMITTED:
+                driver.acknowledged[where] = write.offset
                 world.polls.written.setdefault(where, Counter())[write.offset] += 1
         return outcomes
 

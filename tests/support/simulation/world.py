@@ -295,7 +295,6 @@ class World:
         self.genuine: dict[Position, Genuine] = {}
         self.claims: dict[tuple[Position, int, int], int] = {}
         self.rewound_ms: dict[Position, int] = {}
-        self.forgotten: dict[Position, Genuine] = {}  # commits of keys that were deleted, and are known no more
         self.deleted: dict[Position, bool] = {}
         self.read: dict[tuple[str, TopicPartition], int] = {}
         self.active: dict[str, str] = {}

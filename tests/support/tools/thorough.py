@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-LEAST, SHARE = 20, 0.4
+LEAST, SHARE = 10, 0.2
 
 
-def examples(number: int) -> int:
-    """Return how many of *number* cases to try now."""
-    return number if os.environ.get("THOROUGH") else min(number, max(LEAST, round(number * SHARE)))
+def examples(number: int, least: int = LEAST) -> int:
+    """Return how many of *number* cases to try now; of those that cost much, as few as *least*."""
+    return number if os.environ.get("THOROUGH") else min(number, max(least, round(number * SHARE)))

@@ -44,12 +44,6 @@ def test_a_target_of_make_runs_every_program_that_the_page_names() -> None:
     assert set(re.findall(r"`(\w+\.py)`", table)) == set(programs().values())
 
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
-
-
-sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
-
-
 OF_README = README.read_text()
 FIRST_SCREEN = OF_README.partition("\n## ")[0]
 

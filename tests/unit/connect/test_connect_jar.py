@@ -52,14 +52,6 @@ def test_it_is_named_as_the_version_and_holds_one_class_and_what_tells_of_it(jar
         assert archive.read(CLASS)[:8] == b"\xca\xfe\xba\xbe\0\0" + JAVA_11.to_bytes(2, "big")
 
 
-def test_it_is_made_the_same_again_and_takes_the_place_of_older_ones(jar: Path, tmp_path: Path) -> None:
-    for name in ("offset-sync-connect-0.0.1.jar", "offset_sync.zip"):
-        (tmp_path / name).write_bytes(b"older")
-    again = connect_jar.build_jar(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [jar.name, "offset_sync.zip"]
-    assert again.read_bytes() == jar.read_bytes()
-
-
 def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
     with mirror_cases(tmp_path, jar) as mirror:
         (answer,) = mirror.apply(Record())

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.cutover.homes import DecidedHomes, members_until
 from offset_sync.cutover.plan import Direction
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.group_homes import Move
 from offset_sync.tables.catalog import GROUP_EVENTS
 
@@ -71,6 +72,25 @@ def test_a_group_that_was_moved_may_be_moved_and_verified_again_until_it_goes_on
         site.commit("Y", "g", read)
         site.read_all()
     assert decided(site, "X", "Y").contested == {}
+    assert home(site) == (then, False)
+
+
+@pytest.mark.parametrize(("last", "then"), [("commit", "Y"), ("write_as_we_do", "X")])
+def test_soon_after_a_move_the_group_goes_on_at_the_target_where_that_log_ends_with_a_commit_of_its_own(
+    last: str, then: str
+) -> None:
+    """By clocks that differ, one within two seconds of a move may be from before it."""
+    site = two_clusters()
+    for place in (ORDERS, TopicPartition("orders", 1)):  # it does not go on in both
+        site.commit("X", "g", 5, place)
+        site.write_as_we_do("Y", "g", 5, place)
+    site.read_all()
+    site.state.homes.note_moves([Move("g", "orders", "Y", site.clock_ms[0] + 50)])
+    site.pass_time(500)
+    site.commit("Y", "g", 6)
+    getattr(site, last)("Y", "g", 7)
+    site.read_all()
+    decided(site, "X", "Y")
     assert home(site) == (then, False)
 
 

@@ -6,10 +6,11 @@ import struct
 from unittest import mock
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
+from generators.hypothesis_strategies import law
 from offset_sync.decode import consumer_offsets
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode_check import Raw, decode
@@ -86,7 +87,7 @@ def damaged(draw: st.DrawFn, sound: st.SearchStrategy[Raw]) -> Raw:
 records = st.lists(st.one_of(commits, groups, damaged(commits), damaged(groups), noise), max_size=10)
 
 
-@settings(max_examples=120)
+@law(120)
 @given(records, st.integers(0, 10), st.integers(0, 10))
 def test_batches_and_their_slices_are_decoded_as_each_record_by_itself(batch: list[Raw], start: int, end: int) -> None:
     decode(batch)
@@ -114,7 +115,7 @@ sound = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@law(60)
 @given(st.lists(sound, max_size=6))
 def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None:
     with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):

@@ -8,9 +8,10 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from generators.hypothesis_strategies import law
 from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Identities, decode_identities
 
 LARGEST = 2**62 - 1
@@ -147,7 +148,7 @@ origins = st.one_of(st.none(), st.sampled_from([b"IDC1", b"IDC2", b"", b"o" * 25
 encoded = st.one_of(headers, st.binary(min_size=8, max_size=8), st.from_regex(b"[0-9]{8}", fullmatch=True))
 
 
-@settings(max_examples=150)
+@law(150)
 @given(st.lists(st.tuples(origins, encoded), max_size=20), st.sampled_from(["text", "int64"]), st.integers(0, 20))
 def test_every_record_is_judged_by_the_rules_in_every_slice(
     pairs: list[tuple[Header, Header]], encoding: Encoding, start: int

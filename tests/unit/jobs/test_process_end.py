@@ -12,12 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pyspark import SparkContext
 
 from offset_sync.jobs import process_end
 from offset_sync.jobs.process_end import ProcessEnd
+from offset_sync.spark import jvm
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(LIB)}
 NAP_S = 0.05
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
@@ -87,9 +88,8 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
     def start(function: str, *options: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", SCRIPT, function, "--conf", str(tmp_path / "sync.yaml"), *options]
-        environment = {**os.environ, "PYTHONPATH": str(LIB)}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True)
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT, start_new_session=True)
 
     return start
 
@@ -118,7 +118,7 @@ def test_a_dead_jvm_is_noticed_while_the_job_waits(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(process, "_is_over", SimpleNamespace(wait=lambda _seconds: looks.pop()))
     monkeypatch.setattr(process, "_end", lambda line, *, is_stop: ends.append((line.partition(",")[0], is_stop)))
     monkeypatch.setattr(process_end, "_SAME_SIGNAL_S", 0.0)
-    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(poll=lambda: -9)))
+    monkeypatch.setattr(jvm, "jvm_exit_code", lambda: -9)
     process._watch_ends()
     assert ends == [("the JVM was killed by signal 9", False)]
 
@@ -196,6 +196,5 @@ def test_a_job_ends_with_its_code_whatever_its_threads_are_doing(tmp_path: Path)
     """Ended by ``sys.exit`` every other one of these is killed by SIGSEGV."""
     for _ in range(2):
         words = [sys.executable, "-c", READERS, str(tmp_path / "rows.parquet")]
-        environment = {**os.environ, "PYTHONPATH": str(LIB)}
-        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stdout) == (3, "said\nregistered\n"), ended.stderr[-2000:]

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -92,6 +93,13 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
     assert running.out.getvalue().count("ready") == 1, "the other goes on"
     pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
     assert pauses[:3] == [0.05, 0.1, 0.2]
+
+
+def test_a_line_that_cannot_be_written_as_on_a_full_disk_is_lost_and_the_next_is_read() -> None:
+    out = MagicMock()
+    out.write.side_effect = [OSError("No space left on device"), None]
+    JobLog(out, "text").follow("a_job", io.BytesIO(b"first\nsecond\n"))
+    out.write.assert_called_with(f"{'a_job':<15} second\n")
 
 
 @pytest.mark.parametrize("code", [2, 3])

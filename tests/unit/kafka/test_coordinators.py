@@ -125,7 +125,7 @@ def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata:
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN", "INVALID_COMMIT_OFFSET_SIZE", "MSG_SIZE_TOO_LARGE"])
-@pytest.mark.parametrize(("partitions", "most_bytes"), [(300, 20_000), (300, 1_200), (7000, 20_000)])
+@pytest.mark.parametrize(("partitions", "most_bytes"), [(300, 20_000), (300, 1_200), (2000, 20_000)])
 def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_bytes: int, error: str) -> None:
     coordinator = Coordinator(most_bytes, error)
     results = write_batch(coordinator, *of_partitions(partitions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,18 @@ def test_only_committed_records_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
     with log_consumer("dc1", {"bootstrap.servers": "127.0.0.1:9"}, {}):
         (settings,) = made.call_args.args
     assert settings["isolation.level"] == "read_committed"
+
+
+def test_a_client_that_never_closes_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, may_close, closed = MagicMock(), threading.Event(), list[bool]()
+    made.return_value.close.side_effect = lambda: closed.append(may_close.wait(2))
+    monkeypatch.setattr(log_reader, "Consumer", made)
+    monkeypatch.setattr(log_reader, "DEADLINE_S", 0.05)
+    with log_consumer("dc1", {"bootstrap.servers": "127.0.0.1:9"}, {}) as consumer:
+        consumer.close.assert_not_called()
+    consumer.close.assert_called_once()
+    assert closed == []
+    may_close.set()
 
 
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)

@@ -9,7 +9,7 @@ from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import ABSENT, POLLED, ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
 
 
@@ -112,6 +112,10 @@ def test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_
     site.commit("X", "readers", 4)
     site.reconcile()
     assert told(site) == (2, [(3, 5)])
+    columns = site.offsets.clusters["X"].columns
+    columns["log_partition"][:], columns["genuine_at_ms"][:] = POLLED, ABSENT  # so it may be from before the move
+    site.reconcile()
+    assert told(site) == (0, [])
 
 
 def test_groups_of_ours_are_never_synced() -> None:

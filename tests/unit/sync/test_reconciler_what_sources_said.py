@@ -12,6 +12,7 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, Site, site_of
 from offset_sync.model.values import State
+from tools.thorough import examples
 
 Change = Callable[[Site], None]
 
@@ -92,7 +93,7 @@ def test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the
 # Random histories
 
 OF_THE_SOURCE = {"LOG_TRUNCATED", "TOPIC_RECREATED", "COMMIT_BEYOND_END"}
-SEEDS = 60
+SEEDS = examples(60)
 
 
 def answered(seed: int, *, restarts: bool) -> dict[tuple[str, str], str]:
@@ -136,6 +137,7 @@ def begin_again(site: Site, *, restarts: bool) -> None:
         begin_again_by_the_history(site)
 
 
+@pytest.mark.no_cover
 def test_the_next_driver_answers_nothing_that_one_driver_withholds_for_what_the_source_has_said() -> None:
     withheld = 0
     for seed in range(SEEDS):

@@ -31,7 +31,8 @@ class Appended:
     def append(self, table: Table, rows: pa.Table) -> None:
         assert table is OFFSET_TRANSLATIONS
         self.has_begun.set()
-        assert self.may_go_on.wait(PATIENCE_S)
+        is_waited_for = threading.current_thread() is threading.main_thread()
+        assert self.may_go_on.wait(0 if is_waited_for else PATIENCE_S)
         if self.errors:
             raise self.errors.pop(0)
         self.tables.append(rows)

@@ -47,6 +47,12 @@ def test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_t
     assert kept(source, log("Y", "? Z0:3 X3:9", log_start=8)) == {"X": 2, "Y": 0}
 
 
+def test_the_source_keeps_the_first_place_of_records_that_the_mirror_has_sent_again() -> None:
+    target = log("Y", "? Z0:3 X3:9", log_start=8)
+    assert kept(log("X", "Z0:3 X3:9 X9", log_start=6), target) == {"X": 2, "Y": 0}
+    assert kept(log("X", "Z0:3 X3:9 Z1", log_start=6), target) == {"X": 0, "Y": 0}
+
+
 def test_an_unreadable_record_is_unread_by_everyone_and_stays() -> None:
     assert kept(log("X", "X0:9", log_start=8), log("Y", "X0:2 ? X2:9", log_start=8)) == {"X": 7, "Y": 2}
 

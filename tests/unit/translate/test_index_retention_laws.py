@@ -82,12 +82,19 @@ def test_of_what_is_sealed_more_may_stay_and_never_less(whole: Indexes, sealed: 
     assert all(pages[name] <= rows[name] for name in rows)
 
 
+@law(100)
+@given(indexes)
+def test_the_order_of_the_logs_is_of_no_account(whole: Indexes) -> None:
+    other = replace(whole, logs=dict(reversed(whole.logs.items())))
+    assert other.begins(old_before(whole)) == whole.begins(old_before(whole))
+
+
 def test_the_histories_are_cut_often_and_by_much() -> None:
     cut = removed = 0
-    for seed in range(120):
+    for seed in range(40):
         whole = random_indexes(seed)
         left = whole.cut(whole.begins(old_before(whole), (seed % 2) * 0.8))
         gone = sum(len(whole.rows[name]) - len(left.rows[name]) for name in whole.rows)
         cut, removed = cut + (gone > 0), removed + gone
-    assert cut > 36, cut
-    assert removed > 200, removed
+    assert cut > 12, cut
+    assert removed > 65, removed

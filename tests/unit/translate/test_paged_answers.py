@@ -10,13 +10,13 @@ import pytest
 
 from builders.logs import NOW_MS, log
 from fakes.pages import KeptPages, let_go_of_all_but
-from offset_sync.translate.exact import Bounds, translate, translate_no_later
+from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from oracles import translation_check
 from oracles.translation import Case, Log, answers
-from oracles.translation_check import growing, logs_of
+from oracles.translation_check import growing
 
 GRACE_MS = 60_000
 
@@ -114,27 +114,6 @@ def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:
     assert (len(source.pages), len(target.pages)) == (299, 299)
     assert len(set(source.asked)) <= 1
     assert len(set(target.asked)) <= 2
-
-
-@pytest.mark.parametrize("chosen", [[0, 4, 11], [-1, 2, 9], [5, 5, 5]])
-def test_another_strategys_choice_is_weighed_alike(chosen: Sequence[int]) -> None:
-    case = Case("X", log("X", "Y0:4 X4:9 Y4:9"), log("Y", "Y0:4 X4:9 Y4:9", log_start=1), NOW_MS, GRACE_MS)
-    found = []
-    for page_runs, window_start in ((None, 0), (None, 3), (1, 0), (2, 3)):
-        *_, (_, here, there) = growing(case)
-        assert here is not None
-        for index in (here, there) if page_runs else ():
-            let_go_of_all_but(index, 1, page_runs or 1, KeptPages())
-        commits = np.array([3, 8, 12], np.int64)
-        bounds = Bounds(NOW_MS - GRACE_MS, window_start)
-        answer = translate_no_later(commits, np.array(chosen, np.int64), *logs_of(case, here, there), bounds)
-        found.append(
-            [answer.offset.tolist(), answer.duplicates.tolist(), answer.lost.tolist(), answer.is_exact.tolist()]
-        )
-        # Both logs are alike, so t(c) is c.
-        earlier = [c if each < 0 else min(c, each) for c, each in zip(commits.tolist(), chosen)]
-        assert (found[-1][0], found[-1][3]) == (earlier, [c == each for c, each in zip(commits.tolist(), earlier)])
-    assert all(each == found[0] for each in found)
 
 
 @pytest.mark.parametrize(("committed", "wanted"), [(0, 0), (9, 9), (10, 11), (11, 11)])

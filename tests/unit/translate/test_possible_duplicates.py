@@ -85,3 +85,17 @@ def test_copies_of_an_unrecognised_original_that_nothing_shows_are_counted() -> 
         [1],
         [2],
     )  # it may have been read, twice there
+
+
+def test_of_an_unreadable_record_each_unknown_copy_may_be_one_more() -> None:
+    (found,) = answered(Case("X", log("X", "X0 ? X2"), log("Y", "X0 Z5 Z5 Z6"), now_ms=NOW_MS), [3])
+    assert (found.offset, found.duplicates, found.duplicates_at_most) == (1, 0, 2)
+
+
+def test_what_a_cut_has_taken_may_have_been_read_before() -> None:
+    source, target = LogIndex(), LogIndex()
+    source.lose(Runs.of([1], [1], [2], [5], [0]))
+    source.extend(Runs.of([0], [1], [0], [0], [0]), 2)
+    target.extend(Runs.of([0, 1], [1, 2], [0, 2], [0, 5], [0, 0]), 3)
+    found = translate(np.array([2], np.int64), PartitionLog(source, 0), PartitionLog(target, 1), Bounds(1))
+    assert (found.offset.tolist(), found.duplicates_at_most.tolist()) == ([1], [1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from generators.mirrored_logs import World, write_logs
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
@@ -56,30 +58,6 @@ def times_of(log: Log) -> TimeIndex:
     for start, length, at_ms in stretches:
         times.extend(*(np.array([number]) for number in (start, length, at_ms, at_ms)))
     return times
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_times_are_those_of_all_stretches_without_what_was_known(seed: int) -> None:
-    rng, known_to, times = random.Random(seed), 0, TimeIndex()
-    held: list[tuple[int, int, int]] = []  # offset, least and greatest of each record
-    for _ in range(3):
-        starts = sorted(rng.choices(range(max(0, known_to - 6), known_to + 12), k=rng.randint(0, 5)))
-        added = [(start, rng.randint(0, 4), rng.randint(3, 6), rng.randint(7, 9)) for start in starts]
-        before, view, known_to = len(held), times.view(), held[-1][0] + 1 if held else 0
-        times.extend(*np.array(added, np.int64).reshape(-1, 4).T)
-        for start, length, least, most in added:
-            held += [(offset, least, most) for offset in range(max(start, known_to), start + length)]
-            known_to = max(known_to, start + length)
-        for found, records in ((view, held[:before]), (times, held), (times.below(8), [r for r in held if r[0] < 8])):
-            columns = found.start, found.length, found.least_ms, found.most_ms
-            stretches = list(zip(*(column.tolist() for column in columns), strict=True))
-            assert all(length > 0 for _, length, _, _ in stretches)
-            told = [(start + n, least, most) for start, length, least, most in stretches for n in range(length)]
-            assert told == records
-            asked = np.arange(-1, known_to + 2)
-            assert found.records_below(asked).tolist() == [sum(r[0] < one for r in records) for one in asked.tolist()]
-            ends = (found.start + found.length).tolist()
-            assert found.greatest_to.tolist() == [max(r[2] for r in records if r[0] < end) for end in ends]
 
 
 def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
@@ -148,6 +126,60 @@ def test_the_repeats_of_timestamp_are_within_the_predicted_bounds(seed: int, spr
         assert repeated <= most
 
 
+def drawn(rng: random.Random, cluster: str) -> Log:
+    """Up to five records with few times, in any order, and offsets left out."""
+    kept = sorted(rng.sample(range(7), rng.choice((0, 1, 2, 3, 5))))
+    records = tuple(LogRecord(offset, cluster, offset, rng.randint(1, 4)) for offset in kept)
+    return Log(cluster, records, 0, 7, 7)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_timestamp_may_repeat_is_counted_by_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    source, target = drawn(rng, "A"), drawn(rng, "B")
+    committed = np.arange(9)
+    found = answer_by_timestamp(committed, times_of(source), times_of(target), 7, is_checked=True)
+    assert found.offset.tolist() == [by_timestamp(source.records, target.records, c, 7) for c in range(9)]
+    for c, answer, is_exact, repeats, most in zip(
+        range(9),
+        *(column.tolist() for column in (found.offset, found.is_exact, found.duplicates, found.duplicates_at_most)),
+    ):
+        read, unread = ([r for r in source.records if (r.offset < c) is side] for side in (True, False))
+        if not source.records or not target.records:
+            assert (is_exact, repeats, most) == (False, 0, 0)
+            continue
+        newest = max((r.timestamp_ms for r in read), default=0)
+        last = max((r.offset for r in target.records if r.timestamp_ms <= newest), default=-1)
+        assert most == sum(answer <= r.offset <= last for r in target.records)
+        at_ms = (unread or read[-1:])[0].timestamp_ms
+        as_new = next((n for n, r in enumerate(read) if r.timestamp_ms >= at_ms), len(read))
+        first = next((r for r in target.records if r.timestamp_ms >= at_ms), None)
+        equal = [sum(r.timestamp_ms == at_ms for r in log.records) for log in (source, target)]
+        is_placed = first is not None and first.timestamp_ms == at_ms and equal[0] == equal[1]
+        assert repeats == (0 if is_placed or first is None else min(len(read) - as_new, most))
+        assert is_exact == (first is not None and repeats == 0)
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+@pytest.mark.parametrize("seed", range(100))
+def test_times_in_order_skip_nothing_also_where_a_stretch_hides_them(seed: int, is_checked: bool) -> None:
+    rng = random.Random(seed)
+    times = sorted(rng.choices(range(1, 5), k=rng.randint(1, 7)))
+    copied = sorted(rng.sample(range(len(times)), rng.randint(1, len(times))))
+
+    def merged(some: list[int]) -> TimeIndex:
+        found = TimeIndex()
+        while some:
+            part, some = (some[: (n := rng.choice((1, 1, 2, 3)))], some[n:])
+            found.extend(*(np.array([each]) for each in (int(sum(found.length)), len(part), part[0], part[-1])))
+        return found
+
+    committed = np.arange(len(times) + 1)
+    here, there = merged(times), merged([times[n] for n in copied])
+    found = answer_by_timestamp(committed, here, there, len(copied), is_checked=is_checked)
+    assert all(answer <= sum(n < c for n in copied) for c, answer in enumerate(found.offset.tolist()))
+
+
 @law(200)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 1000]), st.sampled_from([None, 1, 2]))
 def test_header_is_its_definition_and_loses_nothing_between_two_clusters(
@@ -180,13 +212,24 @@ def copied(cluster: str, origin: str, *times: int, missing: int = 0) -> Log:
     return Log(cluster, records, 0, len(times), len(times))
 
 
-def chosen(case: Case, name: str, *committed: int, idle_since_ms: int = -1, log_start: int = 0) -> Translations:
-    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so."""
+def chosen(
+    case: Case,
+    name: str,
+    *committed: int,
+    idle_since_ms: int = -1,
+    source_start: int = 0,
+    log_start: int = 0,
+    cut_at: int | None = None,
+) -> Translations:
+    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so. The target is cut, or has a start."""
     source, target = indexed(case)
     codes = origin_codes(case)
     logs = [
-        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start))
-        for log, index, start in ((case.source, source, 0), (case.target, target, log_start))
+        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start)._replace(cut_at=cut))
+        for log, index, start, cut in (
+            (case.source, source, source_start, None),
+            (case.target, target, log_start, cut_at),
+        )
         if log is not None
     ]
     strategy = Strategy(name, 1000, idle_since_ms)
@@ -226,8 +269,7 @@ def test_a_greater_timestamp_before_the_commit_is_flagged_and_repeats() -> None:
 @pytest.mark.parametrize("name", ["timestamp", "header"])
 def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -> None:
     here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "C", 0, 2)), 0, 2, 2)
-    there = Log("B", (LogRecord(0, "C", 0, 2), LogRecord(1, "A", 0, 1)), 0, 2, 2)
-    found = chosen(Case("A", here, there), name, 0, 1, 2)
+    found = chosen(Case("A", here, copied("B", "A", 1)), name, 0, 1, 2)
     assert states(found) == ["STRATEGY_REFUSED"] * 3
     assert (found.wanted == -1).all()
 
@@ -235,7 +277,7 @@ def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -
 def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> None:
     here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "B", 0, 1)), 0, 2, 2)
     there = Log("B", (LogRecord(0, "B", 0, 1), LogRecord(1, "A", 0, 1)), 0, 2, 2)
-    assert states(chosen(Case("A", here, there), "timestamp", 1)) == ["STRATEGY_REFUSED"]
+    assert states(chosen(Case("A", here, there), "timestamp", 0, 1)) == ["STRATEGY_REFUSED"] * 2
     found = chosen(Case("A", here, there), "header", 0, 1, 2)
     assert (states(found), found.wanted.tolist()) == (["EXACT", "EXACT", "APPROXIMATE"], [0, 0, 1])
 
@@ -272,6 +314,75 @@ def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
     case = Case("A", native("A", 1, 2, 3, 4), native("B", 1, 2, 3, 4))
     found = chosen(case, "timestamp", 1, log_start=3)
     assert (found.wanted.tolist(), found.lost.tolist()) == ([3], [2])
+    case = Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4))
+    found = [chosen(case, "timestamp", 3, log_start=start) for start in (0, 2, 4)]
+    columns = [(each.wanted[0], each.duplicates[0], each.duplicates_at_most[0], each.lost[0]) for each in found]
+    assert columns == [(1, 2, 3, 0), (2, 1, 2, 0), (4, 0, 0, 1)]  # the 9, read out of order, is deleted first
+
+
+def test_what_the_source_has_deleted_too_is_not_lost() -> None:
+    case = Case("A", native("A", *range(7)), native("B", *range(7)))
+    for start in range(7):
+        found = chosen(case, "timestamp", 1, 5, source_start=start, log_start=4)
+        assert found.lost.tolist() == [max(0, 4 - max(1, start)), 0]
+    assert chosen(case, "timestamp", 3, source_start=4, log_start=4).lost.tolist() == [0]
+
+
+def test_a_greater_timestamp_before_a_commit_is_told_also_where_it_is_withheld() -> None:
+    found = chosen(Case("A", native("A", 1, 9, 3), native("B", 1, 9, 3)), "timestamp", 4)
+    assert (states(found), found.is_disordered.tolist()) == (["COMMIT_BEYOND_END"], [True])
+
+
+def test_an_answer_that_rests_on_what_is_below_an_index_is_withheld() -> None:
+    for begins in itertools.product((0, 3), (0, 2, 3), (0, 4), (0, 4)):
+        logs = []
+        for code, (begin, log_start) in enumerate((begins[:2], begins[2:])):
+            index, rows = LogIndex(begin), np.arange(begin, 8)
+            index.extend(Runs.of(rows, rows * 0 + 1, rows * 0 + code, rows, rows * 0), 8)
+            index.times = TimeIndex()
+            index.times.extend(rows, rows * 0 + 1, rows, rows)
+            logs.append(PartitionLog(index, code, metadata_of(index, 8, log_start)))
+        committed = np.arange(8)
+        found = translate_partition(committed, [None] * 8, *logs, Bounds(0), Strategy("timestamp", 1000, -1))
+        is_below = (committed < begins[0]) & (begins[0] > begins[1])
+        answer = np.maximum(np.maximum(committed, begins[0]), begins[2])
+        is_below |= (answer <= begins[2]) & (begins[2] > begins[3])
+        assert (found.state == State.NOT_INDEXED).tolist() == is_below.tolist(), begins
+
+
+def test_beyond_a_cut_no_strategy_answers() -> None:
+    here = Log("A", tuple(LogRecord(n, "B", n + 3, n) for n in range(4)), 0, 4, 4)
+    assert chosen(Case("A", here, native("B", *range(9))), "header", 3, cut_at=5).wanted.tolist() == [5]
+
+
+@pytest.mark.parametrize("times", [(6, 6), (1, 2, 6, 6)])
+def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_nothing(times: Sequence[int]) -> None:
+    case, end = Case("A", native("A", *times), native("B", *times, 6)), len(times)
+    busy, idle = (chosen(case, "timestamp", end, idle_since_ms=since) for since in (-1, 0))
+    assert (busy.wanted.tolist(), busy.duplicates.tolist(), busy.duplicates_at_most.tolist()) == ([end - 2], [2], [3])
+    assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
+    behind = replace(case, target=replace(case.target, log_end=end + 2))
+    assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]
+
+
+@pytest.mark.parametrize("there", [(), (1,), (3,), (1, 3), (3, 1)])
+@pytest.mark.parametrize("here", [(), (1,), (2,), (2, 1), (4, 1)])
+def test_a_topic_is_idle_where_the_target_has_nothing_newer(here: Sequence[int], there: Sequence[int]) -> None:
+    case = Case("A", native("A", *here), native("B", *there))
+    found = chosen(case, "timestamp", len(here), idle_since_ms=0)
+    assert (found.wanted.tolist() == [len(there)]) == (not there or max(there) <= max(here, default=0))
+
+
+@pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])
+def test_a_topic_of_which_times_are_not_known_is_idle_by_its_ends_alone(without: set[int]) -> None:
+    logs, said = [], PartitionMetadata("id", 0, 2, frozenset({"id"}), 2)
+    for code in (0, 1):
+        index = LogIndex()
+        index.extend(Runs.of([0], [2], [code], [0], [0]), 2)
+        index.times = None if code in without else times_of(native("A", 1, 2))
+        logs.append(PartitionLog(index, code, said))
+    found = translate_partition(np.array([2]), [None], *logs, Bounds(0), Strategy("timestamp", 1000, 0))
+    assert found.wanted.tolist() == [2]
 
 
 def test_commits_below_an_index_that_began_late_are_withheld() -> None:

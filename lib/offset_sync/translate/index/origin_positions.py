@@ -144,7 +144,7 @@ def disjoint_ranges(start: Int64s, end: Int64s, order: NDArray[np.intp]) -> tupl
     winner = _lowest_cover(np.searchsorted(cuts, start), np.searchsorted(cuts, end), len(cuts) - 1)
     covered = np.flatnonzero(winner < len(start))
     won = winner[covered]
-    is_first = np.concatenate(([True], (won[1:] != won[:-1]) | (covered[1:] != covered[:-1] + 1)))
+    is_first = np.concatenate(([True], won[1:] != won[:-1]))  # what one range wins in a row has no gap
     is_last = np.concatenate((is_first[1:], [True]))
     return cuts[covered[is_first]], cuts[covered[is_last] + 1], order[won[is_first]]
 

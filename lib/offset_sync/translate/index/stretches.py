@@ -127,7 +127,7 @@ def _one(number: Any) -> Int64s:
 
 def repeated(start: Int64s, length: Int64s) -> int:
     """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
-    if len(start) == 0 or bool((start[1:] >= (start + length)[:-1]).all()):
+    if (start[1:] >= (start + length)[:-1]).all():
         return 0
     order = start.argsort()
     start, end = start[order], (start + length)[order]

@@ -72,7 +72,7 @@ class TimeIndex:
         """
         known_to = int(self.end[-1]) if len(self) else 0
         cut = np.maximum(np.maximum.accumulate(np.concatenate(([known_to], start + length)))[:-1] - start, 0)
-        is_kept = (length > 0) & (cut < length)
+        is_kept = cut < length
         start, length = (start + cut)[is_kept], (length - cut)[is_kept]
         if len(start) == 0:
             return
@@ -123,7 +123,7 @@ class Ranked:
         # Among the stretches of that timestamp, those that begin below the offset come first.
         low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
         row = first_at_least(self._start[self._order], low, high, offset) - 1
-        into = np.clip(offset - self._start[self._order][row], 0, self._length[self._order][row])
+        into = np.minimum(offset - self._start[self._order][row], self._length[self._order][row])
         has_any = row >= low
         rank: Int64s = np.where(has_any, self._records_to[row] + into - self._records_to[low], 0)
         return rank

@@ -76,7 +76,6 @@ def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(
     wanted = {
         before: (0, set()),
         between: (len(early.rows[OFFSET_COMMITS]), {early.ends_at}),
-        None: (len(early.rows[OFFSET_COMMITS] + late.rows[OFFSET_COMMITS]), {late.ends_at}),
     }
     for at, (commits, reported) in wanted.items():
         register_views(spark, tables.root, at)

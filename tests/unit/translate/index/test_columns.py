@@ -1,62 +1,59 @@
-"""Arrays that grow: what was appended is there, whatever the pieces."""
+"""Arrays that grow, against lists: what was appended is there, whatever the pieces, and a view does not change."""
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.columns import ColumnStore, GrowingArray
 
-values = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40)
+CHANGES = ("append", "set_last", "view", "shared", "copy")
 
 
-def array_of(*pieces: list[int]) -> GrowingArray:
-    array = GrowingArray()
-    for piece in pieces:
-        array.append(np.array(piece, np.int64))
-    return array
+@pytest.mark.parametrize("seed", range(60))
+def test_an_array_and_each_of_its_views_is_a_list_of_its_own(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def some() -> list[int]:
+        return [rng.randint(-(2**63), 2**63 - 1) for _ in range(rng.choice((0, 1, 3, 80)))]
+
+    first = some()
+    begun = np.array(first, np.int64)
+    arrays = [GrowingArray(), GrowingArray.of(begun), GrowingArray.with_room(begun)]
+    lists, kept = [list[int](), list(first), list(first)], [(begun, list(first))]
+    for _ in range(12):
+        chosen, change, more = rng.randrange(len(arrays)), rng.choice(CHANGES), some()
+        array, its_list = arrays[chosen], lists[chosen]
+        if change == "append":
+            array.append(np.array(more, np.int64))
+            its_list += more
+        elif change == "set_last" and its_list:
+            array.set_last(7)
+            its_list[-1] = 7
+        elif change == "shared":
+            kept.append((array.shared(), list(its_list)))
+        elif change != "set_last":
+            arrays.append(array.view() if change == "view" else GrowingArray.with_room(array.values))
+            lists.append(list(its_list))
+    assert [array.values.tolist() for array in arrays] == lists
+    assert [len(array) for array in arrays] == [len(each) for each in lists]
+    assert all(array.tolist() == wanted for array, wanted in kept)
 
 
 @law(100)
-@given(st.lists(values, max_size=6))
-def test_pieces_append_to_one_array(pieces: list[list[int]]) -> None:
-    array = array_of(*pieces)
-    assert array.values.tolist() == [value for piece in pieces for value in piece]
-    assert len(array) == sum(map(len, pieces))
-
-
-def test_the_last_value_can_be_set() -> None:
-    array = array_of([1, 2], [3])
-    array.set_last(7)
-    assert array.values.tolist() == [1, 2, 7]
-
-
-def test_an_array_that_begins_with_values_leaves_them_as_they_are() -> None:
-    given = np.arange(3)
-    array = GrowingArray.of(given)
-    array.set_last(7)
-    array.append(np.array([8]))
-    assert (array.values.tolist(), given.tolist()) == ([0, 1, 7, 8], [0, 1, 2])
-
-
-def test_columns_give_new_rows_their_defaults_and_keep_the_old_ones() -> None:
-    columns = ColumnStore({"offset": -1, "is_own": False})
-    assert columns["offset"].tolist() == []
-    columns.fit(2)
-    columns["offset"][:] = [5, 6]
-    columns["is_own"][1] = True
-    columns.fit(1)
-    assert columns["offset"].tolist() == [5, 6]
-    columns.fit(500)
-    assert columns["offset"][:3].tolist() == [5, 6, -1]
-    assert columns["is_own"].tolist() == [False, True] + [False] * 498
+@given(st.lists(st.integers(0, 70), max_size=6))
+def test_columns_give_new_rows_their_defaults_and_keep_the_old_ones(sizes: list[int]) -> None:
+    columns, wanted = ColumnStore({"offset": -1, "is_own": False}), [list[int](), list[bool]()]
+    for step, size in enumerate([0, *sizes]):
+        columns.fit(size)
+        more = max(size - len(wanted[0]), 0)
+        wanted = [wanted[0] + [-1] * more, wanted[1] + [False] * more]
+        assert [columns[name].tolist() for name in ("offset", "is_own")] == wanted
+        columns["offset"][::2], columns["is_own"][1::3] = step, True
+        wanted[0][::2], wanted[1][1::3] = [step] * len(wanted[0][::2]), [True] * len(wanted[1][1::3])
     assert (columns["offset"].dtype, columns["is_own"].dtype) == (np.int64, np.bool_)
-
-
-def test_a_column_is_a_view_that_can_be_written_to() -> None:
-    columns = ColumnStore({"offset": -1})
-    columns.fit(3)
-    columns["offset"][[0, 2]] = 9
-    assert columns["offset"].tolist() == [9, -1, 9]

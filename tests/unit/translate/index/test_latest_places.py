@@ -43,6 +43,13 @@ def test_of_several_places_the_latest_counts(seed: int) -> None:
     assert told == right
     assert found.records == len(right)
     assert (found.start[1:] >= found.end[:-1]).all()
+    is_next = found.start[1:] == found.end[:-1]
+    assert not (is_next & (np.diff(found.position) == np.diff(found.start))).any(), "as few as can be"
+    ranges = list(zip(found.start.tolist(), found.end.tolist(), strict=True))
+    for low in range(0, 70, 3):
+        some = found.between(low, low + 1 + seed)
+        inside = [each for each in ranges if each[0] < low + 1 + seed and each[1] > low]
+        assert list(zip(some.start.tolist(), some.end.tolist(), strict=True)) == inside
     offsets = np.arange(0, 210)
     first = found.first_not_below(offsets)
     for offset in offsets.tolist():
@@ -61,8 +68,8 @@ def test_neighbours_that_go_on_are_one() -> None:
 def test_what_comes_for_an_original_below_those_that_were_recognised_is_told() -> None:
     log = LogIndex()
     log.extend(Runs.of([0, 1], [1, 1], [0, 1], [8, 2], [0, 0]), 2)
-    log.note_unrecognised(Runs.of([5], [1], [0], [9], [0]))
-    assert log.reorders == 0
+    log.note_unrecognised(Runs.of([5, 4], [1, 1], [0, 3], [9, 0], [0, 0]))
+    assert (log.reorders, log.unrecognised_records) == (0, 2)
     log.note_unrecognised(Runs.of([6, 7], [1, 1], [0, 1], [8, 8], [0, 0]))
     assert log.reorders == 1
     before = log.view()
@@ -75,8 +82,8 @@ def test_what_comes_for_an_original_below_those_that_were_recognised_is_told() -
 def test_codes_tell_the_origin_and_what_is_said_of_it() -> None:
     for origin in range(5):
         assert origin_of(at_most(origin)) == origin_of(not_before(origin)) == origin_of(origin) == origin
-    codes = np.array([0, 3, UNKNOWN_ORIGIN, 3, 2])
+    codes = np.array([4, 3, UNKNOWN_ORIGIN, 3, 2])
     found = with_bounds(codes, codes == 3, np.array([False, False, True, False, True]))
-    assert found.tolist() == [0, at_most(3), UNKNOWN_ORIGIN, at_most(3), not_before(2)]
+    assert found.tolist() == [4, at_most(3), UNKNOWN_ORIGIN, at_most(3), not_before(2)]
     assert says_not_before(found).tolist() == [False, False, False, False, True]
     assert origin_of(UNKNOWN_ORIGIN) == UNKNOWN_ORIGIN

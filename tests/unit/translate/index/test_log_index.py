@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.origin_positions import NO_LIMIT
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.time_index import TimeIndex
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""
@@ -93,16 +96,6 @@ def test_what_the_table_repeats_after_it_was_indexed_again_is_left_out(
         assert records_of(index.runs.from_offset(offset)) == [r for r in records if r[0] >= offset]
 
 
-def test_a_repetition_that_has_not_come_as_far_does_not_hide_the_records_beyond_it() -> None:
-    index = index_of((runs_of((0, 300, 0, 0), (0, 1000, 0, 0), (300, 300, 0, 300)), 1000))
-    assert rows_of(index.runs.from_offset(700)) == [(700, 300, 0, 700)]
-
-
-def test_records_covered_by_a_longer_run_are_left_out() -> None:
-    index = index_of((runs_of((0, 100, 0, 0), (10, 10, 0, 10), (30, 20, 0, 30), (90, 20, 0, 90)), 110))
-    assert rows_of(index.runs) == [(0, 110, 0, 0)]
-
-
 def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
     index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
     assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
@@ -110,17 +103,6 @@ def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() ->
 
 def test_the_frontier_covers_the_runs_without_coverage_rows() -> None:
     assert index_of((runs_of((0, 4, 0, 0)), 0)).frontier == 4
-
-
-def test_a_run_that_straddles_the_frontier_is_cut_there() -> None:
-    index = index_of((runs_of((0, 4, 0, 0)), 6), (runs_of((2, 8, 0, 2)), 10))
-    assert rows_of(index.runs) == [(0, 4, 0, 0), (6, 4, 0, 6)]
-
-
-def test_a_run_that_goes_on_across_a_batch_border_keeps_its_first_indexing_time() -> None:
-    index = index_of((runs_of((0, 4, 0, 0), at_ms=1), 4), (runs_of((4, 2, 0, 4), (6, 1, 1, 0), at_ms=2), 7))
-    assert rows_of(index.runs) == [(0, 6, 0, 0), (6, 1, 1, 0)]
-    assert index.runs.indexed_at_ms.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -137,17 +119,6 @@ def test_a_batch_is_joined_to_the_last_run_only_where_log_and_origin_both_go_on(
     assert rows_of(index.runs) == joined
 
 
-def test_positions_keep_up_with_the_runs_also_where_a_run_has_grown() -> None:
-    index = index_of((runs_of((0, 4, 0, 0)), 4))
-    assert (index.positions(0).start.tolist(), index.positions(0).end.tolist()) == ([0], [4])
-    index.extend(runs_of((4, 2, 0, 4), (6, 1, 1, 0), (7, 1, 0, 9)), 8)
-    positions = index.positions(0)
-    segments = zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())
-    assert list(segments) == [(0, 6, 0), (9, 10, 7)]
-    assert index.positions(1).position.tolist() == [6]
-    assert len(index.positions(2)) == 0
-
-
 def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     index = index_of((runs_of((0, 4, 0, 5)), 4))
     index.positions(0)
@@ -160,14 +131,56 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     assert index.reorder_count() == 2
     index.extend(runs_of((9, 1, 1, 9)), 10)  # sent again
     assert index.reorder_count() == 3
-
-
-def test_the_first_run_of_each_origin_is_known() -> None:
-    index = index_of((runs_of((0, 2, 1, 7), (2, 3, 0, 0), (5, 1, 1, 3)), 6))
-    assert rows_of(index.first_runs()) == [(2, 3, 0, 0), (0, 2, 1, 7)]
+    for offset in (10, 11):  # unreadable, so it may be any
+        index.extend(runs_of((offset, 1, UNKNOWN_ORIGIN, offset)), offset + 1)
+        assert index.reorder_count() == offset - 6
 
 
 def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
     index = LogIndex(7)
     assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.reorder_count()) == (0, 0, 0, 0)
-    assert (index.begin, index.frontier) == (7, 7)
+    assert (index.begin, index.frontier, index.first_record, index.reach_of(0)) == (7, 7, None, 0)
+    assert (index.grew_at_ms, index.complete_until_ms, index.last_unknown, index.lost_records) == (0, 0, -1, 0)
+    assert (index.lowest_lost(0), index.unrecognised_records) == (NO_LIMIT, 0)
+
+
+def test_below_an_offset_a_log_has_its_times_below_it() -> None:
+    index = index_of((runs_of((0, 4, 0, 0)), 4))
+    index.times = TimeIndex()
+    index.times.extend(*np.array([[0], [4], [1], [2]]))
+    times = index.below(3).times
+    assert times is not None
+    assert times.end.tolist() == [3]
+
+
+lost_rows = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(-1, 1)), max_size=4)
+
+
+@law(150)
+@given(logs(), lost_rows, st.integers(0, 3))
+def test_what_a_truncation_has_removed_is_beyond_every_offset_until_it_comes_again(
+    records: list[Record], rows: list[tuple[int, int, int]], own_records: int
+) -> None:
+    index, lost = LogIndex(), [(first, length, origin, first) for first, length, origin in rows]
+    before = index.view()
+    index.lose(runs_of(*lost[:1]), own_records)
+    index.lose(runs_of(*lost[1:]))
+    index.extend(runs_of(*cut(records, set())), records[-1][0] + 1 if records else 0)
+    gone = {(origin, first + n) for first, length, origin in rows for n in range(length)}
+    has_come, is_late = dict[tuple[int, int], int](), False
+    for offset, origin, first in records:
+        reach = max((n for o, n in {*gone, *has_come} if o == origin), default=-1)
+        is_late |= first <= reach
+        has_come.setdefault((origin, first), offset)
+    for origin in (0, 1):
+        found = index.positions(origin)
+        columns = zip(found.start.tolist(), found.end.tolist(), found.position.tolist(), strict=True)
+        told = {(origin, low + n): at + n for low, high, at in columns for n in range(high - low)}
+        wanted = {each: NO_LIMIT for each in gone if each[0] == origin}
+        wanted |= {each: at for each, at in has_come.items() if each[0] == origin}
+        assert {each: min(at, NO_LIMIT) for each, at in told.items()} == wanted
+        assert index.lowest_lost(origin) == min((n for o, n in gone if o == origin), default=NO_LIMIT)
+    assert index.lost_records == sum(length for _, length, _ in rows) + own_records
+    assert index.last_unknown == (NO_LIMIT if any(origin == UNKNOWN_ORIGIN for *_, origin in rows) else -1)
+    assert (index.reorder_count() > 0) == is_late
+    assert (len(before.lost), before.lost_records, before.positions(0).start.tolist()) == (0, 0, [])

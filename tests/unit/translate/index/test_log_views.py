@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -119,14 +117,3 @@ def test_positions_that_a_log_has_taken_over_from_a_view_grow_without_it() -> No
     log.extend(Runs.of([2, 3], [1, 1], [0, 1], [2, 5], [0, 0]), 4)
     assert log.positions(1).start.tolist() == [0, 5]
     assert view.view().positions(1).start.tolist() == [0]
-
-
-@pytest.mark.parametrize("change", ["set_last", "append"])
-@pytest.mark.parametrize("is_view", [False, True])
-def test_a_view_of_a_column_does_not_change_with_it(change: str, is_view: bool) -> None:
-    column = GrowingArray()
-    column.append(np.arange(3))
-    column = column.view() if is_view else column
-    seen, shared = column.view(), column.shared()
-    getattr(column, change)(7 if change == "set_last" else np.array([7, 8]))
-    assert (seen.values.tolist(), shared.tolist()) == ([0, 1, 2], [0, 1, 2])

@@ -20,12 +20,14 @@ Stretch = tuple[int, int, int, int]
 
 @st.composite
 def stretches(draw: st.DrawFn, *, origin_offsets: int = 25) -> list[Stretch]:
-    """Any stretches of one origin in log order, with holes in the log between them."""
-    shapes = st.tuples(st.integers(0, origin_offsets), st.integers(1, 8), st.integers(0, 2), st.integers(0, 3))
-    place, found = 0, []
+    """Any stretches of one origin in log order, with holes in the log between them; some continue those before."""
+    shapes = st.tuples(st.integers(-9, origin_offsets), st.integers(1, 8), st.integers(0, 2), st.integers(0, 3))
+    place, end, found = 0, 0, []
     for origin_start, length, gap, seen_ms in draw(st.lists(shapes, max_size=12)):
+        if origin_start < 0:
+            origin_start, gap = end, gap // 2
         found.append((origin_start, length, place + gap, seen_ms))
-        place += gap + length
+        place, end = place + gap + length, origin_start + length
     return found
 
 
@@ -85,18 +87,17 @@ def test_growing_in_pieces_is_the_same_as_in_one(found: list[Stretch], borders: 
 
 
 @law(150)
-@given(stretches(), st.integers(0, 12), st.integers(0, 34))
-def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stretch], border: int, hole: int) -> None:
-    positions, first = positions_of(found[:border], found[border:]), by_dictionary(found)
-    if hole in first:
-        return
-    segment = int(np.searchsorted(positions.start, hole))
-    later = [(at, seen) for o, (at, seen) in first.items() if o > hole]
-    if not later:
-        assert segment == len(positions)
-        return
-    assert int(positions.next_offset[segment]) == min(later)[0]
-    assert int(positions.next_offset_indexed_at_ms[segment]) == min(later)[1]
+@given(stretches(), st.lists(st.integers(0, 12), max_size=3))
+def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stretch], borders: list[int]) -> None:
+    cuts = [0, *sorted(borders), len(found)]
+    positions, first = positions_of(*(found[low:high] for low, high in pairwise(cuts))), by_dictionary(found)
+    for hole in set(range(35)) - first.keys():
+        segment = int(np.searchsorted(positions.start, hole))
+        later = [(at, seen) for o, (at, seen) in first.items() if o > hole]
+        told = (positions.next_offset[segment:], positions.next_offset_indexed_at_ms[segment:])
+        assert [int(each[0]) for each in told if later] == [*min(later, default=())]
+        assert len(told[0]) == len(told[1]) == len(positions) - segment
+        assert bool(later) == (segment < len(positions))
 
 
 @law(200)
@@ -114,29 +115,14 @@ def test_records_that_came_below_what_was_there_are_counted(found: list[Stretch]
         assert index.reorder_count() > before
 
 
-def test_what_comes_in_order_is_only_added() -> None:
-    positions = positions_of([(0, 5, 0, 0), (7, 2, 5, 0)], [(9, 3, 7, 0)], [], [(20, 1, 30, 0)])
-    assert positions.start.tolist() == [0, 7, 20]
-    assert positions.end.tolist() == [5, 12, 21]
-
-
 def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not() -> None:
     positions = positions_of([(0, 5, 0, 0)], [(5, 5, 5, 1), (10, 5, 11, 2)])
     assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
         (0, 10, 0),
         (10, 15, 11),
     ]
-
-
-def test_records_sent_again_keep_their_first_position() -> None:
-    positions = positions_of([(5, 3, 100, 0)], [(5, 3, 103, 0)], [(9, 1, 106, 0)])
-    assert offsets_of(positions) == {5: 100, 6: 101, 7: 102, 9: 106}
-
-
-def test_a_record_in_the_middle_of_a_wide_stretch_keeps_both_of_its_sides() -> None:
-    start, end = np.array([4, 0]), np.array([5, 1000])
-    low, high, position, _ = first_occurrences(start, end, np.array([0, 10]), np.array([0, 0]))
-    assert list(zip(low.tolist(), high.tolist(), position.tolist())) == [(0, 4, 10), (4, 5, 0), (5, 1000, 15)]
+    assert positions.next_offset_indexed_at_ms.tolist() == [0, 2]
+    assert len(OriginPositions().view()) == 0
 
 
 def test_offsets_as_large_as_they_get_are_kept() -> None:

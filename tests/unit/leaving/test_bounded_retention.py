@@ -38,6 +38,7 @@ def bounded(cluster: str, rows: list[Row], rng: random.Random) -> list[Row]:
     return found
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, examples(200), 20))
 def test_no_live_commit_has_another_answer_and_no_other_one_a_greater_one(first: int) -> None:
     cuts = 0
