@@ -132,7 +132,8 @@ def read_csv(content: bytes, place: str, taken_at_ms: int) -> KeptOffsets:
     if problems:
         more = [f"and {len(problems) - _MOST_LINES:,} more lines"] if len(problems) > _MOST_LINES else []
         raise ConfigError([*problems[:_MOST_LINES], *more])
-    return KeptOffsets([*topics], *(np.array(each, np.int64) for each in (topic, partitions, offsets)), taken_at_ms)
+    topic_of, partition, offset_of = (np.array(each, np.int64) for each in (topic, partitions, offsets))
+    return KeptOffsets([*topics], topic_of, partition, offset_of, taken_at_ms)
 
 
 def _value(name: str, text: str) -> str | int:
