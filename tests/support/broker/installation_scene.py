@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from broker.committed_offsets import Partition
 from broker.crafted_logs import create_topics, write_log
 from broker.installation import Installation
-from leaving.kept_installation import ALIASES, BROKER_SETTINGS, CONFIGURATION, KEPT, environment_of
+from broker.kept_installation import ALIASES, BROKER_SETTINGS, CONFIGURATION, KEPT, environment_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import client_options, stable_ends
 from offset_sync_demo.load.mirror import Mirror

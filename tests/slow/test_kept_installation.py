@@ -1,4 +1,4 @@
-"""An installation that an earlier commit has left behind in the middle of its work: today's jobs go on with it.
+"""An installation of this format that was left in the middle of its work by an earlier commit: today's jobs go on.
 
 See ``tests/golden/take_installation.py``. What has to come out is told from the logs alone, with none of our code.
 """
@@ -13,9 +13,9 @@ import pytest
 
 from broker.committed_offsets import Partition
 from broker.installation import Installation
+from broker.kept_installation import ORIGINS, environment_of, start_kept_clusters, unpack
 from broker.log_contents import UNREADABLE, Record, first_unread, log_start, read_records
-from leaving.kept_installation import ORIGINS, environment_of, start_kept_clusters, unpack
-from leaving.moments import TABLE_OF, Moment, take_moment, writers
+from broker.moments import TABLE_OF, Moment, take_moment, writers
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
 from offset_sync_demo.kafka.clients import list_partitions, stable_ends
 
@@ -228,9 +228,8 @@ def test_nothing_that_was_written_down_is_gone(continued: Continued) -> None:
 
 
 def rows_of(moment: Moment, table: str) -> Counter[str]:
-    """Return the rows by what they say: a column that has come since says nothing of an old row."""
-    told = ([(name, value) for name, value in row.items() if value is not None] for row in moment.tables[table])
-    return Counter(repr(sorted(each)) for each in told)
+    """Return the rows by what they say."""
+    return Counter(repr(sorted(row.items())) for row in moment.tables[table])
 
 
 def test_the_report_has_the_status_of_every_group(continued: Continued) -> None:
