@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import deltalake
 
@@ -42,7 +41,7 @@ class Query:
 class Moment:
     """Committed offsets by cluster and group, commit records by cluster, tables by name, checkpoints by job.
 
-    *intents* are what is written down as about to be committed; *group_records* counts records about classic groups.
+    *group_records* counts records about classic groups.
     """
 
     held: dict[str, dict[str, dict[Partition, int]]]
@@ -50,7 +49,6 @@ class Moment:
     group_records: dict[str, int]
     tables: dict[str, list[Row]]
     queries: dict[tuple[str, str], Query]
-    intents: list[list[Any]]
 
     def written(self, alias: str) -> Counter[tuple[str, str, int]]:
         """Return how many records a cluster's log of commits has about each group, topic and partition."""
@@ -64,18 +62,12 @@ def take_moment(installation: Installation, clusters: Mapping[str, EmbeddedClust
         alias: {group: {place: each.offset for place, each in by.items()} for group, by in found.items()}
         for alias, found in ((alias, committed(cluster, groups)) for alias, cluster in clusters.items())
     }
-    folder, checkpoints = installation.folder, installation.folder / "checkpoints"
     return Moment(
         held=held,
         commits={alias: commits for alias, (commits, _) in read.items()},
         group_records={alias: count for alias, (_, count) in read.items()},
-        tables={path.name: installation.rows(path.name) for path in sorted((folder / "tables").iterdir())},
+        tables={path.name: installation.rows(path.name) for path in sorted((installation.folder / "tables").iterdir())},
         queries={(job, alias): _query(installation, job, alias) for job in TABLE_OF for alias in clusters},
-        intents=[
-            each
-            for path in sorted((checkpoints / "sync_offsets.intents").glob("*.json"))
-            for each in json.loads(path.read_text())
-        ],
     )
 
 

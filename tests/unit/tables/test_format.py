@@ -59,7 +59,7 @@ def test_checkpoints_of_another_format_are_refused(tmp_path: Path, number: str |
 def test_checkpoints_of_the_same_format_go_on_also_of_a_job_that_begins_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "of another program").touch()
     check_checkpoints(Files(), f"{tmp_path}/new")
-    (tmp_path / "new" / "sync_offsets.intents").touch()
+    (tmp_path / "new" / "sync_offsets.ids").touch()
     check_checkpoints(Files(), f"{tmp_path}/new")
 
     class Overtaken(Files):
