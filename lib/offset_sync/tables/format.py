@@ -12,6 +12,7 @@ from offset_sync.model.errors import TableError
 from offset_sync.tables.files import Files
 
 FORMAT = 2
+"""With another number ``tests/golden/installation.tar.xz`` is taken anew."""
 PROPERTY = "offset_sync.format"
 """The property of a table with its number."""
 _FILE = "offset_sync.format"
