@@ -72,7 +72,7 @@ test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what t
 	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
 
-test-leaving: install ## Tests of promises that are given up next: copies told by contents, earlier versions
+test-leaving: install ## Tests of promises that are given up next: copies told by contents
 	@$(BIN)/python scripts/jars.py clients
 	@for each in unit spark broker; do $(PYTEST) tests/$$each/leaving $(ARGS) || exit 1; done
 

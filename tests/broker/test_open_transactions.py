@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Producer
 
-from broker.committed_offsets import admin_for, commit
+from broker.committed_offsets import admin_for
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import until
 from builders.logs import log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
-from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.kafka.internal_logs import HeldCommitsReader
 from offset_sync.kafka.requests import Reach
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 from tools.prometheus_scrape import read
@@ -33,37 +28,6 @@ def begun(cluster: EmbeddedCluster, name: str) -> Producer:
     producer.init_transactions(120)
     producer.begin_transaction()
     return producer
-
-
-def neighbour_of(group: str, prefix: str, *, is_near: bool = True) -> str:
-    """A group id whose commits are in the same partition as those of *group*, or in another one."""
-    wanted = coordinator_partition(group, PARTITIONS)
-    names = (f"{prefix}-{number}" for number in range(10_000))
-    return next(name for name in names if (coordinator_partition(name, PARTITIONS) == wanted) is is_near)
-
-
-def test_commits_that_are_held_back_are_told_with_their_keys_and_since_when(
-    clusters: Clusters, topic_name: str, group_name: str
-) -> None:
-    cluster, place = clusters["dc2"], TopicPartition(topic_name, 1)
-    create_topics(cluster, {topic_name: 2})
-    reader = HeldCommitsReader(admin_for(cluster), {"bootstrap.servers": cluster.bootstrap_servers})
-    neighbour, silent = (neighbour_of(group_name, f"{group_name}-{each}") for each in "ns")
-    stranger = neighbour_of(group_name, f"{group_name}-o", is_near=False)
-    commit(cluster, {each: {place: 1} for each in (group_name, neighbour, silent, stranger)})
-    number = coordinator_partition(group_name, PARTITIONS)
-    producer = begun(cluster, group_name)
-    lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group_name))
-    producer.send_offsets_to_transaction([ClientPartition(*place, 35)], lender.consumer_group_metadata(), 120)
-    commit(cluster, {each: {place: 2} for each in (neighbour, stranger)})
-    found = reader.read(range(PARTITIONS), deadline=60)
-    assert reader.read([each for each in range(PARTITIONS) if each != number], deadline=60) == {}
-    producer.abort_transaction(120)
-    assert found.keys() == {number}
-    held = found[number]
-    assert held.keys == {GroupPartition(group_name, *place), GroupPartition(neighbour, *place)}
-    assert re.search(rf"of {CONSUMER_OFFSETS}-{number} at dc2 since 20\d\d-", held.reason("dc2"))
-    until(lambda: reader.read([number], deadline=60) == {}, seconds=60)
 
 
 def produce(cluster: EmbeddedCluster, topic: str, count: int) -> None:

@@ -18,7 +18,7 @@ TAKEN = Path(__file__).parents[1] / "golden" / "demo"
 
 def test_the_demos_groups_pairs_and_numbers_are_on_its_page(tab: Tab, tmp_path: Path) -> None:
     status, drift = (pq.read_table(TAKEN / f"{name}.parquet") for name in ("sync_status", "sync_drift"))
-    # Columns that are newer than the demo which was taken; null, as jobs add them to an older table.
+    # The demo was taken when the table had fewer columns.
     status = pa.concat_tables([SYNC_STATUS.arrow_schema.empty_table(), status], promote_options="default")
     rows = status.to_pylist()
     write_page(tmp_path / "status.html", render_page(Report(status, drift, rows[0]["reported_at"])))

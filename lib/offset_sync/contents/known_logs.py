@@ -40,7 +40,6 @@ from offset_sync.translate.index.incarnations import Incarnation, true_below
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 
 logger = logging.getLogger(__name__)
-_VERSION = 2
 _FEW = 50
 _LOG = ["cluster", "topic", "partition"]
 _RUN = [*_LOG, "start_offset", "length", "indexed_at"]
@@ -68,8 +67,6 @@ class KeptAlignments:
         """Return what is kept; nothing if the file cannot be read."""
         try:
             found = json.loads(self._files.read_text(self.path))
-            if found["version"] != _VERSION:
-                raise ValueError(f"version {found['version']}")
             return {ClusterPartition(*log): Kept(_to_state(plain), begun_ms) for log, plain, begun_ms in found["logs"]}
         except FileNotFoundError:
             return {}
@@ -80,7 +77,7 @@ class KeptAlignments:
     def write(self, kept: Mapping[ClusterPartition, Kept]) -> None:
         """Replace what was kept before."""
         logs = [[log, asdict(each.state), each.begun_ms] for log, each in sorted(kept.items())]
-        self._files.write_text(self.path, json.dumps({"version": _VERSION, "logs": logs}))
+        self._files.write_text(self.path, json.dumps({"logs": logs}))
 
 
 def _to_state(plain: Mapping[str, Any]) -> AlignerState:

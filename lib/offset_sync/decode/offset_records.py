@@ -85,15 +85,6 @@ def decode_record(key: bytes | None, value: bytes | None) -> Row:
         return row | {"error": str(problem)}
 
 
-def decode_commit_key(key: bytes) -> tuple[str, str, int] | None:
-    """Return group id, topic and partition, None for a record that is no commit; raises DecodeError."""
-    cursor = Cursor(key, "key")
-    if KIND_OF_TYPE.get(cursor.integer(_INT16, "record type")) != COMMIT:
-        return None
-    row = _key_columns(cursor, COMMIT)
-    return row["group_id"], row["topic"], row["partition"]
-
-
 def _key_columns(cursor: Cursor, kind: str) -> Row:
     """Read a key after its record type. Keys are never flexible, whatever the value's version is."""
     if kind == IGNORED:

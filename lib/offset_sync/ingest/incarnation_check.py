@@ -207,7 +207,7 @@ class IncarnationCheck:
         assert isinstance(metadata, ClusterMetadata)
         ends, plan = metadata.ends[log.topic_partition], plans.get(log, _NO_PLAN)
         if before is None:
-            # A commit log is truncated if an earlier version, which recorded no incarnations, had read more of it.
+            # A commit log was truncated if its first micro-batch was planned beyond its end.
             return self._of_commits and ends.log_end < max(plan)
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False

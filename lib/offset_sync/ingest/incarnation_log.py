@@ -80,21 +80,12 @@ class IncarnationLog:
         self.begun_ms: dict[TopicPartition, int] = {}
         self.arrived_ms: dict[ClusterPartition, int] = {}
         self._is_loaded = False
-        self._warned: set[ClusterPartition] = set()
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
-        """Return the state of *log*; an earlier version recorded only topic ids.
-
-        With two ids it is unknown which rows are of which: such a topic stays withheld, and counts as unknown here.
-        """
+        """Return the state of *log*; a partition without rows is of the only incarnation of its topic that is known."""
         self._load()
         known, ids = self._logs.get(log), self._indexed_ids.get((log.cluster, log.topic), set())
-        if known is None and len(ids) == 1:
-            known = KnownLog(next(iter(ids)), None)
-        if known is None and len(ids) > 1 and log not in self._warned:
-            self._warned.add(log)
-            logger.error("clusters.%s: %s-%d: indexed in two incarnations; withheld until indexed again", *log)
-        return known
+        return KnownLog(next(iter(ids)), None) if known is None and len(ids) == 1 else known
 
     def topic_id(self, log: ClusterPartition) -> str:
         """Return the id of the topic of *log* as it is known, empty where it is not."""

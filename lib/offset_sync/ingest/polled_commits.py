@@ -45,8 +45,7 @@ from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, NOT_BEFORE, UNREAD, CommitBatch, Looked, to_time
 from offset_sync.ingest.commit_ingester import Ingester
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.internal_logs import commit_log_ends
+from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
 from offset_sync.kafka.requests import Committed, TopicInfo, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (

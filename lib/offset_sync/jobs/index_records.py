@@ -33,6 +33,7 @@ from offset_sync.state.known_names import learn_names, strays
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.state.seal import Sealer
 from offset_sync.tables.files import files_of
+from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
 _POLL_S = 0.2
@@ -61,6 +62,7 @@ def index_records(config: Config, arguments: argparse.Namespace, stop: threading
         check_logins(config)
         tables = TableStore.of(config)
         tables.create()
+        check_checkpoints(tables.files, config.tables.checkpoints)
         with held(Lease(tables, "index_records", stop)) as lease:
             return _index(config, spark, lease, is_once=arguments.once)
     finally:

@@ -16,8 +16,7 @@ from offset_sync.contents.known_logs import retire_fingerprints
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.internal_logs import commit_log_ends
+from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster, MetadataFetcher

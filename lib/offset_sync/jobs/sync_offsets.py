@@ -56,6 +56,7 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import CUTOVERS, TABLES
 from offset_sync.tables.files import files_of
+from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
         check_logins(config)
         tables = TableStore.of(config)
         tables.create((*TABLES, CUTOVERS))
+        check_checkpoints(tables.files, config.tables.checkpoints)
         with_ids = with_known_ids if arguments.dry_run else with_first_ids
         config = with_ids(config, tables.files)
         with opened(config, tables, arguments, stop) as run:

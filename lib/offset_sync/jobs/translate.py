@@ -1,50 +1,40 @@
-"""The command ``translate``: translates offsets that no group has committed to another cluster."""
+"""The command ``translate``: translates offsets that no group has committed to another cluster; CSV in, CSV out."""
 
 from __future__ import annotations
 
 import argparse
-import logging
+import csv
+import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
-import pyarrow as pa
-from rich.console import Console
+import numpy as np
 
-from offset_sync.config import Config, load_config
+from offset_sync.config import Config
 from offset_sync.jobs.open_tables import check_direction, open_tables
-from offset_sync.jobs.translation.answers import (
-    print_csv,
-    print_json,
-    show_answers,
-    summary,
-    to_answer_table,
-)
-from offset_sync.jobs.translation.offsets import (
-    REQUIRED,
-    TAKEN_AT,
-    OffsetTable,
-    check_columns,
-    parse_time,
-    read_csv,
-    to_offsets,
-)
-from offset_sync.model.errors import ConfigError, OffsetSyncError
-from offset_sync.model.text import visible
+from offset_sync.kafka.requests import is_topic_name
+from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import escaped
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, State
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.job_progress import IndexCatchUp
-from offset_sync.status.kept_offsets import OffsetTranslation
+from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.waiting import Wait, waiting
 
-logger = logging.getLogger(__name__)
-_SCHEMA = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
-ByTopic = Mapping[str, Mapping[Any, int]]
+GIVEN = ("topic", "partition", "offset")
+ANSWERED = ("target_topic", "target_offset", "state", "duplicates", "duplicates_at_most", "lost", "reason")
+STANDARD_INPUT = "-"
+_MOST_LINES = 100
+"""The most bad lines reported one by one."""
+_LARGEST = {"partition": (1 << 31) - 1, "offset": (1 << 63) - 1}
+_DIGITS = 19
 
 
 def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -52,8 +42,8 @@ def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where the consumer continues")
     parser.add_argument("--topic", metavar="T", help="one offset: its topic")
-    parser.add_argument("--partition", metavar="P", help="one offset: its partition")
-    parser.add_argument("--offset", metavar="O", help="one offset: the next to read")
+    parser.add_argument("--partition", type=int, metavar="P", help="one offset: its partition")
+    parser.add_argument("--offset", type=int, metavar="O", help="one offset: the next to read")
     parser.add_argument(
         "--file",
         metavar="CSV",
@@ -62,134 +52,147 @@ def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
     parser.add_argument(
         "--taken-at",
         metavar="TIME",
-        help="the offsets were read from the log at this time or later, as 2026-01-31T12:00:00Z",
+        type=_time,
+        default=ABSENT,
+        help="all offsets were read from the log at this time or later, as 2026-01-31T12:00:00Z",
     )
     parser.add_argument("--disaster", action="store_true", help="the source is lost, and is not queried")
-    parser.add_argument(
-        "--format", choices=("table", "json", "csv"), default="table", help="output format (default: table)"
-    )
     return parser
 
 
 def translate(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Translate the offsets that *arguments* name and print them; return one line if any is withheld."""
-    pair = (arguments.source, arguments.target)
+    source, target = pair = (arguments.source, arguments.target)
     check_direction(config, *pair)
-    table = _read(arguments, system_now_ms())
-    logger.info("read %s offsets", f"{len(table.offsets):,}")
-    with waiting("translations", total=len(table.offsets)) as wait:
-        answers = translate_table(config, pair, table, arguments.disaster, _telling(wait, stop))
-    _print(answers, arguments.format, pair)
+    offsets, names = _read(arguments), config.names
+    streams = [names.inside(source, topic) for topic in offsets.topics]
+    with open_tables(config, "offset-sync translate") as tables:
+        live = LiveState(config, tables, [source] if arguments.disaster else [])
+        translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
+        answers = translation.translate(pair, replace(offsets, topics=streams), is_source_lost=arguments.disaster)
+    _print(offsets, answers, [names.topic(target, stream) for stream in streams])
     return summary(answers)
 
 
-def translate_offsets(
-    conf: str | Path | Config,
-    pair: tuple[str, str],
-    offsets: ByTopic | Iterable[Mapping[str, object]] | Any,
-    *,
-    taken_at: datetime | None = None,
-    disaster: bool = False,
-) -> pa.Table:
-    """Translate offsets that no group has committed from source to target, the aliases in *pair*.
-
-    *conf* is the configuration or its file. *offsets* are each the next to read: ``{"orders": {0: 7}}`` as Spark writes
-    them, or rows as mappings, or anything with an Arrow stream (a table, a DataFrame of pandas) with the columns
-    ``topic``, ``partition``, ``offset`` and, if known, ``taken_at`` (with its zone). *taken_at*: offsets without a time
-    of their own were read off the log then or later. *disaster*: the source is lost.
-
-    Returns the same columns and ``target_offset``, ``state``, ``duplicates``, ``duplicates_at_most``, ``lost`` and
-    ``reason``, a row per offset in their order; if copies have other names also ``target_topic``. For a withheld answer
-    ``target_offset`` is null, ``state`` and ``reason`` say why: such a row must not be ignored. Raises ConfigError for
-    invalid offsets (rows are counted from 1), TableError and PlatformError if the tables cannot be read. Errs to
-    earlier answers and to withholding.
-    """
-    config = conf if isinstance(conf, Config) else load_config(str(conf))
-    check_direction(config, *pair)
-    given, now_ms = _to_table(offsets), system_now_ms()
-    check_columns(given.column_names)
-    known = [name for name in (*REQUIRED, TAKEN_AT) if name in given.column_names]
-    texts = pa.table({name: given.column(name).cast(pa.string()).fill_null("") for name in known})
-    rows = to_offsets(texts, range(1, given.num_rows + 1), now_ms)
-    if taken_at is not None:
-        try:
-            rows = rows.taken_at(parse_time(taken_at.isoformat(), now_ms))
-        except ValueError as error:
-            raise ConfigError([f"taken_at {taken_at} {error}"]) from None
-    return translate_table(config, pair, replace(rows, given=given), disaster)
-
-
-def _to_table(offsets: Any) -> pa.Table:
-    if isinstance(offsets, Mapping):
-        rows = [(topic, int(number), offset) for topic, by in offsets.items() for number, offset in by.items()]
-        return pa.Table.from_pylist([dict(zip(REQUIRED, row, strict=True)) for row in rows], _SCHEMA)
-    if hasattr(offsets, "__arrow_c_stream__"):
-        return pa.table(offsets)
-    rows = list(offsets)
-    return pa.Table.from_pylist(rows) if rows else _SCHEMA.empty_table()
-
-
-def translate_table(
-    config: Config,
-    pair: tuple[str, str],
-    table: OffsetTable,
-    is_source_lost: bool,
-    tell: Callable[[int], None] = lambda done: None,
-) -> pa.Table:
-    """Return the answers to *table* from source to target (*pair*), by the tables and present cluster metadata.
-
-    *tell* is called with the number of each new part.
-    """
-    source, target = pair
-    names = config.names
-    streams = [names.inside(source, topic) for topic in table.offsets.topics]
-    given_up = [source] if is_source_lost else []
-    with open_tables(config, "offset-sync translate") as tables:
-        live = LiveState(config, tables, given_up)
-        translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
-        offsets = replace(table.offsets, topics=streams)
-        answers = translation.translate(pair, offsets, is_source_lost=is_source_lost, tell=tell)
-    called = None if names.is_same else [names.topic(target, stream) for stream in streams]
-    return to_answer_table(table, answers, called)
-
-
-def _telling(wait: Wait, stop: threading.Event) -> Callable[[int], None]:
-    """Return a function that shows the progress; it raises OffsetSyncError once *stop* is set."""
-
-    def tell(more: int) -> None:
-        if stop.is_set():
-            raise OffsetSyncError("stopped; nothing was printed")
-        wait.advance(more)
-
-    return tell
-
-
-def _read(arguments: argparse.Namespace, now_ms: int) -> OffsetTable:
-    """Return the offsets that *arguments* name; raises ConfigError."""
-    one = {name: getattr(arguments, name) for name in REQUIRED}
-    is_one = any(each is not None for each in one.values())
-    if is_one == (arguments.file is not None) or (is_one and None in one.values()):
-        raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file"])
-    try:
-        taken_at_ms = None if arguments.taken_at is None else parse_time(arguments.taken_at, now_ms)
-    except ValueError as error:
-        raise ConfigError([f"--taken-at {arguments.taken_at!a} {error}"]) from None
-    if arguments.file is not None:
-        return read_csv(arguments.file, now_ms).taken_at(taken_at_ms)
-    try:
-        table = to_offsets(pa.table({name: [each] for name, each in one.items()}), [0], now_ms)
-    except ConfigError as error:
-        raise ConfigError([problem.replace("line 0: ", "--", 1) for problem in error.problems]) from None
-    return table.taken_at(taken_at_ms)
-
-
-def _print(answers: pa.Table, wanted: str, pair: tuple[str, str]) -> None:
+def _print(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None]) -> None:
     """Print to standard output; its reader may close it early."""
     try:
-        if wanted == "table":
-            show_answers(answers, f"{visible(pair[0])} → {visible(pair[1])}", Console())
-        else:
-            {"csv": print_csv, "json": print_json}[wanted](answers, sys.stdout)
-        sys.stdout.flush()
+        print_answers(offsets, answers, target_topics, sys.stdout)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+
+
+def _read(arguments: argparse.Namespace) -> KeptOffsets:
+    """Return the offsets that *arguments* name; raises ConfigError."""
+    one = [getattr(arguments, name) for name in GIVEN]
+    is_one = any(each is not None for each in one)
+    if is_one == (arguments.file is not None) or (is_one and None in one):
+        raise ConfigError(["name the offsets: --topic, --partition and --offset, or --file"])
+    if is_one:
+        text = io.StringIO()
+        csv.writer(text).writerows([GIVEN, one])
+        return read_csv(text.getvalue().encode(), "arguments", arguments.taken_at)
+    if arguments.file == STANDARD_INPUT:
+        return read_csv(sys.stdin.buffer.read(), "standard input", arguments.taken_at)
+    try:
+        return read_csv(Path(arguments.file).read_bytes(), arguments.file, arguments.taken_at)
+    except OSError as error:
+        raise ConfigError([f"--file {arguments.file}: {error.strerror}"]) from None
+
+
+def read_csv(content: bytes, place: str, taken_at_ms: int) -> KeptOffsets:
+    """Return the offsets in *content* of *place*; raises ConfigError that names every bad line.
+
+    The header names ``topic``, ``partition`` and ``offset`` in any order; other columns and empty lines are ignored.
+    """
+    topics, partitions, offsets = dict[str, int](), list[int](), list[int]()
+    topic, problems = list[int](), list[str]()
+    try:
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        header = next(reader, [])
+        if [header.count(name) for name in GIVEN] != [1, 1, 1]:
+            found = escaped(",".join(header)) or "nothing"
+            raise ConfigError([f"{place}: expected a header with topic,partition,offset; found {found}"])
+        columns = [header.index(name) for name in GIVEN]
+        for row in filter(any, reader):
+            try:
+                if len(row) != len(header):
+                    raise ValueError(f"expected {len(header)} columns, found {len(row)}")
+                name, number, offset = (_value(GIVEN[n], row[column]) for n, column in enumerate(columns))
+            except ValueError as problem:
+                problems.append(f"{place}: line {reader.line_num}: {problem}")
+                continue
+            topic.append(topics.setdefault(str(name), len(topics)))
+            partitions.append(int(number))
+            offsets.append(int(offset))
+    except UnicodeDecodeError:
+        raise ConfigError([f"{place}: not UTF-8"]) from None
+    except csv.Error as error:
+        raise ConfigError([f"{place}: line {reader.line_num}: {error}"]) from None
+    if problems:
+        more = [f"and {len(problems) - _MOST_LINES:,} more lines"] if len(problems) > _MOST_LINES else []
+        raise ConfigError([*problems[:_MOST_LINES], *more])
+    topic_of, partition, offset_of = (np.array(each, np.int64) for each in (topic, partitions, offsets))
+    return KeptOffsets([*topics], topic_of, partition, offset_of, taken_at_ms)
+
+
+def _value(name: str, text: str) -> str | int:
+    if name == "topic":
+        if not is_topic_name(text):
+            raise ValueError(f"topic {escaped(text[:60])!r} is no topic's name")
+        return text
+    digits, most = text.strip(), _LARGEST[name]
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) <= most):
+        raise ValueError(f"{name} {escaped(text[:60])!r} is no number from 0 to {most}")
+    return int(digits)
+
+
+def _time(text: str) -> int:
+    """Return an ISO 8601 time with its zone in milliseconds since the epoch.
+
+    Without a zone it may be off by hours, and a time that is too late could accept an offset wrongly.
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise argparse.ArgumentTypeError(f"{text!a} is no time with its zone, as 2026-01-31T12:00:00Z")
+    at_ms = int(at.timestamp() * 1000 // 1)
+    if at_ms > system_now_ms() + CLOCKS_APART_MS:
+        raise argparse.ArgumentTypeError(f"{text!a} is in the future")
+    return max(at_ms, 0)
+
+
+def print_answers(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None], out: TextIO) -> None:
+    """Print a header and a line per offset, in their order; a withheld answer has no offset and counts, but a reason.
+
+    *target_topics* has the name at the target for each of the topics of *offsets*.
+    """
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow([*GIVEN, *ANSWERED])
+    lines.writerows(_rows(offsets, answers, target_topics))
+    out.flush()
+
+
+def _rows(
+    offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None]
+) -> Iterable[Sequence[object]]:
+    given = (offsets.topic, offsets.partition, offsets.offset, answers.state, answers.reason)
+    found = (answers.target_offset, answers.duplicates, answers.duplicates_at_most, answers.lost)
+    columns = [column.tolist() for column in (*given, *found)]
+    for topic, partition, offset, state, reason, to, repeats, at_most, lost in zip(*columns, strict=True):
+        row = (offsets.topics[topic], partition, offset, target_topics[topic])
+        if reason == ABSENT:
+            yield *row, to, State(state).name, repeats, at_most, lost, None
+        else:
+            yield *row, None, State(state).name, None, None, None, answers.reasons[reason]
+
+
+def summary(answers: KeptAnswers) -> list[str]:
+    """Return one line with how many offsets have no answer, and why; nothing if all have one."""
+    withheld = Counter(answers.state[answers.is_withheld].tolist())
+    if not withheld:
+        return []
+    told = ", ".join(f"{State(state).name} {withheld[state]:,}" for state in sorted(withheld))
+    return [f"{withheld.total():,} of {len(answers.state):,} offsets are withheld: {told}"]

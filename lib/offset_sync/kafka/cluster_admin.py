@@ -31,9 +31,10 @@ from offset_sync.kafka.requests import (
 )
 from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
 
 DEADLINE_S = 15.0
+_COMMIT_LOG_S = 5.0
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
 """The error for a stream without a topic at the cluster."""
 _BITS = 2**64 - 1
@@ -142,6 +143,17 @@ class ClusterAdmin:
             group: found if isinstance(found, ClusterError) else {**absent[group], **door.into(found)}
             for group, found in answers.items()
         }
+
+
+def commit_log_ends(admin: ClusterAdmin) -> list[int | None]:
+    """Return the log end of each partition of ``__consumer_offsets``, None without a leader.
+
+    Empty where the topic does not exist. Raises ClusterError where the cluster does not answer.
+    """
+    count = admin.partition_count(CONSUMER_OFFSETS, _COMMIT_LOG_S) or 0
+    partitions = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
+    ends = admin.ends(partitions, _COMMIT_LOG_S)
+    return [ends[each].log_end if each in ends else None for each in partitions]
 
 
 class TopicMetadata:

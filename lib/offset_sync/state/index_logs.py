@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
-from offset_sync.state.index_rows import IndexRows, readable, split_bounds, with_gaps, without_bounds
+from offset_sync.state.index_rows import IndexRows, split_bounds, with_gaps, without_bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -30,7 +30,7 @@ class IndexLogs:
         """Take in *rows* of a log, which are in order; note what a cut has removed as lost."""
         edges = NO_RUNS
         if incarnations.concern(of_log):
-            runs = readable(without_bounds(rows).runs)
+            runs = without_bounds(rows).runs
             self.lose(of_log, incarnations.lost(of_log, runs))
             edges = to_edges(incarnations.known_to_the_cut(of_log, runs))
         self.take_in_part(of_log, rows, incarnations, edges, is_timed=is_timed)
@@ -106,9 +106,9 @@ def valid_runs(of_log: ClusterPartition, rows: IndexRows, incarnations: KnownInc
     """Return what is still true of *rows*, which are in order, by the *incarnations* of the partition's logs."""
     if not incarnations.concern(of_log):
         rows, unrecognised = split_bounds(rows)
-        return ValidRuns(rows, readable(rows.runs), rows.length, unrecognised)
+        return ValidRuns(rows, rows.runs, rows.length, unrecognised)
     rows = without_bounds(rows)
-    kept, runs = incarnations.live(of_log, readable(rows.runs), edges)
+    kept, runs = incarnations.live(of_log, rows.runs, edges)
     return ValidRuns(rows, runs, kept, None)
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, origin_of, says_not_before, with_bounds
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
@@ -173,18 +172,6 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
 def _is(column: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = pc.fill_null(pc.equal(column, value), False).to_numpy()
     return found
-
-
-def readable(rows: Runs) -> Runs:
-    """Return *rows*; those with an impossible origin offset are of unknown origin: unread by every group.
-
-    The decoder rejects them; rows of an earlier version are still in the table.
-    """
-    is_wrong = (rows.length > 0) & ((rows.origin_start < 0) | (rows.origin_start > NO_LIMIT - rows.length))
-    if not is_wrong.any():
-        return rows
-    origin = np.where(is_wrong, np.int32(UNKNOWN_ORIGIN), rows.origin)
-    return replace(rows, origin=origin, origin_start=np.where(is_wrong, rows.start, rows.origin_start))
 
 
 def with_gaps(rows: Runs, frontier: int) -> Runs:

@@ -264,14 +264,8 @@ def committed_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
-    """Return when the commits of rows of ``offset_commits`` were made, by the clock of the capturing driver.
-
-    Rows of earlier versions have the cluster's time only: that counts, but at most the time of their capture.
-    """
-    by_cluster = np.minimum(_milliseconds(rows, "committed_at"), _milliseconds(rows, "captured_at"))
-    made_at = rows.column("made_at")
-    made_us = made_at.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0).to_numpy()
-    return np.where(made_at.is_valid().to_numpy(), made_us // 1000, by_cluster)
+    """Return when the commits of rows of ``offset_commits`` were made, by the clock of the capturing driver."""
+    return _milliseconds(rows, "made_at")
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:

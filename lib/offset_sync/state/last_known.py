@@ -129,7 +129,6 @@ MANY_VERSIONS = 100
 """After so many a replacement is due: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
 TOO_MANY_VERSIONS = 5_000
 EVERY_S = 60.0
-_FORMAT = 1
 _HISTORIES = (OFFSET_COMMITS, OFFSET_TRANSLATIONS)
 
 
@@ -222,7 +221,7 @@ class LastKnown:
     @property
     def _meaning(self) -> dict[str, Any]:
         """What keys depend on: with other clusters or topic names they are other keys."""
-        return {"format": _FORMAT, "clusters": sorted(self._config.clusters), "names": self._config.names.signature}
+        return {"clusters": sorted(self._config.clusters), "names": self._config.names.signature}
 
     def _entries(self, versions: Collection[int]) -> list[str]:
         """Return hashes of these entries of the tables' logs; FileNotFoundError where one is gone."""

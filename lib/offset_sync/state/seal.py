@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_rows import IndexRows, RowReader, readable, split_bounds, with_gaps, without_bounds
+from offset_sync.state.index_rows import IndexRows, RowReader, split_bounds, with_gaps, without_bounds
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.maintenance import Maintainer, is_below
 from offset_sync.tables.segments import (
@@ -179,7 +179,7 @@ class _Parts:
         known_ms = rows.complete_ms[rows.complete_ms > 0]
         is_plain = bool((rows.origin >= UNKNOWN_ORIGIN).all())
         records, _ = split_bounds(rows) if is_plain else (without_bounds(rows), None)
-        log, runs = LogIndex(first), readable(records.runs)
+        log, runs = LogIndex(first), records.runs
         if len(runs):
             log.extend(with_gaps(runs, first), int(runs.end.max()))
         found = log.runs

@@ -15,21 +15,19 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.internal_logs import HeldCommitsReader, commit_log_ends
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import ABSENT, GroupPartition, RecordContent, TopicPartition
+from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.known_names import learn_names
@@ -47,6 +45,7 @@ _NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
+_STABLE_S = 6.0
 
 
 class ClusterQueries:
@@ -67,8 +66,7 @@ class ClusterQueries:
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
         self._members = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
-        self._held = {alias: HeldCommitsReader(self._admins[alias], each) for alias, each in options.items()}
-        self._names, self._polled = config.names, config.polled()
+        self._polled = config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -139,19 +137,13 @@ class ClusterQueries:
         except ClusterError as error:
             return error
 
-    def held_commits(self, alias: str, partitions: Collection[int]) -> Mapping[int, HeldCommits]:
-        """Return the commits held back by open transactions in *partitions*, by streams; empty for a silent cluster."""
+    def stable_ends(self, alias: str) -> Mapping[int, int]:
+        """Return the last stable offset of each partition of ``__consumer_offsets``; none for a silent cluster."""
         try:
-            found = self._held[alias].read(partitions) if alias not in self._given_up else {}
+            found = self._admins[alias].reaches(lambda name: name == CONSUMER_OFFSETS, _STABLE_S)
         except ClusterError:
             return {}
-        return {number: self._with_streams(alias, each) for number, each in found.items()}
-
-    def _with_streams(self, alias: str, held: HeldCommits) -> HeldCommits:
-        if held.keys is None:
-            return held
-        inside = self._names.inside
-        return replace(held, keys=frozenset(each._replace(topic=inside(alias, each.topic)) for each in held.keys))
+        return {place.partition: reach.stable for place, reach in found.items()}
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]

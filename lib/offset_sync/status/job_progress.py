@@ -22,7 +22,7 @@ from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits
+from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import Claim, to_claims, unended
@@ -45,15 +45,15 @@ class StreamLag:
     """The backlog of one query on ``__consumer_offsets``, and for how long it has made no progress.
 
     *unread* are offsets per partition, of *partitions* in all; a missing partition has no leader now, so its lag is
-    unknown. *silent_ms* is 0 without a backlog. *held*, by partition, are commits held back by an open transaction: no
-    query can read them, and they are not among the *unread*. Where commits are polled no backlog is known, and
+    unknown. *silent_ms* is 0 without a backlog. *held* says of partitions that an open transaction holds commits back:
+    no query can read them, and they are not among the *unread*. Where commits are polled no backlog is known, and
     *silent_ms* is by how much a poll is late.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
     silent_ms: int = 0
     partitions: int = 0
-    held: Mapping[int, HeldCommits] = field(default_factory=dict)
+    held: Mapping[int, str] = field(default_factory=dict)
     is_polled: bool = False
 
 
@@ -92,10 +92,9 @@ class JobProgress:
         return unread[partition], is_known[partition]
 
     def held_back(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
-        """Return which open transaction at *clusters* holds back the newest commit of each key; shape (keys,).
+        """Return in which partition at *clusters* an open transaction may hold back commits of each key; shape (keys,).
 
-        None for none. Errs to a reason: if the held back keys of a partition of ``__consumer_offsets`` are unknown, all
-        groups of that partition wait.
+        None for none. Errs to a reason: all groups of a partition of ``__consumer_offsets`` that it holds back wait.
         """
         found = np.full(len(keys), None, np.object_)
         for alias in clusters:
@@ -104,9 +103,7 @@ class JobProgress:
                 continue
             partitions = coordinator_hashes([key.group_id for key in keys]) % lag.partitions
             for row in np.flatnonzero(np.isin(partitions, list(lag.held))).tolist():
-                held = lag.held[int(partitions[row])]
-                if found[row] is None and held.may_concern(keys[row]):
-                    found[row] = held.reason(alias)
+                found[row] = found[row] or lag.held[int(partitions[row])]
         return found
 
     def sync_silent_ms(self, source: str, target: str) -> int:
@@ -205,6 +202,7 @@ class CheckpointProgress:
     ) -> None:
         self._clusters, self._jobs = clusters, jobs
         self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
+        self._still: dict[tuple[str, int], tuple[int, int]] = {}  # last stable offsets, and since when they are known
         self._polled, self._poll_ms = config.polled(), to_ms(config.sync.poll_interval)
         root = config.tables.checkpoints
         self._sync = {alias: commit_checkpoint(files, config, alias) for alias in config.clusters}
@@ -247,18 +245,26 @@ class CheckpointProgress:
         unread = _unread(checkpoint, last, ends)
         held = self._held(alias, ends, unread)
         if held:
-            readable = list(ends)
-            for number, each in held.items():
-                readable[number] = each.stable
-            unread = _unread(checkpoint, last, readable)
+            unread = _unread(checkpoint, last, [held.get(number, end) for number, end in enumerate(ends)])
         silent_ms = _silent_ms([checkpoint], now_ms) if any(unread.values()) else 0
-        return StreamLag(unread, silent_ms, len(ends), held)
+        reasons = {number: self._reason(alias, number, stable, now_ms) for number, stable in held.items()}
+        return StreamLag(unread, silent_ms, len(ends), reasons)
 
-    def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> Mapping[int, HeldCommits]:
-        """Return the commits held back below *ends*, of partitions that are *unread*."""
-        behind = [number for number, count in unread.items() if count]
-        found = self._clusters.held_commits(alias, behind) if behind else {}
-        return {number: each for number, each in found.items() if each.stable < (ends[number] or 0)}
+    def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> dict[int, int]:
+        """Return the last stable offsets that are below *ends*, of partitions that are *unread*."""
+        stable = self._clusters.stable_ends(alias) if any(unread.values()) else {}
+        return {
+            number: stable[number] for number in unread if number in stable and stable[number] < (ends[number] or 0)
+        }
+
+    def _reason(self, alias: str, number: int, stable: int, now_ms: int) -> str:
+        """Return where an open transaction holds commits back, and for how long this process has seen it."""
+        before, since_ms = self._still.get((alias, number), (stable, now_ms))
+        self._still[alias, number] = stable, since_ms if before == stable else now_ms
+        lasted_ms = now_ms - self._still[alias, number][1]
+        lasted = f" for {to_duration(lasted_ms)} at least" if lasted_ms else ""
+        place = f"{CONSUMER_OFFSETS}-{number} at {alias}"
+        return f"an open transaction holds commits back from offset {stable} of {place}{lasted}"
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
         """Return the last finished batch of each query with a backlog; None: it has finished none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,15 +32,15 @@ _PARTITIONS = 1 << 31
 class KeptOffsets:
     """Offsets at the source, each the next to read; all arrays have shape (offsets,).
 
-    *topic* holds places in *topics*. An offset was taken from the log at *taken_at_ms* (since the epoch) or later,
-    ``ABSENT`` where that is unknown.
+    *topic* holds places in *topics*. All offsets were taken from the log at *taken_at_ms* (since the epoch) or later,
+    ``ABSENT`` if that is unknown.
     """
 
     topics: Sequence[str]
     topic: Int64s
     partition: Int64s
     offset: Int64s
-    taken_at_ms: Int64s
+    taken_at_ms: int = ABSENT
 
     def __len__(self) -> int:
         """Return how many offsets there are."""
@@ -58,8 +58,8 @@ class KeptOffsets:
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return *rows* in the form that is translated."""
-        no_epoch = np.full(len(rows), ABSENT, np.int64)
-        return GivenOffsets(self.offset[rows], self.taken_at_ms[rows], no_epoch, [None] * len(rows))
+        at_ms, no_epoch = (np.full(len(rows), each, np.int64) for each in (self.taken_at_ms, ABSENT))
+        return GivenOffsets(self.offset[rows], at_ms, no_epoch, [None] * len(rows))
 
 
 class KeptAnswers:
@@ -106,15 +106,8 @@ class OffsetTranslation:
         self._config, self._state, self._clusters, self._catch_up = config, state, clusters, catch_up
         self._translator = Translator(config, state)
 
-    def translate(
-        self,
-        pair: tuple[str, str],
-        offsets: KeptOffsets,
-        *,
-        is_source_lost: bool = False,
-        tell: Callable[[int], None] = lambda done: None,
-    ) -> KeptAnswers:
-        """Return one answer per offset from source to target; *tell* is called with the number of each new part.
+    def translate(self, pair: tuple[str, str], offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:
+        """Return one answer per offset from source to target.
 
         *is_source_lost*: the source need not answer; then the tables count. Else everything is withheld while it is
         silent. Errs to earlier answers and to withholding.
@@ -130,7 +123,6 @@ class OffsetTranslation:
             answers.put(rows, found)
             for state, of_state in _withheld_rows(found):
                 answers.explain(rows[of_state], reasons.of(state, partition, given.offset[of_state]))
-            tell(len(rows))
         return answers
 
     def _answers(

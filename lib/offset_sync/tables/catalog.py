@@ -34,7 +34,6 @@ RECORD_RUNS = Table(
         "target; source: no record, but originals from origin_start on may be as late as start_offset and so on",
     ),
     is_cut=True,
-    later=("complete_until", "bound"),
 )
 RECORD_FINGERPRINTS = Table(
     "record_fingerprints",
@@ -104,12 +103,10 @@ OFFSET_COMMITS = Table(
         "-3 - p: not in partition p, asked for",
         "log_offset | bigint | offset there; of polled commits the time of the poll, in ms",
         "captured_at | timestamp | when we read it; after every incarnation of its log known then",
-        "made_at | timestamp | committed_at by the clock of sync_offsets, captured_at at most; null in earlier "
-        "versions",
+        "made_at | timestamp | committed_at by the clock of sync_offsets, captured_at at most",
         "captured_by | string | admin: asked for, so committed_at is the time of the poll; null: read from the log",
         "not_before | timestamp | of a polled commit: when its group answered without it; null: unknown",
     ),
-    later=("made_at", "captured_by", "not_before"),
 )
 GROUP_EVENTS = Table(
     "group_events",
@@ -126,7 +123,6 @@ GROUP_EVENTS = Table(
         "log_offset | bigint | offset there",
         "captured_at | timestamp | when we read it; after every incarnation of its log known then",
     ),
-    later=("member_id", "log_partition", "log_offset", "captured_at"),
 )
 OFFSET_TRANSLATIONS = Table(
     "offset_translations",
@@ -152,11 +148,10 @@ OFFSET_TRANSLATIONS = Table(
         "batch_id | bigint | micro-batch of the source's query; null: the reconcile pass",
         "translated_at | timestamp | when the answer was computed",
         "committed_at | timestamp | when acknowledged; null: not written",
-        "stream | string | the topic with all its copies; null in earlier versions: topic",
-        "target_topic | string | null: none, or topic where stream is null",
-        "skipped | bigint | records on the group's read list; null: no list, or an earlier version",
+        "stream | string | the topic with all its copies",
+        "target_topic | string | null: none",
+        "skipped | bigint | records on the group's read list; null: no list",
     ),
-    later=("stream", "target_topic", "skipped"),
 )
 QUARANTINE = Table(
     "quarantine",
@@ -276,22 +271,15 @@ SYNC_STATUS = Table(
         'origin_share | string | of the newest records, as JSON: {"dc1": 0.5, "dc2": 0.5}',
         "staleness_ms | bigint | how long the target has not had the translation; 0: it has",
         "is_target_active | boolean | the group has members at the target; null: unknown",
-        "stream | string | the topic with all its copies; null in earlier versions: topic",
-        "target_topic | string | null: none, or topic where stream is null",
+        "stream | string | the topic with all its copies",
+        "target_topic | string | null: none",
         "elsewhere | string | third clusters with the newest commits of other partitions: the group cannot be moved as "
         "a whole; null: none",
         "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7: after a move "
         "auto.offset.reset decides; null: none",
-        "listed | bigint | duplicates on the read list; null: no list, or an earlier version",
+        "listed | bigint | duplicates on the read list; null: no list",
     ),
     is_replaced=True,
-    later=(
-        "stream",
-        "target_topic",
-        "elsewhere",
-        "uncommitted",
-        "listed",
-    ),
 )
 SYNC_DRIFT = Table(
     "sync_drift",
@@ -332,11 +320,10 @@ CUTOVERS = Table(
         "duplicates | bigint | records repeated; of rehearse: counted on the records themselves",
         "lost | bigint | unread records never seen; of rehearse likewise",
         "detail | string | why it was refused or failed; what is lost, per origin",
-        "stream | string | the topic with all its copies; null without a topic, and in earlier versions: topic",
-        "target_topic | string | null: none, or topic where stream is null",
-        "skipped | bigint | records on its read list; null: no --skip-read, or an earlier version",
+        "stream | string | the topic with all its copies; null without a topic",
+        "target_topic | string | null: none",
+        "skipped | bigint | records on its read list; null: no --skip-read",
     ),
-    later=("stream", "target_topic", "skipped"),
 )
 REPORT_TABLES = (SYNC_STATUS, SYNC_DRIFT, CUTOVERS)
 ALL_TABLES = (*TABLES, *REPORT_TABLES)

@@ -31,8 +31,7 @@ class Column:
 class Table:
     """One table under ``tables.root``; rows are only ever appended, unless it *is_replaced* as a whole.
 
-    From one that *is_cut* maintenance removes rows that are no longer needed. A table of an earlier version gets the
-    *later* columns when a job of this version starts; its rows have null there.
+    From one that *is_cut* maintenance removes rows that are no longer needed.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Table:
     columns: tuple[Column, ...]
     is_replaced: bool = False
     is_cut: bool = False
-    later: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -69,7 +67,7 @@ class Table:
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of *schema*, null where *rows* were written by a version without one."""
+    """Return the columns of *schema*, null where *rows* have none."""
     return fitted_but_texts(rows, schema).cast(schema)
 
 

@@ -129,7 +129,7 @@ class Maintainer:
                 self._files.delete(f"{path}/{name}")
 
     def known_files(self, table: Table) -> list[DataFile]:
-        """Return the files of *table*; none where it has columns of a later version of ours, which would be lost.
+        """Return the files of *table*; none where somebody has added columns to it, which would be lost.
 
         Raises TableError as :meth:`TableStore.newest` does.
         """

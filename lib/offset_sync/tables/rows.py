@@ -79,14 +79,13 @@ def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
     """Return *rows*, by streams, without answers whose stream had another name at the target than now.
 
     They were written to another topic there, which is another stream by now. Where the target had no name nothing was
-    written. Rows of earlier versions have no stream: it is the topic. Errs to fewer: then our own writes count as
-    genuine.
+    written. Errs to fewer: then our own writes count as genuine.
     """
     if rows.num_rows == 0 or not {*_ANSWERED} <= {*rows.column_names}:
         return rows
     stream, called, now = (rows.column(name) for name in (_ANSWERED[0], _ANSWERED[2], TOPIC))
     there = now if names.is_same else renamed(rows, _ANSWERED[1], names.outside).column(TOPIC)
-    is_stream = pc.fill_null(pc.equal(now, stream), names.is_same)
+    is_stream = pc.fill_null(pc.equal(now, stream), False)
     is_as_now = pc.and_(is_stream, pc.fill_null(pc.equal(there, called), True))
     return rows.filter(pc.or_(pc.is_null(rows.column(_ANSWERED[1])), is_as_now))
 

@@ -41,7 +41,7 @@ from offset_sync.tables.transaction_log import DataFile, write_rows
 GROUP_ROWS = 1 << 13
 """The most rows of a row group: so many are read for an answer far back in the log."""
 PREFIX = "sealed-"
-_KEY, _VERSION = b"offset_sync.sealed", 1
+_KEY = b"offset_sync.sealed"
 _ASCENDING = ("start_offset", "origin_start", "min_timestamp", "max_timestamp")
 """These grow along a log, so they are much smaller as differences; the others have few values."""
 _READERS = 8
@@ -84,7 +84,7 @@ class Directory:
             each: {key: values.tolist() for key, values in getattr(self, each).items()}
             for each in ("parts", "spans", "unknown")
         }
-        said = {"version": _VERSION, "name": name, "logs": self.logs, "origins": self.origins, **columns}
+        said = {"name": name, "logs": self.logs, "origins": self.origins, **columns}
         text = json.dumps(said, separators=(",", ":"))
         return f"{zlib.crc32(text.encode()):08x}{text}"
 
@@ -93,7 +93,7 @@ class Directory:
         """Return the directory of the file *name* with row groups of such *sizes*; None where *text* is of another."""
         try:
             crc, said = int(text[:8], 16), json.loads(text[8:])
-            if crc != zlib.crc32(text[8:]) or (said["version"], said["name"]) != (_VERSION, name):
+            if crc != zlib.crc32(text[8:]) or said["name"] != name:
                 return None
             parts, spans, unknown = (
                 _columns(said[key], names)

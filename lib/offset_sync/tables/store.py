@@ -77,11 +77,11 @@ class TableStore:
         return self._logs.setdefault(table.name, TableLog(self.path(table), self.files))
 
     def create(self, tables: Sequence[Table] = TABLES, *, tests_storage: bool = True) -> None:
-        """Create every table that does not exist yet, and add missing columns to older ones.
+        """Create every table that does not exist yet.
 
         On a local disk repair logs after a power failure. Raises TableError, with the remedy, where that would lose
-        rows, and PlatformError where drivers could overwrite each other's entries. Each driver *tests_storage* for
-        that at its start: some forty requests, one after the other.
+        rows, or where a table has another format, and PlatformError where drivers could overwrite each other's entries.
+        Each driver *tests_storage* for that at its start: some forty requests, one after the other.
         """
         self.repair(tables)
         with ThreadPoolExecutor(_AT_ONCE) as pool:

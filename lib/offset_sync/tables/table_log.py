@@ -7,7 +7,6 @@ which it is needed: the rows' file, its folder, the entry, the log.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import re
@@ -28,6 +27,7 @@ from offset_sync.model.errors import TableError
 from offset_sync.model.text import one_line
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.files import Files
+from offset_sync.tables.format import FORMAT, PROPERTY, check_table
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
 from offset_sync.tables.transaction_log import OURS, DataFile, Version, entry
@@ -48,22 +48,13 @@ _MOST_ENTRIES = 50
 _GAP = "contiguous"
 """In the error of a listing of the log during a put: it may have a later entry and not the one before."""
 _HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-_PLAIN = "\n".join(
-    json.dumps(action)
-    for action in (
-        {"commitInfo": {"timestamp": 0, "operation": "Manual Update", "operationParameters": {}}},
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": True}},
-    )
-)
-"""An entry that removes the clustering of a table."""
-_OF_CLUSTERED = {"clustering", "domainMetadata", "invariants", "appendOnly"}
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
     "delta.enableDeletionVectors": "false",
     "delta.checkpointInterval": "50",
     # A writer that was away longer than this would repeat its last batch.
     "delta.setTransactionRetentionDuration": "interval 90 days",
+    PROPERTY: str(FORMAT),
 }
 _TYPES = {"bigint": "long", "int": "integer"}
 """Delta's names of types that differ from SQL's."""
@@ -118,8 +109,8 @@ class TableLog:
     def make(self, table: Table, may_write: Callable[[], object] = lambda: None) -> bool:
         """Create *table* unless it exists, also while other processes do so; return whether it did not.
 
-        An older one gets its missing columns. *may_write* is called before anything is written. Leftovers of a killed
-        process do not matter. Raises TableError where other files are.
+        *may_write* is called before anything is written. Leftovers of a killed process do not matter. Raises TableError
+        where other files are, or a table of another format.
         """
         with self._lock, self._errors():
             self._table = None  # it may have been removed
@@ -133,12 +124,6 @@ class TableLog:
             self._store(found.version())
             for folder in (f"{self._path}/_delta_log", self._path):
                 self._files.sync(folder)
-            if is_clustered := _is_clustered(found):
-                may_write()
-                self._make_plain()
-        if is_clustered or _missing(table, found):
-            may_write()
-            self._add_columns(table)
         return is_new
 
     def _create(self, table: Table) -> None:
@@ -153,33 +138,11 @@ class TableLog:
                 configuration={**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()},
                 storage_options=self._files.storage,
                 commit_properties=CommitProperties(max_commit_retries=0),
+                raise_if_key_not_exists=False,
             )
         except DeltaError:
             if not self.is_there():
                 raise
-
-    def _make_plain(self) -> None:
-        """Remove clustering, which delta-rs cannot write to, from a table of an earlier version: no file changes.
-
-        Drivers of this version may do so concurrently: they write the same. On a local disk none of another version
-        comes between; elsewhere one that appends at this very moment would lose its entry. A table with more features,
-        which a user has added, is left as it is.
-        """
-        while _is_clustered(table := self._refreshed()):
-            version = table.version() + 1
-            logger.info("%s: version %d removes clustering", self._path, version)
-            self._store(version - 1)
-            self._files.put_text(entry(self._path, version), _PLAIN)
-
-    def _add_columns(self, wanted: Table) -> None:
-        """Add the columns of a later version of *wanted* to an older table; its rows have null there."""
-
-        def add(table: DeltaTable) -> None:
-            if columns := _missing(wanted, table):
-                logger.info("%s: adding the columns %s", wanted.name, ", ".join(each.name for each in columns))
-                self._enter(table, partial(table.alter.add_columns, [_field(each) for each in columns]))
-
-        self._again(add)
 
     def set_properties(self, properties: Mapping[str, str]) -> bool:
         """Set those *properties* that differ in the table; return whether there were any."""
@@ -280,7 +243,9 @@ class TableLog:
         return version
 
     def _open(self) -> DeltaTable:
-        return DeltaTable(self._uri, storage_options=self._files.storage)
+        table = DeltaTable(self._uri, storage_options=self._files.storage)
+        check_table(self._path, table.metadata().configuration)
+        return table
 
     def _refreshed(self) -> DeltaTable:
         """Return the table as it is now; delta-rs' memory of it grows with each entry since it was opened."""
@@ -349,18 +314,6 @@ class TableLog:
 
     def _error(self, problem: DeltaError) -> TableError:
         return TableError(f"{self._path}: {one_line(problem)}")
-
-
-def _is_clustered(table: DeltaTable) -> bool:
-    protocol = table.protocol()
-    features = {*(protocol.writer_features or [])}
-    return "clustering" in features and protocol.min_reader_version == 1 and features <= _OF_CLUSTERED
-
-
-def _missing(wanted: Table, found: DeltaTable) -> list[Column]:
-    """Return the columns of a later version of *wanted* that are not *found*."""
-    known = {field.name for field in found.schema().fields}
-    return [each for each in wanted.columns if each.name in {*wanted.later} - known]
 
 
 def _field(column: Column) -> Field:

@@ -23,7 +23,7 @@ def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT) -> Kept
     topics = sorted({place.topic for place, _ in places})
     columns = [(topics.index(place.topic), place.partition, offset) for place, offset in places]
     topic, partition, offset = (np.array([row[n] for row in columns], np.int64) for n in range(3))
-    return KeptOffsets(topics, topic, partition, offset, np.full(len(places), taken_at_ms, np.int64))
+    return KeptOffsets(topics, topic, partition, offset, taken_at_ms)
 
 
 def translated(site: Site, offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:

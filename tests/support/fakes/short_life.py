@@ -41,7 +41,14 @@ class Life:
         """Have a row of offset_commits; what Y has of a group that commits at X is ours."""
         is_own = cluster == "Y" and group == "ours at Y"
         row: dict[str, Any] = {"cluster": cluster, "group_id": "g" if is_own else group, "topic": "orders"}
-        row |= {"partition": 0, "log_partition": 0, "log_offset": place, "committed_at": at(ms), "is_own": is_own}
+        row |= {
+            "partition": 0,
+            "log_partition": 0,
+            "log_offset": place,
+            "committed_at": at(ms),
+            "made_at": at(ms),
+            "is_own": is_own,
+        }
         row |= {"committed_offset": offset, "is_tombstone": offset is None, "captured_at": at(ms + 1)}
         row |= {"leader_epoch": None if place % 3 == 0 else place}
         self.add(OFFSET_COMMITS, **row, metadata="", topic_id=None)

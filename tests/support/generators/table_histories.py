@@ -79,6 +79,8 @@ def _translation(source: random.Random, next_time: Callable[[], datetime]) -> di
     duplicates = None if is_withheld else source.randrange(30)
     row = _key(source) | _pair(source)
     return row | {
+        "stream": row["topic"],
+        "target_topic": row["topic"],
         # Few commits, so that some have several answers.
         "source_offset": source.randrange(40),
         "source_committed_at": BEGINS + timedelta(minutes=source.randrange(5)),

@@ -107,12 +107,7 @@ def lag(status: Rows) -> Rows:
     for row in status:
         age_ms = millis(row["reported_at"], row["source_committed_at"])
         behind = _difference(row["wanted_offset"], row["target_offset"])
-        found.append(row | {"commit_age_ms": age_ms, "behind": behind, "target_topic": _target_topic(row)})
-    return found
-
-
-def _target_topic(row: Row) -> str | None:
-    found: str | None = row["topic"] if row["stream"] is None else row["target_topic"]
+        found.append(row | {"commit_age_ms": age_ms, "behind": behind})
     return found
 
 
@@ -181,7 +176,7 @@ def sync_decisions(translations: Rows) -> Rows:
             "moved": _difference(row["target_offset"], row["previous_target_offset"]),
             "decided_by": "reconcile" if row["batch_id"] is None else "stream",
             "latency_ms": millis(row["committed_at"], row["source_committed_at"]),
-            "target_topic": _target_topic(row),
+            "target_topic": row["target_topic"],
         }
         found.append(row | decision)
     return found

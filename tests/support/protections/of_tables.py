@@ -110,6 +110,17 @@ PROTECTIONS = (
         (("offset_sync.ingest.batch_rows.BEGINS", -2),),
         _UNIT + "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
     ),
+    # Tables or checkpoints are of another format.
+    Protection(
+        "tables of another format are refused",
+        (("offset_sync.tables.table_log.check_table", lambda _path, _properties: None),),
+        _UNIT + "tables/test_format.py::test_tables_of_another_format_are_neither_read_nor_written[1]",
+    ),
+    Protection(
+        "checkpoints without a format are refused",
+        (("offset_sync.tables.format._JOBS", "none"),),
+        _UNIT + "tables/test_format.py::test_checkpoints_of_another_format_are_refused[None]",
+    ),
     # last_known is unreadable, or newer than a restored table.
     Protection(
         "what last_known is based on is compared with the tables",

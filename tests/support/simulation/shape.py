@@ -28,7 +28,7 @@ FAULTS = (
     "forget",  # offsets are deleted
     "late_index",  # index.starting: latest
     "set_back",  # a checkpoint of the index is set back to an older copy
-    "tags",  # groups commit with metadata that earlier versions of us have written
+    "tags",  # groups commit with metadata that looks like ours
     "pause",  # things happen while a driver waits for an answer
     "crash",
 )

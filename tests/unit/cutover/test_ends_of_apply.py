@@ -83,7 +83,7 @@ def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_st
     [
         FakeClusters(there=["g"]),
         FakeClusters(there=ClusterError("Y", "no answer")),
-        FakeClusters(transactions={"g": "producer 4001 holds commits back"}),
+        FakeClusters(transactions={"g": "an open transaction holds commits back"}),
         FakeClusters([[]]),
         FakeClusters(elsewhere={"g": ["Z"]}),
         FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="LOG_TRUNCATED")]]),

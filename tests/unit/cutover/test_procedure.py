@@ -62,7 +62,10 @@ SILENT = ClusterError("X", "no answer")
     [
         (FakeClusters(here=["g"]), "it has members at X; stop them there first"),
         (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
-        (FakeClusters(transactions={"g": "producer 4001 holds commits back"}), "producer 4001 holds commits back"),
+        (
+            FakeClusters(transactions={"g": "an open transaction holds commits back"}),
+            "an open transaction holds commits back",
+        ),
         (FakeClusters(here=SILENT), "if X is lost, use --disaster"),
         (FakeClusters(there=ClusterError("Y", "no answer")), "groups cannot be moved to a target that does not answer"),
         (FakeClusters([[]]), "it has no commits at X to move"),

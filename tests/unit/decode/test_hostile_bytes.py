@@ -10,8 +10,6 @@ import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key, member_key, varint
 from offset_sync.decode.consumer_offsets import decode_records
-from offset_sync.decode.cursor import DecodeError
-from offset_sync.decode.offset_records import decode_commit_key
 from oracles.decode_check import decode
 
 KEY = commit_key("g", "t", 0)
@@ -170,13 +168,3 @@ def test_a_megabyte_of_noise_takes_no_more_memory_than_its_length_explains() -> 
     tracemalloc.stop()
     assert {row["kind"] for row in rows} == {"malformed"}
     assert peak < 16 * 2**20
-
-
-@pytest.mark.parametrize("record_type", [0, 1])
-def test_the_key_of_a_commit_is_read_and_another_is_none(record_type: int) -> None:
-    key = commit_key("grüße", "orders", 3, record_type)
-    assert decode_commit_key(key) == ("grüße", "orders", 3)
-    assert decode_commit_key(group_key("grüße")) is None
-    for length in range(len(key)):
-        with pytest.raises(DecodeError, match=r"^key: \w+"):
-            decode_commit_key(key[:length])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import csv
 import subprocess
 from pathlib import Path
 
@@ -91,8 +91,8 @@ def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: 
 
 def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:
     place = ("--from", "dc1", "--to", "dc2", "--topic", "orders", "--partition", "0", "--offset", "5")
-    said = run(programs, "translate", "--conf", conf, "--disaster", *place, "--format", "json")
+    said = run(programs, "translate", "--conf", conf, "--disaster", *place)
     assert said.returncode == 1, said.stderr
-    (answer,) = map(json.loads, said.stdout.splitlines())
-    assert (answer["topic"], answer["offset"], answer["target_offset"]) == ("orders", 5, None)
+    (answer,) = csv.DictReader(said.stdout.splitlines())
+    assert (answer["topic"], answer["offset"], answer["target_offset"]) == ("orders", "5", "")
     assert answer["reason"]

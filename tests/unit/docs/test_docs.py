@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from offset_sync.jobs.translation.offsets import ANSWER_COLUMNS, REQUIRED, TAKEN_AT
+from offset_sync.jobs.translate import ANSWERED
 from offset_sync.tables.catalog import ALL_TABLES
 from offset_sync.tables.views import QUESTIONS, VIEWS
 from protections import of_invariants, of_later_invariants
@@ -91,7 +91,7 @@ def commands() -> Iterator[tuple[str, str]]:
     """Yield page and words of every command for spark-submit.sh, with the lines that belong to it joined."""
     for page in PAGES:
         joined = page.read_text().replace("\\\n", " ")
-        yield from ((page.name, line) for line in re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#]*)", joined))
+        yield from ((page.name, line) for line in re.findall(r"\./spark-submit\.sh +([a-z_]+[^\n`;#>]*)", joined))
 
 
 @pages
@@ -165,7 +165,7 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
 def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
     columns = {name for table in ALL_TABLES for name in table.names}
     known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
-    known |= {*REQUIRED, TAKEN_AT, *ANSWER_COLUMNS}
+    known |= {*ANSWERED}
     known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
     assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
 

@@ -8,6 +8,7 @@ from builders.commits import acknowledge
 from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
 from offset_sync.ingest import commit_ingester
 from offset_sync.model.errors import ClusterError
+from offset_sync.tables.catalog import LOG_INCARNATIONS
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +100,13 @@ def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_befo
     job.unread = "the log ends at offset 3"
     job.take_in(read=[])
     assert job.known()["genuine_offset"] == 7
+
+
+def test_a_log_that_is_shorter_than_a_first_micro_batch_was_planned_is_read_from_its_beginning() -> None:
+    job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
+    job.tables.versions.pop(LOG_INCARNATIONS.name)
+    job.recreate(commit(4), commit(1, "new"))
+    fresh = job.restarted()
+    fresh.take_in()
+    assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
+    assert fresh.reasons() == [(0, 0, "LOG_TRUNCATED"), (0, None, "READ_AGAIN")]

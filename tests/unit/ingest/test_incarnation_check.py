@@ -232,3 +232,13 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
         queries.note(2, 12)
     queries.note(2, 16)
     assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}
+
+
+def test_a_partition_without_rows_is_of_the_incarnation_that_is_known_of_its_topic() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
+    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
+    assert LOG_INCARNATIONS.name not in job.tables.versions
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, 5, leader_epoch=7)}}
+    job.restart()
+    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
+    assert lives(job) == [("Y", 7, None, None)]

@@ -46,7 +46,7 @@ def history(seed: int, size: int) -> tuple[Rows, Places]:
         row = {"cluster": alias, "group_id": group, "topic": chance.choice("ab")}
         row |= {"partition": chance.randrange(2), "committed_offset": offset, "committed_at": now}
         row |= {"leader_epoch": chance.choice([None, 3]), "topic_id": chance.choice([None, "id"])}
-        row |= {"is_tombstone": offset is None, "made_at": chance.choice([None, now - timedelta(milliseconds=3)])}
+        row |= {"is_tombstone": offset is None, "made_at": now - timedelta(milliseconds=chance.choice([0, 3]))}
         row |= {"is_own": chance.random() < 0.3, "log_partition": log[1], "log_offset": ends[log]}
         rows.append(row | {"captured_at": now + timedelta(milliseconds=1)})
         ends[log] += 1

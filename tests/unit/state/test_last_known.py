@@ -89,8 +89,6 @@ def spoil(kind: str, tables: TableStore) -> None:
         file.write_bytes(b"")
     elif kind == "a file is gone":
         file.unlink()
-    elif kind == "of a later version":
-        told_by(tables, rows, json.dumps(told | {"format": 99}))
     elif kind == "a row is gone":
         tables.replace(LAST_KNOWN, rows.slice(1))
     elif kind == "it rests on other commits":
@@ -113,7 +111,6 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
     [
         "a file is empty",
         "a file is gone",
-        "of a later version",
         "it rests on other commits",
         "a row is gone",
         "it knows more than there is",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.held_commits import HeldCommits
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import Claim, ended, to_rows
@@ -29,19 +28,12 @@ from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
 
 
-def test_an_open_transaction_holds_back_the_keys_behind_it_and_no_other() -> None:
+def test_an_open_transaction_holds_back_all_groups_of_its_partition_and_no_other() -> None:
     odd, even = "a", "b"  # 97 and 98
-    keys = [GroupPartition(group, "orders", number) for group in (odd, even) for number in (0, 1)]
-    held = HeldCommits(1, 20, 23, frozenset(keys[:1]), 1_700_000_000_000)
-    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: held}), "Y": StreamLag({0: 0, 1: 0}, 0, 2)})
-    reason = (
-        "an open transaction holds commits back from offset 20 of __consumer_offsets-1 at X "
-        "since 2023-11-14T22:13:20+00:00"
-    )
-    assert progress.held_back("YX", keys).tolist() == [reason, None, None, None]
-    assert progress.held_back("Y", keys).tolist() == [None] * 4
-    of_all = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: replace(held, keys=None)})})
-    assert [each is not None for each in of_all.held_back("X", keys).tolist()] == [True, True, False, False]
+    keys = [GroupPartition(group, "orders", 0) for group in (odd, even)]
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: "held"}), "Y": StreamLag({0: 0, 1: 0}, 0, 2)})
+    assert progress.held_back("YX", keys).tolist() == ["held", None]
+    assert progress.held_back("Y", keys).tolist() == [None] * 2
     silent = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
     assert (silent.sync_silent_ms("X", "Y"), silent.index_still_ms("X", "Y")) == (30, 5)
 
@@ -72,8 +64,7 @@ class Site:
     def __init__(self, root: Path) -> None:
         self.root = root / "c"
         self.ends: dict[str, Ends] = {"X": [], "Y": []}
-        self.held: dict[int, HeldCommits] = {}
-        self.asked: list[tuple[str, list[int]]] = []
+        self.stable: dict[int, int] = {}
         self.config: Config = config_of(["X", "Y"], tables={"root": f"{root}/tables", "checkpoints": str(root / "c")})
         self.is_sync_running = True
         clock = Clock(lambda: self.slept_s, self.sleep)
@@ -84,9 +75,9 @@ class Site:
     def commit_log_ends(self, alias: str) -> Ends:
         return self.ends[alias]
 
-    def held_commits(self, alias: str, partitions: Collection[int]) -> dict[int, HeldCommits]:
-        self.asked.append((alias, list(partitions)))
-        return {number: each for number, each in self.held.items() if number in partitions}
+    def stable_ends(self, alias: str) -> dict[int, int]:
+        assert alias == "X"
+        return self.stable
 
     def has_ended(self, job: str) -> bool:
         return not self.is_running(job)
@@ -119,6 +110,22 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
     assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
     site.ends["X"] = [9, 7]  # it has read on since the end was asked
     assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+
+
+def test_where_the_last_stable_offset_does_not_move_is_told_with_for_how_long(site: Site) -> None:
+    batch(site.root, "sync_offsets/X", 0, 5, 20, at_ms=NOW_MS)
+    site.ends["X"], site.stable = [7, 23], {0: 7, 1: 20}
+    said = "an open transaction holds commits back from offset {} of __consumer_offsets-1 at X"
+
+    def read(after_ms: int) -> StreamLag:
+        return site.progress.read(NOW_MS + after_ms).commits["X"]
+
+    assert read(0) == StreamLag({0: 2, 1: 0}, 0, 2, {1: said.format(20)})
+    assert read(90_000).held == {1: f"{said.format(20)} for 1 min 30 s at least"}
+    site.stable[1] = 21
+    assert read(95_000) == StreamLag({0: 2, 1: 1}, 95_000, 2, {1: said.format(21)})
+    site.stable[1] = 23  # above the end that was asked for nothing is held
+    assert read(96_000).held == {}
 
 
 def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None:

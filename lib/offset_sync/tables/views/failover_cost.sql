@@ -23,12 +23,12 @@
 called AS (
   SELECT cluster, topic, max_by(stream, translated_at) AS stream
   FROM (
-    SELECT source_cluster AS cluster, topic, coalesce(stream, topic) AS stream, translated_at
+    SELECT source_cluster AS cluster, topic, stream, translated_at
     FROM offset_translations
     UNION ALL
-    SELECT target_cluster, coalesce(target_topic, topic), coalesce(stream, topic), translated_at
+    SELECT target_cluster, target_topic, stream, translated_at
     FROM offset_translations
-    WHERE target_topic IS NOT NULL OR stream IS NULL
+    WHERE target_topic IS NOT NULL
   ) AS names
   GROUP BY cluster, topic
 ),
@@ -57,7 +57,7 @@ owned AS (
 ),
 answers AS (
   SELECT
-    source_cluster, target_cluster, group_id, coalesce(stream, topic) AS stream, partition,
+    source_cluster, target_cluster, group_id, stream, partition,
     state, outcome, source_offset, target_offset, previous_target_offset,
     duplicates, duplicates_at_most, lost, translated_at,
     coalesce(committed_at, translated_at) AS since,

@@ -29,5 +29,5 @@ SELECT
   unix_millis(reported_at) - unix_millis(source_committed_at) AS commit_age_ms,
   target_offset, target_end, target_lag, wanted_offset - target_offset AS behind, staleness_ms,
   mirror_lag, mirror_lag_ms, duplicates, lost,
-  CASE WHEN stream IS NULL THEN topic ELSE target_topic END AS target_topic
+  target_topic
 FROM sync_status

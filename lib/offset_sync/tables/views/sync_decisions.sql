@@ -69,5 +69,5 @@ SELECT
   CASE WHEN batch_id IS NULL THEN 'reconcile' ELSE 'stream' END AS decided_by,
   committed_at,
   unix_millis(committed_at) - unix_millis(source_committed_at) AS latency_ms,
-  CASE WHEN stream IS NULL THEN topic ELSE target_topic END AS target_topic
+  target_topic
 FROM offset_translations

@@ -1,0 +1,155 @@
+"""The command translate: its CSV, the streams that it asks for, and its answers as golden/outputs/translate.txt."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fakes.reconciler_site import config_of
+from offset_sync.jobs import translate
+from offset_sync.jobs.translate import print_answers, read_csv, summary
+from offset_sync.model.errors import ConfigError
+from offset_sync.model.values import ABSENT, State
+from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets
+from tools.golden_output import expect
+
+HEADER = b"topic,partition,offset\n"
+
+
+def rows(known: KeptOffsets) -> list[tuple[str, int, int]]:
+    columns = (known.topic.tolist(), known.partition.tolist(), known.offset.tolist())
+    return [(known.topics[code], partition, offset) for code, partition, offset in zip(*columns, strict=True)]
+
+
+def problems(text: bytes) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read_csv(text, "a.csv", ABSENT)
+    return caught.value.problems
+
+
+def test_columns_may_have_any_order_and_others_are_ignored() -> None:
+    text = b'\xef\xbb\xbfsink,offset,partition,topic\r\n"a ""b"", 1",7,0,orders\r\n\r\n 007 , 8 ,1,pay\r\n'
+    found = read_csv(text, "a.csv", 17)
+    assert rows(found) == [("orders", 0, 7), ("pay", 1, 8)]
+    assert found.taken_at_ms == 17
+
+
+def test_every_bad_line_is_named_with_its_number_in_the_file() -> None:
+    lines = [
+        b"orders,0,1",
+        b"",
+        b"orders,0",
+        b"orders,0,-1",
+        b"orders,x,1",
+        b"bad name,0,1",
+        b"orders,0,9223372036854775808",
+        b"orders,2147483648,9223372036854775807",
+        b"orders,0,1,2",
+        b",0,1",
+        b"orders,0,1e3",
+        b"orders,0,",
+        "orders,0,\u0663".encode(),
+    ]
+    assert problems(HEADER + b"\n".join(lines)) == [
+        "a.csv: line 4: expected 3 columns, found 2",
+        "a.csv: line 5: offset '-1' is no number from 0 to 9223372036854775807",
+        "a.csv: line 6: partition 'x' is no number from 0 to 2147483647",
+        "a.csv: line 7: topic 'bad name' is no topic's name",
+        "a.csv: line 8: offset '9223372036854775808' is no number from 0 to 9223372036854775807",
+        "a.csv: line 9: partition '2147483648' is no number from 0 to 2147483647",
+        "a.csv: line 10: expected 3 columns, found 4",
+        "a.csv: line 11: topic '' is no topic's name",
+        "a.csv: line 12: offset '1e3' is no number from 0 to 9223372036854775807",
+        "a.csv: line 13: offset '' is no number from 0 to 9223372036854775807",
+        "a.csv: line 14: offset '\u0663' is no number from 0 to 9223372036854775807",
+    ]
+    assert problems(HEADER + b"orders,0,x\n" * 103)[100:] == ["and 3 more lines"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "expected a header with topic,partition,offset; found nothing"),
+        (b"topic;partition;offset\n", "found topic;partition;offset"),
+        (b"topic,partition,offset,offset\n", "found topic,partition,offset,offset"),
+        (b"\xff,partition,offset\n", "not UTF-8"),
+    ],
+)
+def test_a_header_that_will_not_do_is_told(text: bytes, said: str) -> None:
+    assert [said in each and each.startswith("a.csv: ") for each in problems(text)] == [True]
+
+
+@pytest.mark.parametrize("time", ["2026-01-31T12:00:00", "yesterday", "2099-01-01T00:00:00Z", "1769860800000"])
+def test_a_time_without_its_zone_or_to_come_proves_nothing_and_is_bad(time: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"zone|future"):
+        translate._time(time)
+    assert translate._time("2026-01-31T13:00:00.0019+01:00") == 1_769_860_800_001
+
+
+class Translation:
+    """Notes the streams that it is *asked* for."""
+
+    asked: list[str]
+
+    def __init__(self, *_parts: object) -> None: ...
+
+    def translate(self, _pair: object, offsets: Any, **_more: object) -> KeptAnswers:
+        Translation.asked = list(offsets.topics)
+        answers = KeptAnswers(len(offsets))
+        answers.target_offset[:] = range(11, 11 + len(offsets))
+        return answers
+
+
+def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(translate, "OffsetTranslation", Translation)
+    monkeypatch.setattr(translate, "IndexCatchUp", lambda _state: None)
+    monkeypatch.setattr(translate, "LiveState", lambda *_parts: SimpleNamespace(state=None, clusters=None))
+    (tmp_path / "offsets.csv").write_bytes(HEADER + b"orders,0,9\ndc2.orders,0,9\norders,0,9\n")
+    words = ["--from", "dc1", "--to", "dc2", "--file", str(tmp_path / "offsets.csv")]
+    arguments = translate.translate_arguments(argparse.ArgumentParser()).parse_args(words)
+    config = config_of(["dc1", "dc2"], mirror={"names": "mm2"}, tables={"root": str(tmp_path)})
+    assert translate.translate(config, arguments, threading.Event()) == []
+    assert Translation.asked == ["dc1.orders", "dc2.orders"]
+    lines = [line.split(",")[:5] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == [
+        ["orders", "0", "9", "dc1.orders", "11"],
+        ["dc2.orders", "0", "9", "orders", "12"],
+        ["orders", "0", "9", "dc1.orders", "13"],
+    ]
+
+
+def answered() -> tuple[KeptOffsets, KeptAnswers]:
+    found = KeptAnswers(3)
+    found.target_offset = np.array([5, -1, 1_000_017])
+    found.state = np.array([State.EXACT, State.COMMIT_BEYOND_END, State.INDEX_BEHIND])
+    found.duplicates, found.duplicates_at_most = np.array([0, 0, 12]), np.array([0, 0, 30])
+    found.lost = np.array([0, 0, 4])
+    found.explain(np.array([1]), 'orders-1 ends at 3 at dc1: "another" topic, or cluster')
+    return read_csv(HEADER + b"orders,0,007\norders,1,9\npay-in,12,1000000\n", "a.csv", ABSENT), found
+
+
+def test_a_withheld_answer_has_a_reason_and_no_numbers() -> None:
+    offsets, found = answered()
+    out = io.StringIO()
+    print_answers(offsets, found, ["orders", "pay-in"], out)
+    expect("translate.txt", "\n".join([out.getvalue(), *summary(found)]))
+    assert summary(KeptAnswers(0)) == []
+
+
+def test_the_reader_of_the_output_may_close_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        translate._print(*answered(), ["orders", "pay-in"])
