@@ -55,7 +55,14 @@ def unpack(folder: Path) -> None:
 
 def without_removed_options(text: str) -> str:
     """Return the kept configuration without options that were removed since; what is left is as it was written."""
-    return re.sub(r"^  (deletes|metadata): .*\n", "", text, flags=re.MULTILINE)
+    lines = re.sub(
+        r"^  (deletes|metadata|header_look_back|idle_after|max_offsets_per_trigger|requests_in_flight|commit_timeout"
+        r"|drift_window|drift_threshold|shape_window): .*\n",
+        "",
+        text,
+        flags=re.MULTILINE,
+    )
+    return lines.replace(", worst: 20", "").replace("interval: 15m, keep", "keep")
 
 
 def start_kept_clusters(folder: Path) -> dict[str, EmbeddedCluster]:

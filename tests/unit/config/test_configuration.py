@@ -30,7 +30,6 @@ def test_the_least_configuration_has_the_documented_defaults() -> None:
     )
     assert config.sync.refresh_interval == timedelta(hours=12)
     assert config.sync.home_silence == timedelta(minutes=5)
-    assert config.sync.commit_timeout == timedelta(seconds=15)
     assert (config.index.starting, config.index.max_offsets_per_trigger) == ("earliest", 2_000_000)
     assert (config.tables.root, config.tables.checkpoints) == ("./data/tables", "./data/checkpoints")
 
