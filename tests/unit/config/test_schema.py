@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration takes what the program takes, and shows most of what it refuses."""
+"""The JSON Schema takes what the program takes, and shows most of what it refuses; the files in conf/ fit both."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
-from builders.configurations import parsed, problems
-from config_schema import CHART, REPO, SCHEMA, chart_with, config_schema
+from builders.configurations import clusters, parsed, problems
+from config_schema import CHART, REFERENCE, REPO, SCHEMA, chart_with, config_schema
+from offset_sync.config import Override, load_config, parse_config
 from offset_sync.config.load import _parse
 
 CHECK = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
-CLUSTERS: Any = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
+CLUSTERS = clusters("dc1", "dc2")
 TAKEN: list[dict[str, Any]] = [
     {},
     {"sync": {"hole_grace": 7, "home_silence": "7", "refresh_interval": "2d", "index_memory": "1GiB"}},
@@ -67,7 +69,17 @@ def test_the_files_in_conf_name_the_schema_and_fit_it(name: str) -> None:
     CHECK.validate(_parse(path.read_bytes())[0])
 
 
-def test_every_key_is_explained() -> None:
+def test_the_reference_says_the_same_as_a_file_that_leaves_all_of_it_out() -> None:
+    tree = yaml.safe_load(REFERENCE.read_text())
+    least = {"clusters": tree["clusters"], "topics": {"include": tree["topics"]["include"]}}
+    assert parse_config(least, {}) == load_config(REFERENCE, {})
+    (line,) = [line for line in REFERENCE.read_text().splitlines() if line.strip().startswith("overrides:")]
+    (example,) = yaml.safe_load(line[line.index("[{") :])
+    assert set(example) == set(Override.model_fields)
+    parsed(topics={"include": [".*"], "overrides": [example]})
+
+
+def test_the_reference_has_a_comment_for_every_key_of_the_model() -> None:
     def unexplained(schema: Any, path: str = "") -> list[str]:
         below = [*schema.get("properties", {}).items()]
         if isinstance(inner := schema.get("additionalProperties"), dict):
@@ -76,3 +88,14 @@ def test_every_key_is_explained() -> None:
         return here + [each for name, value in below for each in unexplained(value, f"{path}.{name}")]
 
     assert unexplained(config_schema()) == []
+
+
+def test_the_active_active_example_syncs_three_clusters_with_each_other() -> None:
+    config = load_config(Path(REPO, "conf", "active-active.yaml"), {})
+    assert len(config.pairs()) == 6
+    assert [config.strategy_of(topic) for topic in ("orders", "pay-dlq", "legacy-scratch", "legacy-x")] == [
+        "exact",
+        "off",
+        "off",
+        "timestamp",
+    ]
