@@ -124,7 +124,7 @@ def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Runnin
     until(lambda: is_reconciled(running.scrape()), job=running.job)
     scraped = running.scrape()
     assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
-    assert scraped.value("commit_latency_seconds_count", **FORWARD) >= 3
+    assert scraped.value("commit_latency_seconds_count", **FORWARD) >= 1
     assert scraped.positive("staleness_seconds", "outcome", **FORWARD) == {}
     assert (scraped.value("ready"), scraped.value("history_up")) == (1, 1)
     assert scraped.values("cluster_up", "cluster") == {"dc1": 1, "dc2": 1}
