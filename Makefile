@@ -127,8 +127,9 @@ bench: bench-accuracy bench-mm2 bench-speed ## All benchmarks but bench-scale, a
 picture: install ## Draw docs/status-page.png, the status page in README.md; takes Chromium
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/status_page.py
 
-docs: install ## Write the generated parts of docs/tables.md
+docs: install ## Write the generated parts of docs/tables.md, conf/schema.json and the chart's schema
 	@PYTHONPATH=lib $(BIN)/python scripts/write_docs.py
+	@PYTHONPATH=lib $(BIN)/python scripts/config_schema.py
 
 check: install ## Lint, format, types, that the locks hold what setup.cfg pins, and that the code is no larger than its limits
 	@$(BIN)/ruff check

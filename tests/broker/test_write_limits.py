@@ -45,7 +45,9 @@ def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_late
     writes = [
         OffsetWrite(f"quota-{number}", *place, 7, None, Rule.SET, None) for number in range(GROUPS) for place in PLACES
     ]
-    writer = TargetWriter("dc1", {"bootstrap.servers": throttled.bootstrap_servers}, 500, 6.0, False)
+    writer = TargetWriter(
+        "dc1", {"bootstrap.servers": throttled.bootstrap_servers}, is_dry_run=False, deadline_seconds=6.0
+    )
     outcomes = writer.write(writes)
     assert {each.outcome for each in outcomes} <= {Outcome.FAILED, Outcome.COMMITTED}
     reasons = {each.error for each in outcomes if each.outcome is Outcome.FAILED}

@@ -170,6 +170,15 @@ def test_rooms_import_only_from_the_levels_below() -> None:
     assert against == []
 
 
+def test_no_import_leads_back() -> None:
+    ahead = {
+        module: {inner(name) for _, name in imports(path)} - {None, "", module} for module, path in SOURCES.items()
+    }
+    while free := {module for module in ahead if not ahead[module] & ahead.keys()}:
+        ahead = {module: others for module, others in ahead.items() if module not in free}
+    assert sorted(ahead) == [], "these import each other in a circle, or what does"
+
+
 def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
     against = [
         f"{place}: {here} must not import {library}"

@@ -4,15 +4,15 @@ Checked against kafka-clients 3.9.2 and librdkafka 2.16: ``_JAVA_ONLY`` holds th
 those that mean something else to it. All others go to both clients, so that librdkafka refuses a misspelt name, and it
 is not silently ignored.
 
-With the section ``security`` of a cluster each secret is written once. Java reads a certificate and its key from one
-PEM file, or both as text. So a key in its own file is read whenever a Java client is configured, and passed on as text;
-with the key in the file of the certificate only the path is.
+Logins are made from the section ``security`` of a cluster, where each secret is written once, and refused in the maps.
+Java reads a certificate and its key from one PEM file, or both as text. So a key in its own file is read whenever a
+Java client is configured, and passed on as text; with the key in the file of the certificate only the path is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,31 +33,31 @@ _SPARK_SOURCE = re.compile(
     re.IGNORECASE,
 )
 _JAVA_ONLY = re.compile(
-    r"sasl\.jaas\.config|.*\.class(es)?|sasl\.login\..*|sasl\.kerberos\.(ticket\..*|kinit\.cmd)"
+    r".*\.class(es)?|sasl\.login\..*|sasl\.kerberos\.(ticket\..*|kinit\.cmd)"
     r"|sasl\.oauthbearer\.(jwks|expected|clock|header)\..*|sasl\.oauthbearer\.(scope|sub)\.claim\.name"
-    r"|ssl\.(truststore|keystore)\..*|ssl\.(protocol|enabled\.protocols|provider|cipher\.suites)"
+    r"|ssl\.(protocol|enabled\.protocols|provider|cipher\.suites)"
     r"|ssl\.(key|trust)manager\.algorithm|ssl\.secure\.random\.implementation|security\.providers"
     r"|metrics?\.(reporters|num|recording|sample).*|auto\.include\.jmx\.reporter|bootstrap\.controllers"
     r"|(receive|send)\.buffer\.bytes|default\.api\.timeout\.ms|metadata\.max\.idle\.ms"
     r"|socket\.connection\.setup\.timeout\.max\.ms|max\.(block\.ms|request\.size|poll\..*|partition\.fetch\.bytes)"
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
-_MADE_OF_SECURITY = re.compile(
-    r"security\.protocol|sasl\.(mechanisms?|username|password|jaas\.config)"
-    r"|sasl\.kerberos\.(principal|keytab|service\.name)"
-    r"|sasl\.oauthbearer\.(method|config|client\.(id|secret)|token\.endpoint\.url|scope)"
-    r"|ssl\.(truststore|keystore|ca|certificate|key)\..*"
-)
-_PEM_STORES = {
-    "ssl.truststore.location": ["ssl.ca.location"],
-    "ssl.truststore.certificates": ["ssl.ca.pem"],
-    "ssl.keystore.location": ["ssl.certificate.location", "ssl.key.location"],
-    "ssl.keystore.certificate.chain": ["ssl.certificate.pem"],
-    "ssl.keystore.key": ["ssl.key.pem"],
+_SECURITY_KEYS = {
+    r"security\.protocol": "protocol",
+    r"sasl\.(mechanisms?|jaas\.config|oauthbearer\.(method|config)|(login|client)\..*class)": "mechanism",
+    r"sasl\.(username|oauthbearer\.client\.id)": "username",
+    r"sasl\.(password|oauthbearer\.client\.secret)": "password",
+    r"sasl\.oauthbearer\.token\.endpoint\.url": "token_endpoint",
+    r"sasl\.oauthbearer\.scope": "scope",
+    r"sasl\.kerberos\.principal": "principal",
+    r"sasl\.kerberos\.keytab": "keytab",
+    r"sasl\.kerberos\.service\.name": "service_name",
+    r"ssl\.(truststore|ca)\..*": "ca, in PEM",
+    r"ssl\.key\.password": "key_password",
+    r"ssl\.key\..*": "key, in PEM",
+    r"ssl\.(keystore|certificate)\..*": "certificate and key, in PEM",
 }
-"""librdkafka's names of Java's options of stores in PEM."""
-_PKCS12_STORE = ("ssl.keystore.location", "ssl.keystore.password")
-"""Options with the same meaning to both clients, where the type of the key store is PKCS#12."""
+"""The key of the section ``security`` for each option of a login."""
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -96,7 +96,6 @@ _TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield (path below the cluster, "what is wrong; remedy") for its client options and its section ``security``."""
-    has_security = cluster.security != Security()
     for stack in ("kafka", "spark", "admin"):
         for name in getattr(cluster, stack):
             if name.startswith("kafka."):
@@ -107,10 +106,8 @@ def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield (stack, name), "is an option of Spark's source, which the jobs set; remove it"
             elif name == "bootstrap.servers" and stack != "kafka":
                 yield (stack, name), "has to be the same for both clients; move it to kafka"
-            elif has_security and _MADE_OF_SECURITY.fullmatch(name):
-                text = "is made from the cluster's section security too; remove it here, or that section"
-                yield (stack, name), text
-    yield from ((("admin",), text) for text in _login_problems({**cluster.kafka, **cluster.admin}))
+            elif key := next((key for names, key in _SECURITY_KEYS.items() if re.fullmatch(names, name)), ""):
+                yield (stack, name), f"belongs to the login, which is made from section security; write security.{key}"
     if "bootstrap.servers" not in cluster.kafka:
         yield ("kafka",), "missing bootstrap.servers; add the cluster's brokers as host:port"
     elif not all(map(_is_broker, cluster.kafka["bootstrap.servers"].split(","))):
@@ -122,20 +119,6 @@ def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
 def _is_broker(server: str) -> bool:
     host, _, port = server.strip().rpartition(":")
     return bool(re.fullmatch(r"\S+", host) and re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536)
-
-
-def _login_problems(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield why librdkafka could not log in, which would otherwise show only when it first connects."""
-    if not options.get("security.protocol", "").upper().startswith("SASL"):
-        return
-    mechanism = options.get("sasl.mechanism", options.get("sasl.mechanisms"))
-    missing = [name for name in ("sasl.username", "sasl.password") if name not in options]
-    if mechanism is None:
-        yield "missing sasl.mechanism, and without it clients take Kerberos; add it"
-    elif missing and mechanism.upper().startswith(("PLAIN", "SCRAM-")):
-        yield f"missing {' and '.join(missing)}; add them, the Python client cannot read sasl.jaas.config"
-    elif mechanism.upper() == MSK:
-        yield f"sasl.mechanism {MSK} is Java's; write mechanism and region into the cluster's section security"
 
 
 def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
@@ -233,20 +216,10 @@ def _librdkafka_login(security: Security) -> dict[str, str]:
 
 
 def _translated(options: dict[str, str]) -> dict[str, str]:
-    """Return Java's *options* under the names of librdkafka.
-
-    Those of key and trust stores are translated where both clients can read the same file: PEM and PKCS#12 with the
-    type given. Other Java-only options are dropped; what librdkafka needs instead of them belongs in ``admin``.
-    """
+    """Return Java's *options* under the names of librdkafka, without those that only Java knows."""
     kept = {name: value for name, value in options.items() if not _JAVA_ONLY.fullmatch(name)}
     if kept.get("ssl.endpoint.identification.algorithm") == "":
         kept["ssl.endpoint.identification.algorithm"] = "none"  # Java switches the check off with an empty text
-    for java, value in options.items():
-        store_type = options.get(f"{java.rpartition('store.')[0]}store.type", "").upper()
-        if store_type == "PEM":
-            kept |= dict.fromkeys(_PEM_STORES.get(java, ()), value)
-        elif store_type == "PKCS12" and java in _PKCS12_STORE:
-            kept[java] = value
     return kept
 
 

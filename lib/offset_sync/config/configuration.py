@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
-from itertools import takewhile
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, PrivateAttr, ValidationInfo
 
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
-from offset_sync.config.rules import rule_problems
+from offset_sync.config.problems import KeyPath
 from offset_sync.config.secret import Substitution, shown
 from offset_sync.config.sections import (
     Cluster,
@@ -54,8 +44,7 @@ def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[st
 class Config(Section):
     """The settings of all jobs; made by :func:`load_config`.
 
-    Validation raises ConfigError with every problem at once, not pydantic's error. Patterns match whole names of topics
-    and groups; internal topics (``__…``) are never included.
+    Patterns match whole names of topics and groups; internal topics (``__…``) are never included.
     """
 
     mirror: Mirror = Mirror()  # first: it decides the default of an origin
@@ -74,24 +63,12 @@ class Config(Section):
     _names: Names = PrivateAttr(default=SAME_NAMES)
     _ids: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _all_problems_at_once(
-        cls, tree: Any, validate: ModelWrapValidatorHandler[Config], info: ValidationInfo
-    ) -> Config:
-        read: Substitution = info.context or Substitution({})
-        try:
-            config = validate(tree)
-            found = list(rule_problems(config))
-        except ValidationError as error:
-            found = list(explain(error, cls))
-            with suppress(ValidationError):
-                found += _rule_problems_beside(found, tree, validate)
-        if lines := to_lines(read.problems, found):
-            raise ConfigError(lines)
-        # Names are learned later, so copies of the configuration share one object.
-        config._names, config._hidden = config._to_names(), frozenset(read.hidden)
-        return config
+    def model_post_init(self, context: Any, /) -> None:
+        """Set what depends on several sections. Names are learned later: copies of the configuration share them."""
+        self._names, self._hidden = (
+            self._to_names(),
+            frozenset(context.hidden if isinstance(context, Substitution) else ()),
+        )
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return every (source, target) that offsets are synced along, in the order of the file."""
@@ -234,28 +211,3 @@ def same_ids(ids: Mapping[str, str]) -> list[str]:
         for alias, found in ids.items()
         if owner.setdefault(found, alias) != alias
     ]
-
-
-def _rule_problems_beside(
-    problems: Collection[Problem], tree: Any, validate: ModelWrapValidatorHandler[Config]
-) -> list[Problem]:
-    """Return the rules that *tree* breaks beside its *problems*: values at their paths are left out.
-
-    A list is left out as a whole, and a required value gets a stand-in. Raises ValidationError where that is not
-    enough.
-    """
-    if not isinstance(tree, Mapping):
-        return []
-    wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
-    rest = _without(tree, wrong)
-    rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
-    if "clusters" in rest:
-        rest["clusters"] = {alias: rest["clusters"].get(alias, {}) for alias in tree["clusters"]}
-    found = rule_problems(validate(rest))
-    return [each for each in found if wrong.isdisjoint(each.path[:size] for size in range(len(each.path) + 1))]
-
-
-def _without(value: Any, wrong: Collection[KeyPath], path: KeyPath = ()) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return {key: _without(each, wrong, (*path, key)) for key, each in value.items() if (*path, key) not in wrong}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from offset_sync.config.configuration import Config
-from offset_sync.config.problems import KeyPath, Problem
+from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
+from offset_sync.config.rules import rule_problems
 from offset_sync.config.secret import Substitution
 from offset_sync.model.errors import ConfigError
 
@@ -66,8 +70,41 @@ def parse_config(
 
     Raises ConfigError with all problems at once, among them *problems*, found when the file was read.
     """
-    substitution = Substitution(os.environ if environment is None else environment, [*problems])
-    return Config.model_validate(substitution.apply(tree), context=substitution)
+    read = Substitution(os.environ if environment is None else environment, [*problems])
+    values = read.apply(tree)
+    try:
+        config = Config.model_validate(values, context=read)
+        found = list(rule_problems(config))
+    except ValidationError as error:
+        found = list(explain(error, Config))
+        with suppress(ValidationError):
+            found += _rule_problems_beside(found, values)
+    if lines := to_lines(read.problems, found):
+        raise ConfigError(lines)
+    return config
+
+
+def _rule_problems_beside(problems: Collection[Problem], tree: Any) -> list[Problem]:
+    """Return the rules that *tree* breaks beside its *problems*: values at their paths are left out.
+
+    A list is left out as a whole, and a required value gets a stand-in. Raises ValidationError where that is not
+    enough.
+    """
+    if not isinstance(tree, Mapping):
+        return []
+    wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
+    rest = _without(tree, wrong)
+    rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
+    if "clusters" in rest:
+        rest["clusters"] = {alias: rest["clusters"].get(alias, {}) for alias in tree["clusters"]}
+    found = rule_problems(Config.model_validate(rest))
+    return [each for each in found if wrong.isdisjoint(each.path[:size] for size in range(len(each.path) + 1))]
+
+
+def _without(value: Any, wrong: Collection[KeyPath], path: KeyPath = ()) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _without(each, wrong, (*path, key)) for key, each in value.items() if (*path, key) not in wrong}
 
 
 def _parse(content: bytes) -> tuple[Any, list[Problem]]:

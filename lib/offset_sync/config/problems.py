@@ -31,7 +31,22 @@ _OF_COPIES = (
     "(docs/mirrors-presets.md)"
 )
 _OF_ORIGINALS = "was removed together with strategy identity, its only user; remove the line"
+_FIXED: dict[KeyPath, str] = {
+    ("topics", "header_look_back"): "1000",
+    ("sync", "idle_after"): "10m",
+    ("sync", "max_offsets_per_trigger"): "500000",
+    ("sync", "requests_in_flight"): "500",
+    ("sync", "commit_timeout"): "15s",
+    ("status", "drift_window"): "10m",
+    ("status", "drift_threshold"): "1000",
+    ("status", "shape_window"): "1h",
+    ("report", "rehearse", "records"): "200",
+    ("metrics", "worst"): "20",
+    ("maintenance", "interval"): "15m",
+}
+"""Options that were removed because one value is right everywhere."""
 _REMOVED: dict[KeyPath, str] = {
+    **{path: f"was removed: it is always {value}; remove the line" for path, value in _FIXED.items()},
     ("sync", "deletes"): (
         "was removed; remove the line: offsets that a group deleted at its home cluster are no longer refreshed at the "
         "other clusters and expire there; nothing is deleted"

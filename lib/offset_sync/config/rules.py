@@ -6,16 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from posixpath import normpath
-from typing import TYPE_CHECKING
 
 from offset_sync.config.client_options import option_problems
+from offset_sync.config.configuration import Config
 from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.prefix_names import ambiguous_aliases
 from offset_sync.config.problems import KeyPath, Problem
 from offset_sync.config.sections import Override, Topics
-
-if TYPE_CHECKING:
-    from offset_sync.config.configuration import Config
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _FLOWS: KeyPath = ("mirror", "flows")

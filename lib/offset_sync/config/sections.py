@@ -16,8 +16,10 @@ from pydantic import (
     Field,
     PlainValidator,
     TypeAdapter,
+    WithJsonSchema,
     WrapValidator,
 )
+from pydantic.json_schema import JsonSchemaValue
 
 from offset_sync.config.duration import Duration, PositiveDuration, Size
 from offset_sync.config.name_patterns import java_any, pattern_problem
@@ -81,17 +83,31 @@ def _to_directions(value: object) -> object:
 
 
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
-Option = Annotated[str, BeforeValidator(_to_option), WrapValidator(keep_secret)]
-SecretOption = Annotated[str, BeforeValidator(_to_option), AfterValidator(Secret)]
+_Written = Annotated[str, BeforeValidator(_to_option), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Option = Annotated[_Written, WrapValidator(keep_secret)]
+SecretOption = Annotated[_Written, AfterValidator(Secret)]
 Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
 Pattern = Annotated[str, WrapValidator(keep_secret), AfterValidator(_checked_pattern)]
-Port = Annotated[int | Literal["off"], PlainValidator(_to_port)]
+Port = Annotated[
+    int | Literal["off"],
+    PlainValidator(_to_port),
+    WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 0, "maximum": 65_535}]}),
+]
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
-Limit = Annotated[Count | None, BeforeValidator(_to_limit)]
+Limit = Annotated[
+    Count | None,
+    BeforeValidator(_to_limit),
+    WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 1}]}),
+]
 """A number, or None for ``off``, which templates write as false."""
-Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
+_PAIR: JsonSchemaValue = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair), WithJsonSchema(_PAIR)], ...]
 """Pairs of a source and a target cluster."""
-Directions = Annotated[Literal["all"] | Pairs, PlainValidator(_to_directions)]
+Directions = Annotated[
+    Literal["all"] | Pairs,
+    PlainValidator(_to_directions),
+    WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": _PAIR, "minItems": 1}]}),
+]
 
 
 class Section(BaseModel):
@@ -157,7 +173,6 @@ class Topics(Section):
     include: Annotated[tuple[Pattern, ...], Field(min_length=1)]
     exclude: tuple[Pattern, ...] = ()
     strategy: Strategy = "exact"
-    header_look_back: Count = 1_000
     overrides: tuple[Override, ...] = ()
 
     @property
@@ -203,13 +218,9 @@ class Sync(Section):
     reconcile_interval: PositiveDuration = timedelta(seconds=30)
     refresh_interval: PositiveDuration = timedelta(hours=12)
     hole_grace: Duration = timedelta(seconds=60)
-    idle_after: Duration = timedelta(minutes=10)
     home_silence: Duration = timedelta(minutes=5)
-    max_offsets_per_trigger: Count = 500_000
-    requests_in_flight: Count = 500
     max_commits_per_second: Limit = None
     index_memory: Size = ByteSize(512 << 20)
-    commit_timeout: PositiveDuration = timedelta(seconds=15)
     read_lists: ReadLists = ReadLists()
 
 
@@ -232,7 +243,6 @@ def _at_least_ten_minutes(duration: timedelta) -> timedelta:
 class Maintenance(Section):
     """How the tables are kept small."""
 
-    interval: PositiveDuration = timedelta(minutes=15)
     keep_versions: Annotated[PositiveDuration, AfterValidator(_at_least_ten_minutes)] = timedelta(hours=2)
     keep_runs: Duration = timedelta(days=1)
 
@@ -250,30 +260,25 @@ class Status(Section):
 
     interval: PositiveDuration = timedelta(seconds=15)
     stalled_after: PositiveDuration = timedelta(seconds=60)
-    drift_window: PositiveDuration = timedelta(minutes=10)
-    drift_threshold: Count = 1_000
-    shape_window: PositiveDuration = timedelta(hours=1)
     page: Text = "./data/status.html"
 
 
 class Metrics(Section):
-    """Where each job serves its metrics, and for how many groups and topics these have series of their own."""
+    """Where each job serves its metrics."""
 
     address: Text = "0.0.0.0"
     sync_offsets_port: Port = "off"
     report_status_port: Port = "off"
-    worst: Count = 20
 
 
 class Rehearse(Section):
     """The moves that ``run`` rehearses every *interval*: of the groups with these patterns; none, no rehearsals.
 
-    *records* are read of each partition on each side of a start, within *timeout* for all groups of a direction.
+    All groups of a direction are read within *timeout*.
     """
 
     groups: tuple[Pattern, ...] = ()
     interval: PositiveDuration = timedelta(days=1)
-    records: Count = 200
     timeout: PositiveDuration = timedelta(seconds=60)
 
 

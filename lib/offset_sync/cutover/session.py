@@ -58,8 +58,6 @@ class CutoverWriter:
         self._writer = TargetWriter(
             target,
             config.admin_options(target),
-            config.sync.requests_in_flight,
-            config.sync.commit_timeout.total_seconds(),
             is_dry_run=False,
             fence=fence,
             names=config.names,

@@ -29,7 +29,7 @@ from offset_sync.ingest.commit_batch import (
 )
 from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
 from offset_sync.ingest.commit_tables import commit_rows, rows_of
-from offset_sync.ingest.kafka_source import read_by_tasks
+from offset_sync.ingest.kafka_source import COMMITS_PER_TRIGGER, read_by_tasks
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
     logs: CommitLogCheck
     incarnations: CommitLogIncarnations | None = None
     names: Names = SAME_NAMES
-    most: int = 1
+    most: int = COMMITS_PER_TRIGGER
 
 
 class Ingester(ABC):

@@ -28,6 +28,8 @@ from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, RecordConten
 
 HEADER_BYTES = 1024
 """Headers are cut at this length, which bounds the memory of a batch: nothing that long is valid, cut or not."""
+COMMITS_PER_TRIGGER = 500_000
+"""Records of ``__consumer_offsets`` that a micro-batch reads at most."""
 _EARLIEST = -2  # as Spark writes it
 
 _ALWAYS = {
@@ -154,7 +156,7 @@ def read_consumer_offsets(
     own = {
         "assign": json.dumps({CONSUMER_OFFSETS: list(range(partitions))}),
         "startingOffsets": json.dumps({CONSUMER_OFFSETS: begins}) if starting else "earliest",
-        "maxOffsetsPerTrigger": str(config.sync.max_offsets_per_trigger),
+        "maxOffsetsPerTrigger": str(COMMITS_PER_TRIGGER),
     }
     records = spark.readStream.format("kafka").options(**_options(config, alias, NO_OPTIONS, own)).load()
     return records.select("key", "value", "partition", "offset", "timestamp")

@@ -62,11 +62,11 @@ def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
         "--cluster", action="append", default=[], metavar="ALIAS=SERVERS", help="a cluster, for example dc1=broker:9092"
     )
     parser.add_argument(
-        "--kafka",
+        "--security",
         action="append",
         default=[],
         metavar="[ALIAS:]KEY=VALUE",
-        help="an option of Kafka's clients, for one cluster or all; secrets as ${ENV} or ${file:/path}",
+        help="a key of the section security, for one cluster or all; secrets as ${ENV} or ${file:/path}",
     )
     parser.add_argument("--topics", action="append", default=[], metavar="PATTERN", help="only these topics")
     return parser
@@ -82,7 +82,7 @@ def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask |
         tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
         print(f"querying {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
         found = look(tree)
-        write(path, to_yaml(tree, found))
+        write(path, modeline(path) + to_yaml(tree, found))
     except ConfigError as problem:
         tell(str(problem), "text")
         return BAD_ARGUMENTS
@@ -116,13 +116,15 @@ def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
         if not (alias and is_given and servers):
             raise ConfigError([f"--cluster {word}: write it as ALIAS=SERVERS, for example dc1=broker:9092"])
         clusters[alias] = {"kafka": {"bootstrap.servers": servers}}
-    for word in arguments.kafka:
+    for word in arguments.security:
         told, is_given, value = word.partition("=")
         alias, of_one, key = told.rpartition(":")
         if not (key and is_given) or (of_one and alias not in clusters):
-            raise ConfigError([f"--kafka {word}: write it as KEY=VALUE or ALIAS:KEY=VALUE, with an alias of --cluster"])
+            raise ConfigError(
+                [f"--security {word}: write it as KEY=VALUE or ALIAS:KEY=VALUE, with an alias of --cluster"]
+            )
         for each in [clusters[alias]] if of_one else clusters.values():
-            each["kafka"][key] = value
+            each.setdefault("security", {})[key] = value
     return {"clusters": clusters, "topics": {"include": arguments.topics or [".*"]}}
 
 
@@ -239,12 +241,20 @@ def note_stamps(found: Findings, stamped: Mapping[str, Sequence[Stamped]]) -> No
         )
 
 
+def modeline(path: Path) -> str:
+    """Return the line by which editors know the keys of the file *path*; empty where the wheel is installed."""
+    schema = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
+    return f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
+
+
 def to_yaml(tree: Tree, found: Findings) -> str:
     """Return the text of the file; values are quoted, so that each arrives as it is."""
     lines = ["# Written by init. conf/reference.yaml has every option with its default.", "clusters:"]
     for alias, each in tree["clusters"].items():
-        lines += [f"  {yaml_key(alias)}:", "    kafka:"]
-        lines += [f"      {yaml_key(key)}: {yaml_value(value)}" for key, value in each["kafka"].items()]
+        lines.append(f"  {yaml_key(alias)}:")
+        for section, values in each.items():
+            lines.append(f"    {section}:")
+            lines += [f"      {yaml_key(key)}: {yaml_value(value)}" for key, value in values.items()]
         if alias in found.origins:
             lines.append(f"    origin: {yaml_value(found.origins[alias])}  # what the mirror's headers call it")
     lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]

@@ -43,6 +43,7 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _DEADLINE_SECONDS = 30.0
+_INTERVAL_S = 900.0
 
 
 def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -60,7 +61,7 @@ def maintain_tables(config: Config, arguments: argparse.Namespace, stop: threadi
                 return failures
             for failure in failures:
                 logger.warning("%s", failure)
-            if stop.wait(config.maintenance.interval.total_seconds()):
+            if stop.wait(_INTERVAL_S):
                 return []
 
 

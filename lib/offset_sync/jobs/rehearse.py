@@ -21,6 +21,8 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
 
 _ALL = (".*",)
+_RECORDS = 200
+"""So many are read of each partition on each side of a start."""
 
 
 def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -33,7 +35,7 @@ def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Even
     directions = [one] if arguments.source else [Direction(*pair) for pair in config.pairs()]
     patterns = arguments.groups or settings.groups or _ALL
     option = "--groups" if arguments.groups else "report.rehearse.groups"
-    records = arguments.records or settings.records
+    records = arguments.records or _RECORDS
     seconds = arguments.seconds or settings.timeout.total_seconds()
     failures = list[str]()
     with open_tables(config, "offset-sync cutover") as tables:

@@ -22,7 +22,7 @@ from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
 from offset_sync.status.rehearsals import Rehearsals
-from offset_sync.status.report import DriftWindow, Report
+from offset_sync.status.report import DRIFT_WINDOW, DriftWindow, Report
 from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 
@@ -38,7 +38,7 @@ class StatusJob:
         self, config: Config, state: LiveState, stop: threading.Event, outputs: Sequence[ReportOutput]
     ) -> None:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
-        self._drift = DriftWindow(config.status.drift_window, config.status.drift_threshold)
+        self._drift = DriftWindow()
         self._series = SYNC_DRIFT.arrow_schema.empty_table()
         self._rehearsals = Rehearsals(state.tables)
 
@@ -55,7 +55,7 @@ class StatusJob:
         status = self._state.report(now_ms)
         drift = self._drift.add(status, now)
         self._series = pa.concat_tables([self._series, drift])
-        since = pa.scalar(now - _WINDOWS_SHOWN * self._config.status.drift_window, self._series.schema.field("at").type)
+        since = pa.scalar(now - _WINDOWS_SHOWN * DRIFT_WINDOW, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         notes = clock_notes(self._state.state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]

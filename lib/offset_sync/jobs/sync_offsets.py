@@ -21,7 +21,7 @@ from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
-from offset_sync.jobs.metrics.logs import IndexSizes, LogWatch
+from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, JobHealth, SyncMetrics
 from offset_sync.jobs.spark_session import check_logins, open_session
@@ -103,14 +103,14 @@ class SyncJob:
         self._state = SyncState(config, index)
         self._history = TranslationHistory(self._tables, self._state.offsets.keys, config)
         self._metrics = SyncMetrics(config)
-        self._positions = Positions(self._state, self._metrics.waiting, config.metrics.worst)
+        self._positions = Positions(self._state, self._metrics.waiting)
         self._summary = SyncSummary(self._state, self._metrics, self._positions)
         soon = threading.Event()
         fetcher = checked_metadata(config, self._admins, self._state.index, soon.set, is_once=is_once)
         history = CountedHistory(self._history, self._metrics)
         lists = ReadLists(config, self._state, self._admins)
         self._reconciler = Reconciler(config, self._state, fetcher, self._writers.by_alias, history, lists)
-        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics, soon)
+        self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics.reconciled, soon)
         seen = UnwrittenTables.of(config, config.names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
         pollers = commit_pollers(config, self._state, self._admins, self._reconciler.writing_to)
@@ -213,9 +213,7 @@ class SyncJob:
             .foreachBatch(self._queries.stop_between_batches(self._batches[alias]))
         )
         self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        query = writer.trigger(**self._trigger(alias)).start()
-        self._metrics.count_start(alias)
-        return query
+        return writer.trigger(**self._trigger(alias)).start()
 
     def _log(self, alias: str) -> DataFrame | None:
         """Return the records of a cluster's commit log; None if it has none yet."""
@@ -264,9 +262,7 @@ class SyncJob:
         config, queries, history = self._config, self._queries, self._history
         health = JobHealth(config.clusters, self._is_ready.is_set, queries.errors, lambda: history.error)
         logs = LogWatch(config, self._admins, self._state.index)
-        sizes = IndexSizes(self._state.index, config.clusters)
-        collectors = [health, self._metrics, self._positions, sizes, logs]
-        endpoint = open_endpoint("sync_offsets", config.metrics, collectors)
+        endpoint = open_endpoint("sync_offsets", config.metrics, [health, self._metrics, self._positions, logs])
         if endpoint is not None:
             logs.start(self._over, config.sync.reconcile_interval.total_seconds())
         return endpoint

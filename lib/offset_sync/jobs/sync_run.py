@@ -88,17 +88,14 @@ class TargetWriters:
             alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
             for alias in config.clusters
         }
-        most, seconds = config.sync.requests_in_flight, config.sync.commit_timeout.total_seconds()
         self.admins, self.by_alias = dict[str, ClusterAdmin](), dict[str, OffsetWriter]()
         for alias, at_once in self._at_once.items():
             options = config.admin_options(alias)
-            admin = ClusterAdmin(alias, options, config.names, requests_in_flight=most, at_once=at_once)
+            admin = ClusterAdmin(alias, options, config.names, at_once=at_once)
             self.admins[alias] = admin
             self.by_alias[alias] = TargetWriter(
                 alias,
                 options,
-                most,
-                seconds,
                 not run.is_writing,
                 fence=run.lease,
                 admin=admin,
@@ -145,8 +142,7 @@ class CommitReading:
                 continue
             asked = MetadataFetcher({alias: admins[alias]}, DEADLINE_S)
             logs = CommitLogCheck(alias, checkpoint, asked, self._checks[alias])
-            most = config.sync.max_offsets_per_trigger
-            reading = Reading(logs, incarnations, config.names, most)
+            reading = Reading(logs, incarnations, config.names)
             log = CommitIngester(alias, seen, checkpoint, self.commits[alias], len(options), reading)
             check = CoordinatorCheck(admins[alias], state, config.is_group_included, log)
             self.ingesters[alias] = log

@@ -48,6 +48,10 @@ NO_BASIS = (-1, None)
 """The basis of a question that failed; it is never valid."""
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
+LOOK_BACK = 1_000
+"""Strategy ``header``: the reference is at most so many records before a commit."""
+_IDLE_AFTER_MS = 600_000
+"""Strategies ``header`` and ``timestamp``: a log without new records for ten minutes counts as idle."""
 
 
 class Pair(NamedTuple):
@@ -118,7 +122,7 @@ class Translator:
         self._index = state.index
         self._problems: dict[str, str] = {}
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
-        self._grace_ms, self._idle_ms = to_ms(config.sync.hole_grace), to_ms(config.sync.idle_after)
+        self._grace_ms = to_ms(config.sync.hole_grace)
         self._strategy_of = cache(config.strategy_of)
         self.names = config.names
 
@@ -329,7 +333,7 @@ class Translator:
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision, there.cut_at)
 
     def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        return Strategy(self._strategy_of(topic), self._config.topics.header_look_back, now_ms - self._idle_ms)
+        return Strategy(self._strategy_of(topic), LOOK_BACK, now_ms - _IDLE_AFTER_MS)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader is unreachable."""

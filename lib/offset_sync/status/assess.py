@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
@@ -39,6 +38,8 @@ _ANY_ID = "x" * 22
 """A placeholder as long as a cluster's id."""
 _TRIES = 3
 """How often a partition is assessed without the lock before it is assessed with it."""
+_SHAPE_WINDOW_MS = 3_600_000
+"""The producing clusters of a topic are those of the records of the last hour."""
 
 
 class _PairPartition(NamedTuple):
@@ -216,7 +217,7 @@ class Assessor:
             origin_names=pair.origin_names,
             young_since_ms=self._translator.young_since_ms(now_ms),
             unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, source_metadata, now_ms),
-            share_since_ms=now_ms - to_ms(self._config.status.shape_window),
+            share_since_ms=now_ms - _SHAPE_WINDOW_MS,
             # The index advances during a report; without a limit a busy topic would always have pending records.
             snapshot_end=end if (end := log_end(source_metadata)) != ABSENT else NO_END,
         )

@@ -44,6 +44,10 @@ GROUP = (*PAIR, "group_id")
 TOPIC = (*PAIR, "topic")
 NOW, AT_COST, NO = "now", "at_cost", "no"
 """May a group be moved: at no cost; at the cost shown; no, or the cost is unknown."""
+DRIFT_WINDOW = timedelta(minutes=10)
+"""The change of the drift is summed over it; it is longer than any pause."""
+_CONVERGED_WITHIN = 1_000
+"""Records of a group."""
 _MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag", "target_lag")
 """Summed over partitions; null counts as 0 here, and is counted in ``unknown``."""
@@ -210,7 +214,7 @@ def _word(text: str) -> str:
 class DriftWindow:
     """Keeps the drift of *window*; a group has converged within *threshold* records, a pair within their sum."""
 
-    def __init__(self, window: timedelta, threshold: int) -> None:
+    def __init__(self, window: timedelta = DRIFT_WINDOW, threshold: int = _CONVERGED_WITHIN) -> None:
         self._window, self._threshold = window, threshold
         self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
 

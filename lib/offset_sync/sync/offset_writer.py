@@ -30,6 +30,8 @@ from offset_sync.state import failpoints
 from offset_sync.state.lease import Fence, OpenFence
 
 GROUPS_AT_ONCE = 1000
+COMMIT_TIMEOUT_S = 15.0
+"""Retriable errors of a wave of commits are retried this long."""
 _SILENT_TRIES = 2
 """Tries once only groups with silent coordinators are pending: the target's next thousand groups wait for them."""
 _READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
@@ -56,9 +58,8 @@ class TargetWriter:
 
     alias: str
     options: Mapping[str, str] = field(repr=False)
-    requests_in_flight: int
-    deadline_seconds: float
     is_dry_run: bool
+    deadline_seconds: float = COMMIT_TIMEOUT_S
     fence: Fence = field(default_factory=OpenFence)
     admin: ClusterAdmin | None = None
     by_tasks: ManyWrites | None = None
@@ -77,14 +78,14 @@ class TargetWriter:
         if self.by_tasks is not None and self.by_tasks.tasks(writes) > 1:
             return self.by_tasks.write(self, writes)
         options = tuple(sorted(self.options.items()))
-        admin = self.admin or _client(self.alias, options, self.names, self.requests_in_flight)
+        admin = self.admin or _client(self.alias, options, self.names)
         admin.take_names(self.names)  # the client may be an earlier task's, which knew fewer
         return write_offsets(writes, admin, fence=self.fence, dry_run=self.is_dry_run, deadline=self.deadline_seconds)
 
 
 @lru_cache(maxsize=64)
-def _client(alias: str, options: tuple[tuple[str, str], ...], names: Names, requests_in_flight: int) -> ClusterAdmin:
-    return ClusterAdmin(alias, dict(options), names, requests_in_flight=requests_in_flight)
+def _client(alias: str, options: tuple[tuple[str, str], ...], names: Names) -> ClusterAdmin:
+    return ClusterAdmin(alias, dict(options), names)
 
 
 def write_offsets(

@@ -6,8 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Protocol
 
 from offset_sync.config.sections import Sync
 from offset_sync.model.errors import TakenOverError
@@ -20,33 +18,27 @@ _PATIENCE_SECONDS = 0.5
 """How long keys waiting for the index wait for the full pass; after that both run in parallel."""
 
 
-class PassTimer(Protocol):
-    """Times the passes."""
-
-    def reconciling(self) -> AbstractContextManager[None]:
-        """Time the block inside."""
-
-
 class ReconcileLoop:
     """Reconciles *state* by *reconciler*; set *soon* to start a full pass with the next turn.
 
-    As when a silent cluster answers again.
+    As when a silent cluster answers again. *ended* is called after each full pass.
     """
 
     def __init__(
-        self, options: Sync, state: SyncState, reconciler: Reconciler, timer: PassTimer, soon: threading.Event
+        self, options: Sync, state: SyncState, reconciler: Reconciler, ended: Callable[[], None], soon: threading.Event
     ) -> None:
         self._state, self._soon = state, soon
         self._reconciler = reconciler
-        self._timer = timer
+        self._ended = ended
         self._interval = options.reconcile_interval.total_seconds()
         self._is_first, self._due_at = True, 0.0
         self._pause = min(options.trigger_interval.total_seconds(), self._interval)
 
     def full_pass(self, *, is_first: bool) -> list[str]:
         """Reconcile all keys that are not settled, or with *is_first* all keys; return one line per failure."""
-        with self._timer.reconciling():
-            return self._reconciler.reconcile_all(is_first=is_first)
+        failures = self._reconciler.reconcile_all(is_first=is_first)
+        self._ended()
+        return failures
 
     def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
         """Make passes until *stop* is set; the first, over all keys, as soon as *is_ready* is set.

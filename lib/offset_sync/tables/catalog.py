@@ -294,8 +294,8 @@ SYNC_DRIFT = Table(
         "target_offsets | bigint | g: their sum",
         "drift | bigint | f - g",
         "change | bigint | since the previous row; 0 in the first",
-        "windowed_change | bigint | over status.drift_window",
-        "is_converged | boolean | windowed_change is within status.drift_threshold",
+        "windowed_change | bigint | over ten minutes",
+        "is_converged | boolean | windowed_change is within 1,000 records for each group",
     ),
 )
 CUTOVERS = Table(

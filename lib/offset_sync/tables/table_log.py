@@ -34,7 +34,7 @@ from offset_sync.tables.transaction_log import OURS, DataFile, Version, entry
 
 logger = logging.getLogger(__name__)
 _Found = TypeVar("_Found")
-_REMEDY = "find out what was slow; let a micro-batch have fewer records (max_offsets_per_trigger) if it was that"
+_REMEDY = "find out what was slow; let a micro-batch have fewer records (index.max_offsets_per_trigger) if it was that"
 _NEVER_MS = 253_402_300_799_999
 """``last_updated`` of a writer's version: by a clock far behind it would expire at once, and without one Spark would
 omit the version from a checkpoint."""

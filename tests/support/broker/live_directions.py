@@ -49,7 +49,7 @@ class LiveDirections:
         self.reconciliations: list[Reconciliation] = []
         self._returned: list[float] = []
         fetcher = MetadataFetcher(admins, FETCH_S, lambda: self._returned.append(time.monotonic()), RETRY_S)
-        writers = {alias: TargetWriter(alias, each, 500, COMMIT_S, False) for alias, each in options.items()}
+        writers = {alias: TargetWriter(alias, each, False, COMMIT_S) for alias, each in options.items()}
         self.reconciler = Reconciler(
             self.config, self.state, fetcher, writers, self.reconciliations, ReadLists(self.config, self.state, {})
         )

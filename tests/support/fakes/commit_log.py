@@ -87,7 +87,7 @@ class CommitLogJob(IngestingJob, AsTables):
         checkpoint: Any = self
         self.incarnations = IncarnationCheck(tables, {"X": self}, self.reaches, of_commits=True)
         logs = CommitLogCheck("X", checkpoint, self, self.incarnations)
-        ingester = CommitIngester("X", tables, checkpoint, self, 1, Reading(logs, self.lives))
+        ingester = CommitIngester("X", tables, checkpoint, self, 1, Reading(logs, self.lives, most=1))
         self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
         restore(self.tables, self.state, self.lives)
 

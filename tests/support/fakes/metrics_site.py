@@ -8,11 +8,10 @@ from offset_sync.jobs.metrics.sync import SyncMetrics
 from tools.prometheus_scrape import Scrape, read
 
 XY = {"source": "X", "target": "Y"}
-WORST = 3
 
 
 class Watched:
-    """What *site* reconciles is counted, and can be scraped; at most WORST groups of a pair are named."""
+    """What *site* reconciles is counted, and can be scraped."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -23,7 +22,7 @@ class Watched:
         self.metrics = SyncMetrics(self.site.config)
         for pair, waiting in self.metrics.waiting.items():
             waiting.restore(self.site.state.last(*pair))
-        self.positions = Positions(self.site.state, self.metrics.waiting, WORST)
+        self.positions = Positions(self.site.state, self.metrics.waiting)
 
     def reconcile(self) -> None:
         """Read everything, reconcile, and count it."""

@@ -75,6 +75,7 @@ def without_threads() -> Iterator[None]:
         patch("offset_sync.sync.reconciler.DirectionQueue", InlineQueue),
         patch("offset_sync.sync.reconciler.wait", _all_done),
         patch("offset_sync.state.checked_metadata.RETRY_S", 0),
+        patch("offset_sync.state.translator.LOOK_BACK", 3),  # logs are short here
         patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.log_check.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),

@@ -46,14 +46,13 @@ def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> C
     sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
     sync["poll_interval"] = "1s"
     sync["max_commits_per_second"] = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
-    topics = {"include": ["orders", "pay-.*"]} | (BY_HEADER if "by_header" in shape.faults else {})
+    topics = {"include": ["orders", "pay-.*"]} | ({"strategy": "header"} if "by_header" in shape.faults else {})
     config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)}, topics=topics)
     commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
     clusters = {alias: each.model_copy(update={"commits": commits[alias]}) for alias, each in config.clusters.items()}
     return config.model_copy(update={"clusters": clusters})
 
 
-BY_HEADER = {"strategy": "header", "header_look_back": 3}
 _FEW_BYTES = 8 * 160
 """So many runs of pages are remembered: eight."""
 

@@ -62,7 +62,7 @@ class Scrape:
 
 def read(collectors: Sequence[Collector]) -> Scrape:
     """Scrape *collectors* without a network."""
-    return Scrape(generate_latest(registry_of("sync_offsets", collectors)).decode())
+    return Scrape(generate_latest(registry_of(collectors)).decode())
 
 
 def fetch(port: int) -> Scrape:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from builders.configurations import parsed, problems
+from builders.configurations import parsed
 from offset_sync.config import Config
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.sections import Cluster, Security
@@ -40,29 +40,19 @@ def with_options(kafka: Options | None = None, **cluster: Any) -> Config:
     return parsed(clusters=dc1(kafka, **cluster))
 
 
-def option_problem(**maps: Options) -> str:
-    (line,) = problems(clusters=dc1(**maps))
-    return line
-
-
 def with_security(security: object, **cluster: Any) -> Config:
     return with_options(security=security, **cluster)
 
 
-JAVAS = ("sasl.jaas.config", "ssl.keystore.type", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
-PEM_FILES = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca", "ssl.keystore.type": "pem"}
-STORE = {"ssl.keystore.location": "/me", "ssl.keystore.password": "x"}
+JAVAS = ("sasl.login.retry.backoff.ms", "ssl.protocol", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
 GIVEN: dict[str, Options] = {
     "common options, and those of one client": {
         "kafka": {"client.id": "sync", "bootstrap.servers": "[::1]:9092, PLAINTEXT://a.b-c:1"},
-        "spark": {"ssl.truststore.location": "/t.jks"},
+        "spark": {"max.poll.records": "5"},
         "admin": {"debug": "all", "client.id": "x"},
     },
     "what only Java knows is kept from librdkafka": {"kafka": dict.fromkeys(JAVAS, "x")},
     "an unknown option goes to both, so that librdkafka refuses it": {"kafka": {"clinet.id": "x"}},
-    "PEM files": {"kafka": {**PEM_FILES, "ssl.keystore.location": "/me", "ssl.key.password": "x"}},
-    "PKCS#12 is read by both": {"kafka": {**STORE, "ssl.keystore.type": "PKCS12"}},
-    "a store of unknown type is not guessed at": {"kafka": {**STORE, "ssl.truststore.location": "/ca"}},
     "without the hostname check": {"kafka": {"ssl.endpoint.identification.algorithm": ""}},
     "options beside the section": {
         "security": LOGIN,
@@ -97,8 +87,6 @@ def test_a_login_by_aws_iam_is_read_back_by_the_python_client_also_on_an_executo
     assert read_msk_login(pickle.loads(pickle.dumps(options))["sasl.oauthbearer.config"]) == MskLogin(
         "eu-west-1", 'pro"d'
     )
-    line = option_problem(kafka={"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"})
-    assert line.endswith("write mechanism and region into the cluster's section security")
 
 
 def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_path: Path) -> None:

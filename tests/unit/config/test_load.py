@@ -131,9 +131,7 @@ def test_the_content_of_a_file_is_put_in_without_the_blanks_around_it(tmp_path: 
     assert config.clusters["dc1"].kafka["client.id"] == CANARY
 
 
-@pytest.mark.parametrize(
-    "name", ["ssl.key.password", "sasl.jaas.config", "sasl.username", "sasl.oauthbearer.config", "TOKEN", "ssl.key.pem"]
-)
+@pytest.mark.parametrize("name", ["some.password", "sasl.user.name.secret", "TOKEN", "a.key"])
 def test_a_value_with_the_name_of_a_secret_is_never_shown_and_still_given_to_the_client(name: str) -> None:
     config = parsed({}, **tree(**{name: CANARY}))
     assert CANARY not in shown(config)
@@ -153,7 +151,7 @@ def test_a_value_that_came_from_elsewhere_is_never_shown_whatever_its_name(writt
 @pytest.mark.parametrize(
     "changes",
     [
-        {"sync": {"hole_grace": "${S}", "requests_in_flight": "${S}"}},
+        {"sync": {"hole_grace": "${S}", "max_commits_per_second": "${S}"}},
         {"directions": [["${S}", "dc1"]]},
         {"directions": "${S}"},
         {"topics": {"include": ["${S}("], "strategy": "${S}"}},

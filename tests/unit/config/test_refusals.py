@@ -23,13 +23,12 @@ CASES = """
 {sync: null}
 {index: {starting: null}}
 {index: {starting: now, max_offsets_per_trigger: 9223372036854775808}}
-{sync: {requests_in_flight: 0}}
-{sync: {requests_in_flight: true}}
-{sync: {requests_in_flight: 1.5}}
+{index: {max_offsets_per_trigger: 0}, sync: {max_commits_per_second: 1.5}}
+{index: {max_offsets_per_trigger: true}}
 {tables: {root: ''}}
 {tables: {root: x, checkpoints: ./x/}}
-{sync: {hole_grace: 1.5s, trigger_interval: -1, idle_after: 1w, home_silence: true, commit_timeout: []}}
-{sync: {reconcile_interval: 0s, refresh_interval: 0s, commit_timeout: 0s}}
+{sync: {hole_grace: 1.5s, trigger_interval: -1, refresh_interval: 1w, home_silence: true, poll_interval: []}}
+{sync: {reconcile_interval: 0s, refresh_interval: 0s}}
 {sync: {index_memory: 512 bananas}}
 {sync: {index_memory: 15MiB}}
 {metrics: {sync_offsets_port: true, report_status_port: 65536}}
@@ -65,6 +64,9 @@ CASES = """
 {topics: {include: [a], overrides: [{topics: [a], strategy: identity, origin: dc1}]}}
 {mirror: {preset: lenses-k2k}}
 {mirror: {pipelines: {}, names: [{topic: '${X}'}]}}
+{topics: {include: [a], header_look_back: 3}, sync: {idle_after: 1h, requests_in_flight: 1, commit_timeout: 1s}}
+{sync: {max_offsets_per_trigger: 1}, status: {drift_window: 1s, drift_threshold: 1, shape_window: 1s}}
+{report: {rehearse: {records: 1}}, metrics: {worst: 1}, maintenance: {interval: 1m}}
 # Patterns
 {topics: {include: [a], exclude: ['(', 'a{99999999999}', '']}}
 {topics: {include: ['(a+)+', '(a*)*b', '((a+)b)*', '(a+){2,}']}}
@@ -77,12 +79,9 @@ CASES = """
 {dc1: {kafka: {bootstrap.servers: ''}}}
 {dc1: {kafka: {bootstrap.servers: 'a:1 b:65536,'}}}
 {dc1: {kafka: {bootstrap.servers: 9092, client.id: [1], debug: null}}}
-{dc1: {kafka: {security.protocol: SASL_SSL, sasl.mechanism: SCRAM-SHA-512, sasl.jaas.config: x}}}
-{dc1: {kafka: {security.protocol: SASL_SSL}}}
-{dc1: {kafka: {security.protocol: SASL_SSL, sasl.mechanism: AWS_MSK_IAM}}}
 {dc1: {kafka: {client.id: '${'}}}
 {dc1: {kafka: {client.id: '${file:/no/such/file}'}}}
-{dc1: {kafka: {sasl.password: '${A}'}}, sync: {hole_grace: '${B}'}}
+{dc1: {kafka: {client.id: '${A}'}}, sync: {hole_grace: '${B}'}}
 # Security
 {dc1: {security: {protocol: SASL_SSL, username: u}}}
 {dc1: {security: {protocol: SASL_PLAINTEXT, password: c4n4ry, ca: /ca}}}
@@ -94,7 +93,13 @@ CASES = """
 {dc1: {security: {protocol: SASL_SSL, mechanism: AWS_MSK_IAM, username: u, password: c4n4ry}}}
 {dc1: {security: {protocol: SSL, profile: prod, principal: s@R, keytab: /k}}}
 {dc1: {security: {protocol: SASL_SSL, mechanism: GSSAPI, username: u}}}
-{dc1: {security: {protocol: SASL_SSL, username: u, password: c4n4ry}, kafka: {ssl.ca.location: x, sasl.password: x}}}
+# Logins in the maps of options
+{dc1: {kafka: {security.protocol: SASL_SSL, sasl.mechanism: PLAIN, sasl.username: u, sasl.password: c4n4ry}}}
+{dc1: {spark: {sasl.jaas.config: c4n4ry, sasl.client.callback.handler.class: x, ssl.truststore.location: x}}}
+{dc1: {spark: {ssl.keystore.location: x, ssl.key.password: c4n4ry, sasl.kerberos.service.name: x}}}
+{dc1: {admin: {ssl.ca.location: x, ssl.certificate.pem: x, ssl.key.pem: c4n4ry, sasl.oauthbearer.config: c4n4ry}}}
+{dc1: {admin: {sasl.oauthbearer.client.id: x, sasl.oauthbearer.token.endpoint.url: x, sasl.oauthbearer.scope: x}}}
+{dc1: {admin: {sasl.kerberos.principal: x, sasl.kerberos.keytab: x}, security: {protocol: SSL}}}
 """
 KERBEROS = {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R", "keytab": "/sync.keytab"}
 

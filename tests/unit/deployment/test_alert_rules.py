@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.prometheus_expressions import PAGE, needs_promtool, problems, run_promtool
+from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, problems, run_promtool
 
 REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
@@ -27,7 +27,7 @@ def title(rule: dict[str, Any]) -> str:
     ("expression", "shown", "said"),
     [
         (f'max by (source) (rate({STALE}{{outcome="}}(by) y"}}[5m]))', ["source"], []),
-        ("offset_sync_batch_seconds_bucket", ["le", "instance"], []),
+        ("offset_sync_commit_latency_seconds_bucket", ["le", "instance"], []),
         ("1 - ofset_sync_ready > 0", [], ["ofset_sync_ready does not exist"]),
         (f'{STALE}{{cluster="x"}}', [], [f"{STALE} has no label cluster"]),
         (f"max by (cluster) ({STALE})", [], ["no metric has the label cluster"]),
@@ -89,6 +89,13 @@ def test_a_panel_asks_for_what_exists_has_a_unit_and_says_what_it_means(panel: d
     assert [
         name for name in re.findall(r"OffsetSync\w+", panel["description"]) if f"alert: {name}\n" not in ALERTS
     ] == []
+
+
+def test_no_metric_is_for_nothing() -> None:
+    expressions = [rule["expr"] for rule in RULES] + [each["expr"] for panel in PANELS for each in panel["targets"]]
+    used = {re.sub("_(bucket|count)$", "", name) for each in expressions for name in names_in(each)}
+    assert used == {each.name for each in described("sync_offsets", "report_status")}
+    assert len(used) == 25
 
 
 @needs_promtool

@@ -273,7 +273,6 @@ WRONG: dict[str, Manifest] = {
     "mode": {"mode": "operator"},
     "replicas": {"replicas": 2},
     "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
-    "config.metrics.sync_offsets_port": {"config": {"metrics": {"sync_offsets_port": False}}},
     "config": {"config": {"topic": {"include": ["orders"]}}},
     "image.pullPolicy": {"image": {"pullPolicy": "Sometimes"}},
     "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},

@@ -17,6 +17,7 @@ from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
 from offset_sync.jobs.init import Findings, init, mirror_makers, note_stamps, prefixed, to_yaml, write
 from offset_sync.model.errors import ConfigError
 
+SCHEMA = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
 UNUSED = cast(Any, None)
 
@@ -44,17 +45,18 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_what_is_given_on_the_command_line_is_in_the_file(seen: list[Any], tmp_path: Path) -> None:
     path = tmp_path / "my.yaml"
-    more = ["--kafka", "security.protocol=SSL", "--kafka", "dc2:ssl.ca.location=/a=b.pem", "--topics", r"orders\..*"]
+    more = ["--security", "protocol=SSL", "--security", "dc2:ca=/a=b.pem", "--topics", r"orders\..*"]
     assert init(["--conf", str(path), *GIVEN, *more]) == 0
+    first = path.read_text().splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    assert (tmp_path / first).resolve() == SCHEMA
     config = load_config(path)
     assert {alias: each.kafka["bootstrap.servers"] for alias, each in config.clusters.items()} == {
         "dc1": "one:9092",
         "dc2": "two:9092,three:9092",
     }
     tree = yaml.safe_load(path.read_text())
-    assert tree["clusters"]["dc1"]["kafka"]["security.protocol"] == "SSL"
-    assert "ssl.ca.location" not in tree["clusters"]["dc1"]["kafka"]
-    assert tree["clusters"]["dc2"]["kafka"]["ssl.ca.location"] == "/a=b.pem"
+    assert tree["clusters"]["dc1"]["security"] == {"protocol": "SSL"}
+    assert tree["clusters"]["dc2"]["security"] == {"protocol": "SSL", "ca": "/a=b.pem"}
     assert tree["topics"]["include"] == [r"orders\..*"]
 
 
@@ -63,8 +65,8 @@ def test_what_is_given_on_the_command_line_is_in_the_file(seen: list[Any], tmp_p
     [
         ([], "--cluster is missing"),
         (["--cluster", "dc1"], "--cluster dc1: write it as ALIAS=SERVERS"),
-        ([*GIVEN, "--kafka", "x"], "--kafka x: write it as KEY=VALUE"),
-        ([*GIVEN, "--kafka", "dc9:a=b"], "--kafka dc9:a=b: write it as"),
+        ([*GIVEN, "--security", "x"], "--security x: write it as KEY=VALUE"),
+        ([*GIVEN, "--security", "dc9:a=b"], "--security dc9:a=b: write it as"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from fakes.clusters import MemoryTopic
-from fakes.metrics_site import WORST
 from fakes.reconciler_site import mirrored_site
 from offset_sync import __version__
 from offset_sync.ingest.index_parts import Backfill, IndexProgress
@@ -165,7 +164,7 @@ def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
     lists = ReadLists(site.config, site.state, {})
     history = CountedHistory(site.reconciliations, metrics)
     site.reconciler = Reconciler(site.config, site.state, site, site.writers, history, lists)
-    summary = SyncSummary(site.state, metrics, Positions(site.state, metrics.waiting, WORST))
+    summary = SyncSummary(site.state, metrics, Positions(site.state, metrics.waiting))
     for group in ("readers", "others"):
         site.commit("X", group, 4)
     site.read_all()

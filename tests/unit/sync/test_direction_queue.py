@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,11 +111,6 @@ def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns
 ENOUGH = 4
 
 
-class NoTimer:
-    def reconciling(self) -> nullcontext[None]:
-        return nullcontext()
-
-
 @dataclass
 class Driver:
     """What the loop calls: it is stopped after some calls, and the first *fails_first* ones raise."""
@@ -151,7 +145,7 @@ class Driver:
         sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
         site = Site(config_of(["X", "Y"], sync=sync))
         reconciler: Any = self
-        loop = ReconcileLoop(site.config.sync, site.state, reconciler, NoTimer(), self.soon)
+        loop = ReconcileLoop(site.config.sync, site.state, reconciler, lambda: None, self.soon)
         loop.run(self.stop, self.is_ready)
         return self.calls
 

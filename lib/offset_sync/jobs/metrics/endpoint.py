@@ -1,16 +1,23 @@
-"""The HTTP endpoint that Prometheus scrapes. Its errors are logged and never stop a job."""
+"""The HTTP endpoint that Prometheus scrapes, and gauges. Its errors are logged and never stop a job.
+
+Labels are bounded: aliases of clusters, words of ``model.values``, the worst groups and topics. docs/metrics.md names
+every metric.
+"""
 
 from __future__ import annotations
 
+import heapq
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import CollectorRegistry, Info, ProcessCollector, make_wsgi_app, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app, start_http_server
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from offset_sync import __version__
 from offset_sync.config import Metrics
 
 if TYPE_CHECKING:
@@ -19,16 +26,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 Wrap = Callable[["WSGIApplication"], "WSGIApplication"]
 Part = Literal["sync_offsets", "report_status"]
+WORST = 20
+"""So many groups of a pair, and topics of a cluster, are named."""
+LONGEST_LABEL = 200
+"""Characters of a group or topic that a label shows; Kafka allows 32,767."""
+_BREAKING = ("Cc", "Cs")  # control characters and halves of surrogate pairs
 
 
 class Endpoint:
     """A running endpoint at *port*."""
 
-    def __init__(
-        self, part: Part, address: str, port: int, collectors: Sequence[Collector], wrap: Wrap | None = None
-    ) -> None:
+    def __init__(self, address: str, port: int, collectors: Sequence[Collector], wrap: Wrap | None = None) -> None:
         """Open it; raises OSError if the address or port is unavailable. *wrap* may serve more than metrics."""
-        registry = registry_of(part, collectors)
+        registry = registry_of(collectors)
         self._server, self._thread = start_http_server(port, address, registry)
         self.port: int = self._server.server_port
         if wrap is not None:
@@ -50,7 +60,7 @@ def open_endpoint(
     if port == "off":
         return None
     try:
-        endpoint = Endpoint(part, str(config.address), port, collectors, wrap)
+        endpoint = Endpoint(str(config.address), port, collectors, wrap)
     except (OSError, OverflowError, UnicodeError) as problem:
         logger.error(
             "metrics.%s: %s:%s cannot be opened (%s), so this job goes on without metrics; free the port or choose "
@@ -65,12 +75,9 @@ def open_endpoint(
     return endpoint
 
 
-def registry_of(part: Part, collectors: Sequence[Collector]) -> CollectorRegistry:
-    """Return a registry of *collectors*, process and build metrics; a failing collector does not affect the others."""
+def registry_of(collectors: Sequence[Collector]) -> CollectorRegistry:
+    """Return a registry of *collectors* and process metrics; a failing collector does not affect the others."""
     registry = CollectorRegistry()
-    Info("offset_sync_build", "1; which job answers here, and its version", registry=registry).info(
-        {"part": part, "version": __version__}
-    )
     for collector in collectors:
         registry.register(_Careful(collector))
     ProcessCollector(registry=registry)
@@ -90,3 +97,30 @@ class _Careful(Collector):
             logger.exception("metrics: %s failed at a scrape; its metrics are missing", type(self._collector).__name__)
             return
         yield from found
+
+
+def gauge(name: str, documentation: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:
+    """Return one of our gauges, without labels with its *value*, else without samples."""
+    return GaugeMetricFamily(f"offset_sync_{name}", documentation, value, labels or None)
+
+
+def add_worst(family: GaugeMetricFamily, values: Mapping[tuple[str, ...], float]) -> None:
+    """Add at most WORST samples, the largest *values* above 0; keys are labels, the last one a user's name.
+
+    If names become the same label the larger value is shown: a second sample would void the scrape.
+    """
+    shown: dict[tuple[str, ...], float] = {}
+    for labels, value in heapq.nlargest(WORST, values.items(), key=itemgetter(1)):
+        shown.setdefault((*labels[:-1], to_label(labels[-1])), value)
+    for labels, value in shown.items():
+        if value > 0:
+            family.add_metric(labels, value)
+
+
+def to_label(name: str) -> str:
+    """Return *name* as a label's value: not too long, and without characters that would break the text format.
+
+    Quotes, backslashes and line ends are escaped by the client library. Two names may become one.
+    """
+    shown = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    return "".join("\ufffd" if unicodedata.category(each) in _BREAKING and each != "\n" else each for each in shown)

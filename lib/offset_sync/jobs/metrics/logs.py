@@ -1,4 +1,4 @@
-"""Metrics of every cluster's logs and their index: indexed offsets, backlog, and open transactions.
+"""Metrics of every cluster's logs and their index: unknown records, backlog, and open transactions.
 
 The clusters are queried in a separate thread, once per reconcile interval, so that neither a micro-batch nor a scrape
 ever waits for them.
@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-import numpy as np
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.gauges import add_worst, gauge
+from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
@@ -25,40 +24,12 @@ from offset_sync.state.sync_state import Index
 
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
-_INDEX_GAUGES = {
-    "index_partitions": "partitions in the record index",
-    "index_offsets": "offsets in the record index; its rate is that of indexing",
-    "index_runs": "runs in the record index, in memory and in sealed files",
-    "index_unknown_records": "records of unknown origin in the index, unread by all groups",
-}
-
-
-class IndexSizes(Collector):
-    """Collects the sizes of the index."""
-
-    def __init__(self, index: Index, aliases: Collection[str]) -> None:
-        self._index, self._aliases = index, aliases
-
-    def collect(self) -> Iterator[Metric]:
-        """Return the present sizes; none before the index is read."""
-        with self._index.lock:
-            # Before the table is read sizes are unknown: a jump from 0 would look like growth.
-            has_been_read = bool(self._index.all_logs())
-            sizes = {alias: np.zeros(4, np.int64) for alias in self._aliases if has_been_read}
-            for (alias, _, _), log in self._index.all_logs().items():
-                if alias in sizes:  # rows of a cluster removed from the configuration stay in the table
-                    sizes[alias] += (1, log.frontier - log.begin, log.run_count, int(log.unknown_ranges[1].sum()))
-        for number, (name, documentation) in enumerate(_INDEX_GAUGES.items()):
-            family = gauge(name, documentation, "cluster")
-            for alias, numbers in sizes.items():
-                family.add_metric([alias], int(numbers[number]))
-            yield family
 
 
 class LogWatch(Collector):
     """Checks every cluster's logs periodically and collects the last results.
 
-    A cluster that does not answer has cluster_up 0 and no other metric here.
+    A cluster that does not answer has cluster_up 0 and no metric of its logs.
     """
 
     def __init__(
@@ -69,7 +40,7 @@ class LogWatch(Collector):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
-        self._worst, self._clock, self._names = config.metrics.worst, clock, config.names
+        self._clock, self._names = clock, config.names
         self._progress: dict[str, LogProgress | None] = {}
 
     def start(self, stop: threading.Event, interval_seconds: float) -> threading.Thread:
@@ -106,46 +77,49 @@ class LogWatch(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the last results."""
         up = gauge("cluster_up", "1 if the cluster answered the last request for log ends", "cluster")
-        behind = gauge("index_behind_records", "readable offsets not in the index yet", "cluster")
-        behind_s = gauge("index_behind_seconds", "least age of the oldest offset not in the index", "cluster")
-        stalled = gauge(
-            "log_stalled_partitions",
-            "partitions that grow while their last stable offset does not: an open transaction",
-            "cluster",
-        )
-        stalled_s = gauge(
-            "log_stalled_seconds",
-            "for how long a topic's last stable offset has not moved, of the worst; __consumer_offsets too",
-            "cluster",
-            "topic",
-        )
+        behind = gauge("index_behind_seconds", "least age of the oldest offset not in the index", "cluster")
+        text = "for how long a topic's last stable offset has not moved, of the worst; __consumer_offsets too"
+        stalled = gauge("log_stalled_seconds", text, "cluster", "topic")
         for alias, progress in list(self._progress.items()):
             up.add_metric([alias], progress is not None)
             if progress is not None:
-                behind.add_metric([alias], progress.behind)
-                behind_s.add_metric([alias], progress.behind_seconds)
-                stalled.add_metric([alias], len(progress.stalled))
+                behind.add_metric([alias], progress.behind_seconds)
                 by_topic: dict[tuple[str, ...], float] = {}
                 for partition, seconds in progress.stalled.items():
                     labels = (alias, self._names.outside(alias, partition.topic))
                     by_topic[labels] = max(by_topic.get(labels, 0.0), seconds)
-                add_worst(stalled_s, by_topic, self._worst)
-        yield from (up, behind, behind_s, stalled, stalled_s)
+                add_worst(stalled, by_topic)
+        yield from (up, behind, stalled, self._unknown())
+
+    def _unknown(self) -> Metric:
+        found = gauge(
+            "index_unknown_records", "records of unknown origin in the index, unread by all groups", "cluster"
+        )
+        with self._index.lock:
+            logs = self._index.all_logs()
+            # Before the table is read the number is unknown: a jump from 0 would look like growth.
+            counts = dict.fromkeys(self._clusters, 0) if logs else {}
+            for (alias, _, _), log in logs.items():
+                if alias in counts:  # rows of a cluster removed from the configuration stay in the table
+                    counts[alias] += int(log.unknown_ranges[1].sum())
+        for alias, count in counts.items():
+            found.add_metric([alias], count)
+        return found
 
 
 class LogProgress:
     """The result of one check of a cluster's logs, based on earlier checks. Times are seconds of one clock.
 
     A log *stalls* while its last stable offset is the same and its high watermark moves: a transaction is open there.
-    Seconds of *stalled* err to the large side, by the time between two checks at most. *behind* are offsets that can be
-    indexed and are not; the oldest has waited for *behind_seconds* at least, 0 if this check is the first to see it.
+    Seconds of *stalled* err to the large side, by the time between two checks at most. The oldest offset that can be
+    indexed and is not has waited for *behind_seconds* at least, 0 if this check is the first to see it.
     """
 
     def __init__(self) -> None:
         self._marks: dict[TopicPartition, tuple[Reach, float]] = {}
         self._goals: dict[TopicPartition, tuple[int, float]] = {}
         self.stalled: dict[TopicPartition, float] = {}
-        self.behind, self.behind_seconds = 0, 0.0
+        self.behind_seconds = 0.0
 
     def after(
         self, now_s: float, frontiers: Mapping[TopicPartition, int], reaches: Mapping[TopicPartition, Reach]
@@ -166,6 +140,5 @@ class LogProgress:
             if partition.topic != CONSUMER_OFFSETS and frontier < reach.stable:
                 goal = self._goals.get(partition)
                 found._goals[partition] = goal if goal is not None and frontier < goal[0] else (reach.stable, now_s)
-                found.behind += reach.stable - frontier
         found.behind_seconds = max((now_s - since_s for _, since_s in found._goals.values()), default=0.0)
         return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from offset_sync.jobs.metrics.gauges import add_worst, gauge
+from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.jobs.metrics.sync import HAS_IT, PAIR, CommitLatency
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.key_index import KeyRows
@@ -40,9 +40,7 @@ class PairPositions:
     is_answered: NDArray[np.bool_]
     state: NDArray[np.intp]
     duplicates: Int64s
-    duplicates_at_most: Int64s
     lost: Int64s
-    listed: Int64s
 
     def states(self) -> dict[State, int]:
         """Return how many answers have each state."""
@@ -54,30 +52,21 @@ class PairPositions:
         return self.keys[int(self.key[row])].group_id
 
 
-_COSTS = ("duplicates", "duplicates_at_most", "lost", "listed")
+_COSTS = ("duplicates", "lost")
 
 
 class Positions(Collector):
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
-    def __init__(self, state: SyncState, latency: Mapping[tuple[str, str], CommitLatency], worst: int) -> None:
-        self._state, self._latency, self._worst = state, latency, worst
+    def __init__(self, state: SyncState, latency: Mapping[tuple[str, str], CommitLatency]) -> None:
+        self._state, self._latency = state, latency
 
     def collect(self) -> Iterator[Metric]:
         """Return the present positions."""
         pairs = self.by_pair()
         yield from _counts(pairs)
-        yield from _staleness(pairs, self._worst)
+        yield from _staleness(pairs)
         yield from _costs(pairs)
-        yield _group_duplicates(pairs, self._worst)
-        ahead = gauge(
-            "cluster_clock_ahead_seconds",
-            "how far the brokers' clock is ahead of ours, by commits read live; negative: behind",
-            "cluster",
-        )
-        for alias, ahead_ms in self._state.clocks_ahead_ms().items():
-            ahead.add_metric([alias], ahead_ms / 1000)
-        yield ahead
 
     def by_pair(self) -> list[PairPositions]:
         """Return the group partitions of every pair as they are now."""
@@ -105,18 +94,18 @@ def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
         *PAIR,
         "outcome",
     )
-    answers = gauge("answers", "group partitions with an answer, by its state", *PAIR, "state")
     withheld = gauge("withheld", "group partitions without an answer, by reason", *PAIR, "reason")
     for each in pairs:
         outcomes = np.bincount(each.outcome, minlength=len(OUTCOME_NAMES)).tolist()
         for name, count in zip(OUTCOME_NAMES, outcomes, strict=True):
             positions.add_metric([*each.pair, name], count)
         for state, count in each.states().items():
-            (withheld if state.is_withheld else answers).add_metric([*each.pair, state.name], count)
-    return positions, answers, withheld
+            if state.is_withheld:
+                withheld.add_metric([*each.pair, state.name], count)
+    return positions, withheld
 
 
-def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
+def _staleness(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
     oldest = gauge(
         "staleness_seconds",
         "age of the oldest commit that the target does not have, by outcome; 0: it has all",
@@ -138,30 +127,19 @@ def _staleness(pairs: Iterable[PairPositions], worst: int) -> Iterable[Metric]:
         for row in np.flatnonzero(each.stale_ms).tolist():
             labels = (*each.pair, OUTCOME_NAMES[each.outcome[row]], each.group_id(row))
             ages[labels] = max(ages.get(labels, 0.0), int(each.stale_ms[row]) / 1000)
-        add_worst(groups, ages, worst)
+        add_worst(groups, ages)
     return oldest, groups
 
 
 def _costs(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
     duplicates = gauge("duplicates", "records that all groups would read again if moved now", *PAIR)
-    at_most = gauge("duplicates_at_most", "duplicates, and records that may have been read", *PAIR)
-    most = gauge("duplicates_worst", "duplicates of the worst group partition", *PAIR)
+    groups = gauge("group_duplicates", "duplicates of the worst groups", *PAIR, "group_id")
     lost = gauge("lost", "unread records that the target has deleted and the source has not", *PAIR)
-    listed = gauge("listed", "duplicates that are on read lists: consumers that use these skip them", *PAIR)
     for each in pairs:
         duplicates.add_metric(each.pair, int(each.duplicates.sum()))
-        at_most.add_metric(each.pair, int(each.duplicates_at_most.sum()))
-        most.add_metric(each.pair, int(each.duplicates.max(initial=0)))
         lost.add_metric(each.pair, int(each.lost.sum()))
-        listed.add_metric(each.pair, int(each.listed.sum()))
-    return duplicates, at_most, most, lost, listed
-
-
-def _group_duplicates(pairs: Iterable[PairPositions], worst: int) -> Metric:
-    groups = gauge("group_duplicates", "duplicates of the worst groups", *PAIR, "group_id")
-    for each in pairs:
         totals: Counter[tuple[str, ...]] = Counter()
         for row in np.flatnonzero(each.duplicates).tolist():
             totals[(*each.pair, each.group_id(row))] += int(each.duplicates[row])
-        add_worst(groups, totals, worst)
-    return groups
+        add_worst(groups, totals)
+    return duplicates, groups, lost

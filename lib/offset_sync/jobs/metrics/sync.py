@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
@@ -16,7 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
-from offset_sync.jobs.metrics.gauges import gauge
+from offset_sync.jobs.metrics.endpoint import gauge
 from offset_sync.model.values import ABSENT, Outcome
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
@@ -31,7 +30,6 @@ RECORD_KINDS = ("genuine", "own", "malformed")
 HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_FORWARD) for each in Outcome])
 """True for outcomes after which the target is up to date: it has the translation, or a genuine commit further on."""
 _LATENCIES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-_DURATIONS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each counter, which no rule needs
 
 
@@ -43,45 +41,19 @@ class SyncMetrics(Collector):
         self.waiting = {pair: CommitLatency() for pair in config.pairs()}
         self._batch_began: dict[str, float] = {}
         self._reconciled = clock()
-        counter = partial(Counter, namespace="offset_sync", registry=self._counted)
-        histogram = partial(Histogram, namespace="offset_sync", registry=self._counted)
-        self._starts = counter("query_starts", "starts of reading the cluster's commits", ["cluster"])
-        self._records = counter(
-            "records",
-            "records of __consumer_offsets read; malformed ones are in quarantine",
-            ["cluster", "kind"],
+        self._outcomes, self._lock = collections.Counter[str](), threading.Lock()
+        text = "records of __consumer_offsets read; malformed ones are in quarantine"
+        self._records = Counter("offset_sync_records", text, ["cluster", "kind"], registry=self._counted)
+        text = "from a commit at the source until the target acknowledged its translation"
+        self._latencies = Histogram(
+            "offset_sync_commit_latency_seconds", text, PAIR, buckets=_LATENCIES, registry=self._counted
         )
-        self._outcomes = counter("outcomes", "answers by outcome; repeated ones count again", [*PAIR, "outcome"])
-        self._disordered = counter(
-            "timestamp_disordered", "answers by timestamp with a larger timestamp before the commit", PAIR
-        )
-        self._batches = histogram(
-            "batch_seconds",
-            "duration of micro-batches of commits, with their history",
-            ["cluster"],
-            buckets=_DURATIONS,
-        )
-        self._passes = histogram("reconcile_seconds", "duration of reconcile passes", buckets=_DURATIONS)
-        self._latencies = histogram(
-            "commit_latency_seconds",
-            "from a commit at the source until the target acknowledged its translation",
-            PAIR,
-            buckets=_LATENCIES,
-        )
-        self._begin_at_zero()
-
-    def _begin_at_zero(self) -> None:
-        """Create all known labels: to Prometheus, a counter that appears at 1 has not grown."""
+        # All known labels: to Prometheus, a counter that appears at 1 has not grown.
         for alias in self._aliases:
-            self._starts.labels(alias)
-            self._batches.labels(alias)
             for kind in RECORD_KINDS:
                 self._records.labels(alias, kind)
         for pair in self.waiting:
-            self._disordered.labels(*pair)
             self._latencies.labels(*pair)
-            for outcome in Outcome:
-                self._outcomes.labels(*pair, outcome.name)
 
     def count(self, reconciliation: Reconciliation) -> None:
         """Count the outcomes of translations; an error in counting is logged only."""
@@ -91,24 +63,20 @@ class SyncMetrics(Collector):
             logger.exception("metrics: a reconciliation was not counted")
 
     def _count(self, reconciliation: Reconciliation) -> None:
-        translated = reconciliation.translated
-        pair = (translated.source, translated.target)
         counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
-        for outcome, count in zip(Outcome, counts, strict=True):
-            self._outcomes.labels(*pair, outcome.name).inc(count)
-        is_disordered = translated.answers.is_disordered & reconciliation.is_news
-        self._disordered.labels(*pair).inc(int(is_disordered.sum()))
+        with self._lock:
+            self._outcomes.update({outcome.name: count for outcome, count in zip(Outcome, counts, strict=True)})
+        pair = (reconciliation.translated.source, reconciliation.translated.target)
         latency = self._latencies.labels(*pair)
         for took_ms in self.waiting[pair].note(reconciliation).tolist():
             latency.observe(took_ms / 1000)
 
     @contextmanager
     def batch(self, alias: str) -> Iterator[None]:
-        """Time a micro-batch of *alias*; failed ones are not observed."""
-        began = self._batch_began[alias] = self._clock()
+        """Time a micro-batch of *alias* while it runs."""
+        self._batch_began[alias] = self._clock()
         try:
             yield
-            self._batches.labels(alias).observe(self._clock() - began)
         finally:
             self._batch_began.pop(alias, None)
 
@@ -117,36 +85,25 @@ class SyncMetrics(Collector):
         for kind, count in counts.items():
             self._records.labels(alias, kind).inc(count)
 
-    def count_start(self, alias: str) -> None:
-        """Count that a query of *alias* was started."""
-        self._starts.labels(alias).inc()
-
     def totals(self) -> collections.Counter[str]:
         """Return how many records of each kind were read and how many translations had each outcome, in all."""
-        found: collections.Counter[str] = collections.Counter()
-        for counter, label in ((self._records, "kind"), (self._outcomes, "outcome")):
-            for family in counter.collect():
-                for sample in family.samples:
-                    found[sample.labels[label]] += int(sample.value)
+        with self._lock:
+            found = self._outcomes.copy()
+        for family in self._records.collect():
+            for sample in family.samples:
+                found[sample.labels["kind"]] += int(sample.value)
         return found
 
-    @contextmanager
-    def reconciling(self) -> Iterator[None]:
-        """Time a reconcile pass; one that raises is not observed."""
-        began = self._clock()
-        yield
+    def reconciled(self) -> None:
+        """Note that a reconcile pass has ended."""
         self._reconciled = self._clock()
-        self._passes.observe(self._reconciled - began)
 
     def collect(self) -> Iterator[Metric]:
         """Return the counts, and the ages of the last pass and the running micro-batches."""
         yield from self._counted.collect()
         now = self._clock()
-        yield gauge(
-            "reconcile_age_seconds",
-            "time since the last reconcile pass ended, or since the start",
-            value=now - self._reconciled,
-        )
+        text = "time since the last reconcile pass ended, or since the start"
+        yield gauge("reconcile_age_seconds", text, value=now - self._reconciled)
         running = gauge("batch_running_seconds", "age of the running micro-batch; 0: none", "cluster")
         for alias in self._aliases:
             running.add_metric([alias], now - self._batch_began.get(alias, now))
@@ -184,16 +141,10 @@ class JobHealth(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the present health of the job."""
-        yield gauge(
-            "ready",
-            "1 once every cluster's commits were read to their end; before that nothing is synced",
-            value=self._is_ready(),
-        )
-        yield gauge(
-            "history_up",
-            "0 while appends to offset_translations are failing",
-            value=self._history_error() is None,
-        )
+        text = "1 once every cluster's commits were read to their end; before that nothing is synced"
+        yield gauge("ready", text, value=self._is_ready())
+        text = "0 while appends to offset_translations are failing"
+        yield gauge("history_up", text, value=self._history_error() is None)
         queries = gauge("query_up", "1 while the cluster's commits are read; 0: failed, will be restarted", "cluster")
         errors = self._query_errors()
         for alias in self._aliases:
