@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -92,6 +92,7 @@ Limit = Annotated[Count | None, BeforeValidator(_to_limit)]
 Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair)], ...]
 """Pairs of a source and a target cluster."""
 Directions = Annotated[Literal["all"] | Pairs, PlainValidator(_to_directions)]
+Extensions = dict[str, dict[str, Any]]
 
 
 class Section(BaseModel):

@@ -9,8 +9,6 @@ from offset_sync.sync.reconciliation import Reconciliation
 
 CRASH = " and a crash"
 LEAVING = {
-    "AMBIGUOUS": "copies are recognised by contents in a package of their own",
-    "MIRROR_ALTERS_RECORDS": "copies are recognised by contents in a package of their own",
 }
 """Words that no simulation comes to, for they go with their promise: delete both together."""
 WORDS = frozenset(each.name for each in (*State, *Outcome)) - LEAVING.keys()
