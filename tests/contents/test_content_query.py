@@ -16,12 +16,13 @@ from fakes.tables import MemoryFrame, PowerFailure
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.model.values import ClusterPartition, OffsetRange
 from offset_sync.state.incarnations import epoch_ms
-from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync_contents.alignment.records import Fingerprints, newest_whole
 from offset_sync_contents.content_query import FingerprintIndexer, QueryKind, range_rows
-from offset_sync_contents.index_contents import origin_of
 from offset_sync_contents.rows import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
+from offset_sync_contents.settings import origin_of_log
+from offset_sync_contents.table import RECORD_FINGERPRINTS
 
 RAW = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64()), (FINGERPRINT, pa.int64())])
 Record = tuple[tuple[str, int], int, int]
@@ -159,9 +160,9 @@ def test_originals_that_are_read_again_count_as_read_before_a_life_that_is_notic
 def test_logs_that_are_no_longer_read_have_no_originals() -> None:
     """A cluster that was taken out of the file, or a topic: the tables have them for long."""
     topics = {"include": [".*"], "overrides": [{"topics": ["old"], "strategy": "off"}]}
-    mirror = {"identity": "fingerprint", "flows": [["dc1", "dc2"]], "exclusive": True}
-    config = known_config(("dc1", "dc2"), mirror=mirror, topics=topics)
+    contents = {"flows": [["dc1", "dc2"]], "exclusive": True}
+    config = known_config(("dc1", "dc2"), extensions={"contents": contents}, topics=topics)
     read = [ClusterPartition(alias, topic, 0) for alias in ("dc1", "dc2", "dc3") for topic in ("orders", "old")]
-    found = {each[:2]: origin_of(config, each) for each in read}
+    found = {each[:2]: origin_of_log(config, each) for each in read}
     assert found.pop(("dc1", "orders")) == found.pop(("dc2", "orders")) == "dc1"
     assert set(found.values()) == {None}

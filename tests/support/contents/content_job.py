@@ -21,7 +21,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ClusterPartition, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
@@ -30,6 +30,7 @@ from offset_sync_contents.alignment.mirror import Settings
 from offset_sync_contents.copy_alignment import CopyAlignment, Lookups
 from offset_sync_contents.known_logs import KeptAlignments
 from offset_sync_contents.rows import FINGERPRINT, PACKED_SCHEMA, FingerprintBuilder, fingerprint_rows_of, native_runs
+from offset_sync_contents.table import RECORD_FINGERPRINTS
 
 ORDERS = TopicPartition("orders", 0)
 ORIGINALS, COPIES = (ClusterPartition(alias, *ORDERS) for alias in ("dc1", "dc2"))

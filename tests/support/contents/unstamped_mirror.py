@@ -15,7 +15,7 @@ from offset_sync_demo.kafka.clients import client_options, is_partition_end
 
 PLAIN, PAID = "plain", "paid"
 TOPICS = (PLAIN, PAID)
-RECORDS, TRANSACTIONS = 4_000, 150
+RECORDS, TRANSACTIONS = 4_001, 150
 _WORKER = {
     # A worker that was killed is missed soon, and its tasks are given to the next one at once.
     "session.timeout.ms": "6000",

@@ -15,7 +15,7 @@ from offset_sync.config import Config, Override, load_config, parse_config
 
 CONF = Path(__file__).parents[3] / "conf"
 REFERENCE = CONF / "reference.yaml"
-MAPS = r"clusters\.\*\.(kafka|spark|admin)|tables\.storage"
+MAPS = r"clusters\.\*\.(kafka|spark|admin)|tables\.storage|extensions"
 OVERRIDE = "topics.overrides[]."  # the default is empty: its fields are shown in the comment
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, told
 from offset_sync.kafka.tail_reader import TailRecord
+from offset_sync.model.values import RecordContent, TopicPartition
+from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 CHECK = "copies: "
 ORIGINALS = natives(100)
@@ -15,7 +20,7 @@ WITH_HEADERS = [record(offset, {"trace": b"%d" % offset}) for offset in range(10
 
 
 def at_dc2(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = ORIGINALS, **mirror: Any) -> list[str]:
-    config = known_config(mirror={"identity": "fingerprint", "names": "mm2", **mirror})
+    config = known_config(mirror={"names": "mm2"}, extensions={"contents": mirror})
     found = said_at("dc2", config, {"dc1": {"orders": originals}, "dc2": {"dc1.orders": copies}})
     return [each.replace(CHECK, "").replace("dc1.orders: ", "") for each in found if CHECK in each]
 
@@ -29,8 +34,8 @@ def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
     assert at_dc2(copied(ORIGINALS)) == [right]
     assert at_dc2(copied(WITH_HEADERS), WITH_HEADERS) == [right]
     assert at_dc2(copied(ORIGINALS), order="any") == ["OK 100 copies have originals, and keeps hold as the file says"]
-    skipped = said_at("dc2", known_config(mirror={"identity": "fingerprint", "names": "mm2"}), {"dc1": {}, "dc2": {}})
-    assert "SKIP mirror headers: not checked: copies are identified by their contents (mirror.identity)" in skipped
+    skipped = said_at("dc2", known_config(mirror={"names": "mm2"}, extensions={"contents": {}}), {"dc1": {}, "dc2": {}})
+    assert "SKIP mirror headers: not checked: copies are identified by an extension" in skipped
 
 
 def test_records_that_come_again_are_told_by_their_times_alone() -> None:
@@ -42,7 +47,7 @@ def test_records_that_come_again_are_told_by_their_times_alone() -> None:
 
 def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself() -> None:
     flows = [["dc1", "dc2"], ["dc1", "dc3"]]
-    config = known_config(("dc1", "dc2", "dc3"), mirror={"identity": "fingerprint", "flows": flows, "exclusive": True})
+    config = known_config(("dc1", "dc2", "dc3"), extensions={"contents": {"flows": flows, "exclusive": True}})
     logs = {"dc1": {"orders": ORIGINALS}, "dc2": {"orders": copied(ORIGINALS)}, "dc3": {"orders": moved(ORIGINALS)}}
     found = told(config, asked(config, logs))
     levels = {alias: [each[:4] for each in found[f"clusters.{alias}"] if CHECK in each] for alias in logs}
@@ -66,9 +71,9 @@ def test_headers_that_are_promised_and_not_kept_fail() -> None:
 
 def test_what_is_kept_and_not_promised_is_advised() -> None:
     (found,) = [each for each in at_dc2(copied(ORIGINALS), keeps=["headers"]) if each.startswith("WARN")]
-    assert "all 100 copies looked at have timestamps of their originals, which mirror.keeps leaves out" in found
+    assert "all 100 copies looked at have timestamps of their originals, which keeps leaves out" in found
     found = at_dc2(copied(WITH_HEADERS), WITH_HEADERS, keeps=["timestamps"])[0]
-    assert "have headers of their originals, which mirror.keeps leaves out" in found
+    assert "have headers of their originals, which keeps leaves out" in found
     # Where originals have no headers nothing shows.
     assert [each[:3] for each in at_dc2(copied(ORIGINALS), keeps=["timestamps"])] == ["OK "]
     assert [each[:3] for each in at_dc2(copied(ORIGINALS[:4]), keeps=["headers"])] == ["OK "]
@@ -77,7 +82,7 @@ def test_what_is_kept_and_not_promised_is_advised() -> None:
 def test_order_that_is_promised_and_broken_is_told_and_sending_again_is_no_break() -> None:
     broken = [*ORIGINALS[:50], ORIGINALS[52], ORIGINALS[50], ORIGINALS[51], *ORIGINALS[53:]]
     (found,) = at_dc2(copied(broken))
-    assert found.startswith("WARN 2 of 100 come behind later ones, first at offset 51; set mirror.order: any")
+    assert found.startswith("WARN 2 of 100 come behind later ones, first at offset 51; set order: any")
     assert [each[:3] for each in at_dc2(copied(broken), order="any")] == ["OK "]
     again = [*ORIGINALS[20:60], *ORIGINALS[5:]]  # also of what came before the first copy here
     assert [each[:3] for each in at_dc2(copied(again))] == ["OK "]
@@ -114,7 +119,7 @@ def test_where_nothing_can_be_compared_the_reason_is_told() -> None:
 
 
 def test_records_are_read_as_the_mirror_copies_them_those_of_aborted_transactions_too() -> None:
-    config = known_config(mirror={"identity": "fingerprint", "names": "mm2"})
+    config = known_config(mirror={"names": "mm2"}, extensions={"contents": {}})
     clusters = asked(config, {"dc1": {"orders": ORIGINALS}, "dc2": {"dc1.orders": copied(ORIGINALS)}})
     told(config, clusters)
     assert {each for _, _, each in clusters["dc1"].reader.ranges} == {False}  # type: ignore[attr-defined]
@@ -131,3 +136,29 @@ def test_headers_that_mirrors_add_are_no_other_headers() -> None:
     assert "have headers of their originals" in more
     (other,) = at_dc2(copied(WITH_HEADERS, {**added, "via": b"mirror"}), WITH_HEADERS)
     assert other.startswith("FAIL 100 of 100 have other headers")
+
+
+HERE = RecordContent(4, 1000, b"k", b"v", (("trace", b"1"),))
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"key": b"K"}, "key"),
+        ({"value": b"V"}, "value"),
+        ({"timestamp_ms": 1001}, "timestamp"),
+        ({"headers": ()}, "headers"),
+    ],
+)
+def test_the_next_records_are_the_same_where_all_is_that_the_mirror_keeps(changed: dict[str, Any], what: str) -> None:
+    def compared(there: RecordContent, **options: Any) -> str | None:
+        config = known_config(mirror={"names": "mm2"}, extensions={"contents": options})
+        pair = RecordPair("dc1", "dc2", TopicPartition("dc1.orders", 0), 4, 6)
+        reader: Any = SimpleNamespace(
+            first_records=lambda alias, at: dict.fromkeys(at, HERE if alias == "dc1" else there)
+        )
+        return RecordComparer(lambda: config, reader).compare([pair])[pair]
+
+    assert compared(replace(HERE, offset=6, headers=(*HERE.headers, ("__mskmr", b"id of dc1")))) is None
+    assert compared(replace(HERE, **changed)) == f"source and target differ in the {what} of the next record"
+    assert (compared(replace(HERE, **changed), keeps=[]) is not None) is (what in ("key", "value"))
