@@ -18,7 +18,6 @@ from offset_sync.model.values import ClusterPartition, OffsetRange
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
-from offset_sync_contents.alignment.records import Fingerprints, newest_whole
 from offset_sync_contents.content_query import FingerprintIndexer, QueryKind, range_rows
 from offset_sync_contents.rows import FINGERPRINT, FingerprintBuilder, fingerprint_rows_of, stretches_of
 from offset_sync_contents.settings import origin_of_log
@@ -78,14 +77,6 @@ def test_rows_of_several_record_batches_are_put_together() -> None:
     assert spans == [(0, 12, [1, 2, 3, 5, 6, 9])]
 
 
-def test_offsets_are_written_only_where_some_are_missing() -> None:
-    job = ContentsOf(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 7}]))
-    job.read(0, *((ORDERS, offset, 1) for offset in range(3)))
-    job.read(1, *((ORDERS, offset, 1) for offset in (3, 4, 5)))
-    rows = job.tables.rows(RECORD_FINGERPRINTS, "start_offset", "length", "offsets")
-    assert [(start, length, offsets is None) for start, length, offsets in rows] == [(0, 3, True), (3, 4, False)]
-
-
 def test_originals_are_runs_of_their_own_at_once_and_copies_are_nothing_yet() -> None:
     plan = Plan({ORDERS: 0}, [{ORDERS: 8}])
     for kind, runs in ((ContentsOf, [(0, 0, -1), (0, 2, 0), (3, 3, 3), (8, 0, 8)]), (CopiesOf, [])):
@@ -116,21 +107,6 @@ def test_killed_at_any_point_and_repeated_everything_is_there_once(table: Table)
     job.read(0, *records)
     assert job.stretches() == [(0, 3, [0, 1, 2], [0, 1, 2])]
     assert [run[2:4] for run in job.runs()] == [(0, 0), (0, 3)]
-
-
-def test_a_new_checkpoint_writes_again_and_what_is_whole_is_the_same() -> None:
-    job = ContentsOf(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
-    job.read(0, (ORDERS, 0, 5), (ORDERS, 1, 6))
-    job.plan.query = "another"
-    job.read(0, (ORDERS, 0, 5), (ORDERS, 1, 6))
-    job.read(1, (ORDERS, 2, 7), (ORDERS, 3, 8))
-    rows = [each for _, each in stretches_of(job.tables.all_rows(RECORD_FINGERPRINTS))]
-    assert Fingerprints.none().followed_by(*(each.records for each in newest_whole(rows))).fingerprint.tolist() == [
-        5,
-        6,
-        7,
-        8,
-    ]
 
 
 ORIGINALS = ClusterPartition("dc1", "orders", 0)

@@ -79,12 +79,6 @@ def test_a_row_goes_on_over_the_borders_of_micro_batches() -> None:
     assert (reach.newest, first) == (150, 0)
 
 
-def test_one_that_looks_like_a_far_later_original_does_not_take_the_reach_along() -> None:
-    reach = Reach(100).advanced(150, 0, 0, SETTINGS)
-    reach, _ = reach.searched(np.array([160, 161, 162, 9_000, 163, 164, 165, 166, 167]), 0, 0, SETTINGS)
-    assert reach.newest == 163
-
-
 @pytest.mark.parametrize(
     ("copies", "unique", "aliens", "verdict"),
     [

@@ -1,6 +1,6 @@
 """No answer is ahead of the contents of both logs, whatever a mirror without headers does within its configuration.
 
-``python -m leaving.fingerprints --minutes 60`` does it for as long as one likes.
+``python -m contents.fingerprints --minutes 60`` does it for as long as one likes.
 """
 
 from __future__ import annotations

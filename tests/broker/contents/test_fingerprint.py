@@ -199,18 +199,6 @@ def test_a_new_start_goes_on_where_the_one_before_was(stage: Stage, load: Job) -
     assert [each for each in findings if each.level is Level.FAIL] == []
 
 
-def test_what_is_indexed_at_once_is_the_same(stage: Stage, load: Job, tmp_path: Path) -> None:
-    text = stage.installation.config_file.read_text().replace(str(stage.installation.folder), str(tmp_path))
-    (tmp_path / "offset-sync.yaml").write_text(text)
-    once = Installation(tmp_path)
-    assert once.index() == []
-    found = [
-        {(row["origin"], row["origin_start"] - row["start_offset"]) for row in each if row["length"]}
-        for each in (where.rows("record_runs", topic=copy_of(PAID)) for where in (stage.installation, once))
-    ]
-    assert found[0] == found[1]
-
-
 def test_a_group_that_has_read_all_is_in_sync(stage: Stage, load: Job) -> None:
     assert stage.installation.sync() == []  # reads what it has committed itself
     stage.installation.report()

@@ -1,6 +1,6 @@
 """Translations of copies without headers against the true contents of both logs, for every commit, both ways.
 
-``python -m leaving.fingerprints --minutes 10`` goes through the workloads of mirrors for as long as one likes, and
+``python -m contents.fingerprints --minutes 10`` goes through the workloads of mirrors for as long as one likes, and
 prints how many commits were judged in which setting, how many answers were exact, and any that was ahead.
 
 An answer is *ahead by identity* where a record below it is unread: its original, or its first copy, is not
