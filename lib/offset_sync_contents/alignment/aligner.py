@@ -125,7 +125,7 @@ class Aligner:
         """Decide *copies* by all rules."""
         state, settings = self.state, self._settings
         near, decided = Neighbours.of(copies, state.anchor), Decisions.by_count(copies)
-        dips = [*state.dips, *near.dips]
+        dips = [*state.dips, *near.dips(self._matched)]
         if settings.keeps_order:
             decided.certify(near, dips, self._window, settings.reorder_window)
         if not settings.keeps_timestamps:

@@ -12,8 +12,8 @@ contents as between their originals, and no order was broken near::
     copies      A  x  y  x  B        offsets 70 to 74        each x is the one in its place, though there are others
     originals   A  x  y  x  B        offsets 20 to 24
 
-A *dip* is an anchor whose original is at or below that of the anchor before: the mirror has either reordered or resent
-records. It counts as broken order in both cases, which errs to fewer certified copies.
+A *dip* is an anchor whose original is at or below that of the anchor before, and that is its first copy as far as we
+know: the mirror has reordered records. Where it has only resent some, the order is not broken.
 
 *Near*: without timestamps equal contents recur. Only originals near those of the anchors on both sides are candidates,
 as long as the mirror moves no record further.
@@ -92,10 +92,11 @@ class Neighbours:
         """Return those of the chosen copies."""
         return Neighbours(self.row[chosen], self.stretch[chosen], self.offset, self.original)
 
-    @property
-    def dips(self) -> list[int]:
-        """The offsets of anchors whose original is at or below that of the anchor before, ascending."""
-        found: list[int] = self.offset[1:][self.original[1:] <= self.original[:-1]].tolist()
+    def dips(self, matched: Matched) -> list[int]:
+        """Return the offsets of dips, ascending; *matched* are the originals of copies before all anchors."""
+        _, first, of = np.unique(self.original, return_index=True, return_inverse=True)
+        is_again = (first[of] < np.arange(len(of))) | matched.holds(self.original)
+        found: list[int] = self.offset[1:][(self.original[1:] <= self.original[:-1]) & ~is_again[1:]].tolist()
         return found
 
 
