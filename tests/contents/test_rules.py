@@ -40,6 +40,8 @@ def aligned(originals: str, copies: str, settings: Settings = DEFAULT, begin: in
         ("abcde", "abde", "ABDE"),  # one original has these contents
         ("abcde", "abcbcde", "ABCBCDE"),  # sent again
         ("axyxbxc", "axyxbxc", "ABCDEFG"),  # record for record between two that are known
+        ("xaxb", "xaxb", "ABCD"),  # or from the beginning of both logs on
+        ("yxaxb", "xaxb", "-C-E"),
         ("axyxyb", "axyxb", "A---F"),  # one fewer
         ("axyxyb", "axyxyxb", "A-----F"),  # one more
         ("axyxyb", "ayxxyb", "A----F"),  # others in the places

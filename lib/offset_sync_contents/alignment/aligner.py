@@ -23,6 +23,8 @@ from offset_sync_contents.alignment.records import Fingerprints, Identities, Kin
 from offset_sync_contents.alignment.rules import Anchor, Decisions, KnownCopies, Neighbours
 
 _NONE = -1
+_BEGINNING = Anchor(-1, -1)
+"""Where both logs are known from their first record on, what they begin with is compared as between two anchors."""
 _MOST_HELD = 100_000
 """The most copies that are held back, 6 MB."""
 
@@ -124,7 +126,8 @@ class Aligner:
     def _aligned(self, copies: Pending, now_ms: int) -> Decisions:
         """Decide *copies* by all rules."""
         state, settings = self.state, self._settings
-        near, decided = Neighbours.of(copies, state.anchor), Decisions.by_count(copies)
+        is_first = state.frontier == 0 and state.reach.begin == 0
+        near, decided = Neighbours.of(copies, _BEGINNING if is_first else state.anchor), Decisions.by_count(copies)
         dips = [*state.dips, *near.dips(self._matched)]
         if settings.keeps_order:
             decided.certify(near, dips, self._window, settings.reorder_window)
