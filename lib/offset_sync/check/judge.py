@@ -14,7 +14,6 @@ from offset_sync.check.sample import CHECK, CHECKPOINTS, OWN_GROUPS, Cluster, Sa
 from offset_sync.check.stamps import Stamped, has_stamps
 from offset_sync.config import Config
 from offset_sync.config.duration import format_duration
-from offset_sync.contents.check import judge_contents
 from offset_sync.decode.mirror_headers import ADDED_HEADERS
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
@@ -68,8 +67,8 @@ def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
             Lines(place, rule.check).of(rule.level, rule.text.format(headers=headers, **fields), topics)
             for rule, topics, fields in cases
         ]
-        if config.is_by_contents:
-            found += judge_contents(config, sample.seen, alias)
+        if not config.is_stamped:
+            found += config.of_extension("checks").judge(config, sample.seen, alias)
         told = {each.check for each in found}
         yield from found
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
@@ -187,6 +186,8 @@ def _records(sample: Sample, alias: str) -> Iterator[Case]:
     if seen.error:
         yield _case(rules.NO_RECORDS, said=seen.error)
         return
+    if not sample.config.is_stamped:
+        yield _case(rules.BY_EXTENSION)
     for records in (stamped, sample.copies.get(alias, ())):
         by_rule: dict[Rule, list[Stamped]] = {}
         for each in records:

@@ -89,6 +89,7 @@ OTHER_MIRROR = Rule(
 )
 
 NO_RECORDS = Rule(_HEADERS, FAIL, "{said}")
+BY_EXTENSION = Rule(_HEADERS, SKIP, "not checked: copies are identified by an extension")
 NONE_READ = Rule(_HEADERS, SKIP, "no record there yet, or none was read in time; repeat check")
 WRAPPED = Rule(
     _HEADERS,

@@ -30,8 +30,8 @@ _MOST_LOGS = 2_000
 _LOGS_OF_A_TOPIC = 3
 _RECORDS_OF_A_LOG = (5, 50)
 _RECORDS_OF_A_CLUSTER = 20_000
-_BY_CONTENTS = 200
-"""Records of a log to compare if copies are told by contents."""
+_WITHOUT_STAMPS = 200
+"""Records of a log to compare if copies are told by an extension."""
 CHECKPOINTS = r".+[._-]checkpoints[._-]internal"
 _OWN = rf"mm2-(offset-syncs|configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS}"
 CHECK = "-check"
@@ -207,7 +207,7 @@ def _look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, 
     known = _answers(ends)
     least, most = _RECORDS_OF_A_LOG
     count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, *map(len, first.values()), 1)))
-    count = _BY_CONTENTS if config.is_by_contents else count
+    count = count if config.is_stamped else _WITHOUT_STAMPS
     ranges = {
         alias: {place: OffsetRange(max(e.log_start, e.log_end - count), e.log_end) for place, e in found.items()}
         for alias, found in known.items()
@@ -215,7 +215,7 @@ def _look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, 
 
     def read(alias: str) -> Tails:
         # Most mirrors without headers copy records of aborted transactions too.
-        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=not config.is_by_contents)
+        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=config.is_stamped)
 
     tails, seen = side_by_side(read, known), dict[str, SeenLogs]()
     for alias, cluster in clusters.items():

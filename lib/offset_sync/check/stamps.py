@@ -68,7 +68,7 @@ def _by_stream(records: Sequence[Stamped]) -> dict[str, list[Stamped]]:
 
 def has_stamps(config: Config, alias: str, stream: str) -> bool:
     """Whether copies of *stream* at the cluster *alias* are told by headers."""
-    return not config.is_by_contents and config.names.home(stream) != alias
+    return config.is_stamped and config.names.home(stream) != alias
 
 
 def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[_Stamp]:

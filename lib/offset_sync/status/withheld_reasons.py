@@ -20,9 +20,6 @@ _TEXTS = {
     State.STRATEGY_REFUSED: "the topic's strategy could lose records; use exact",
     State.NO_REFERENCE: "the topic's strategy has no mirrored record to translate by; wait for one, or use exact",
     State.TRANSLATION_FAILED: "an error in Offset Sync itself; the log has its stack trace, please report it",
-    State.AMBIGUOUS: "fewer than 1 in 1,000 copies have unique contents; have the mirror stamp headers",
-    State.MIRROR_ALTERS_RECORDS: "more than 1 in 1,000 copies match no original: the mirror alters records (see "
-    "mirror.keeps), or another client writes into the copy; have the mirror stamp headers",
     State.LOG_TRUNCATED: "a log was truncated after it was indexed; let index_records read it again",
 }
 
