@@ -39,7 +39,7 @@ _SLOW_S = 0.5
 _STYLES = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "bold red"}
 
 
-def check_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.set_defaults(tells_cautions=True)

@@ -91,10 +91,10 @@ def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask |
 
 
 def _check(path: Path) -> int:
-    from offset_sync.jobs.check import check, check_arguments
+    from offset_sync.jobs.check import add_arguments, check
     from offset_sync.jobs.runner import job_arguments, run_job
 
-    code = run_job(check, check_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
+    code = run_job(check, add_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
     again = f"./spark-submit.sh check --conf {path}"
     print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'correct what failed, then {again}'}")
     return code

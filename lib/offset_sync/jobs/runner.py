@@ -6,7 +6,8 @@ import argparse
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
@@ -15,11 +16,13 @@ from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_fu
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError, TakenOverError
 from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.tables.files import files_of
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
@@ -127,3 +130,41 @@ def start_line(job: str, config: Config) -> str:
         f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
         f"tables {config.tables.root}; strategy {strategy}"
     )
+
+
+@contextmanager
+def open_tables(config: Config, name: str) -> Iterator[TableStore]:
+    """Yield the tables of *config* on any storage; see :func:`session_if_submitted` for *name*."""
+    for remark in check_client():
+        logger.warning("%s", remark)
+    with session_if_submitted(name):
+        yield TableStore.of(config, config.names)
+
+
+@contextmanager
+def session_if_submitted(name: str) -> Iterator[None]:
+    """Open a Spark session with the application *name* if spark-submit has started this process.
+
+    YARN and Kubernetes end a driver that opens none. Otherwise no JVM is started, and pyspark is not imported.
+    """
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        yield
+        return
+    from pyspark.sql import SparkSession
+
+    from offset_sync.jobs.spark_session import open_session
+
+    is_ours = SparkSession.getActiveSession() is None
+    spark = open_session(name)
+    try:
+        yield
+    finally:
+        if is_ours:
+            spark.stop()
+
+
+def check_direction(config: Config, source: str, target: str) -> None:
+    """Raise ConfigError if offsets are not synced from *source* to *target*."""
+    if (source, target) not in config.pairs():
+        known = ", ".join(f"{one} to {other}" for one, other in config.pairs())
+        raise ConfigError([f"--from {source} --to {target}: not a direction of the configuration, which has {known}"])

@@ -64,6 +64,13 @@ LOOKS = 4
 """How often new commits are polled in a trigger interval."""
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the job's arguments."""
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--dry-run", action="store_true", help="write the plan with outcome DRY_RUN, touch no cluster")
+    kind.add_argument("--no-writes", action="store_true", help="the job itself, with its tables, but touch no cluster")
+
+
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` up to the present ends; return one line per failure."""
     spark = open_session("offset-sync sync_offsets", reads_internal_topics=True)

@@ -18,7 +18,7 @@ from typing import TextIO
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.jobs.open_tables import check_direction, open_tables
+from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.kafka.requests import is_topic_name
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import escaped
@@ -37,7 +37,7 @@ _LARGEST = {"partition": (1 << 31) - 1, "offset": (1 << 63) - 1}
 _DIGITS = 19
 
 
-def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where the consumer continues")

@@ -117,7 +117,7 @@ def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
     monkeypatch.setattr(translate, "LiveState", lambda *_parts: SimpleNamespace(state=None, clusters=None))
     (tmp_path / "offsets.csv").write_bytes(HEADER + b"orders,0,9\ndc2.orders,0,9\norders,0,9\n")
     words = ["--from", "dc1", "--to", "dc2", "--file", str(tmp_path / "offsets.csv")]
-    arguments = translate.translate_arguments(argparse.ArgumentParser()).parse_args(words)
+    arguments = translate.add_arguments(argparse.ArgumentParser()).parse_args(words)
     config = config_of(["dc1", "dc2"], mirror={"names": "mm2"}, tables={"root": str(tmp_path)})
     assert translate.translate(config, arguments, threading.Event()) == []
     assert Translation.asked == ["dc1.orders", "dc2.orders"]
