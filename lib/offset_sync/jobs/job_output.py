@@ -1,7 +1,7 @@
 """Progress output of jobs.
 
-``sync_offsets`` logs a line when it has caught up, and a summary every minute; ``index_records`` shows a bar on a
-terminal, logs a line now and then elsewhere, and counts at the end.
+``sync_offsets`` logs a line when it has caught up, and a summary every minute; ``index_records`` logs how far it is now
+and then, and at the end.
 """
 
 from __future__ import annotations
@@ -11,21 +11,17 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
 from offset_sync.ingest.index_parts import Backfill, IndexProgress
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.model.values import Outcome
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.waiting import LINE_EVERY_S, is_for_people
+from offset_sync.status.waiting import LINE_EVERY_S
 
 logger = logging.getLogger(__name__)
 
 SUMMARY_EVERY_S = 60.0
-_BAR_EVERY_S = 0.5
 
 
 class SyncSummary:
@@ -79,12 +75,9 @@ class SyncSummary:
 
 
 def _work(counts: Mapping[str, int]) -> str:
-    answers = sum(counts.get(outcome.name, 0) for outcome in Outcome)
-    outcomes = {outcome.name: counts.get(outcome.name, 0) for outcome in Outcome}
-    detail = _list({name: count for name, count in outcomes.items() if count})
-    return f"{to_count(counts.get('genuine', 0))} commits read, {to_count(answers)} answers" + (
-        f" ({detail})" if detail else ""
-    )
+    outcomes = {outcome.name: counts[outcome.name] for outcome in Outcome if counts.get(outcome.name)}
+    detail = f" ({_list(outcomes)})" if outcomes else ""
+    return f"{to_count(counts.get('genuine', 0))} commits read, {to_count(sum(outcomes.values()))} answers{detail}"
 
 
 def _list(counts: Mapping[str, int]) -> str:
@@ -94,32 +87,16 @@ def _list(counts: Mapping[str, int]) -> str:
 def progress_line(now: Backfill) -> str:
     """Return the progress of a backfill in one line."""
     left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
-    return f"indexing: {_counts(now)}, {now.share:.0%} of the records present at the start, time left {left}"
-
-
-def caught_up_line(now: Backfill, seconds: float) -> str:
-    """Return the line for when the index has reached the log ends of the start."""
-    return f"caught up after {to_duration(seconds * 1000)}: {_counts(now)}; indexing new records"
-
-
-def end_line(now: Backfill, seconds: float) -> str:
-    """Return the totals of a run with ``--once``."""
-    done = f"indexed {to_count(now.records)} records in {to_duration(seconds * 1000)}"
-    return f"{done}, {now.share:.0%} of the records present at the start"
-
-
-def _counts(now: Backfill) -> str:
-    return f"{to_count(now.records)} records, {to_count(round(now.records_per_s))} records/s"
+    counts = f"{to_count(now.records)} records, {to_count(round(now.records_per_s))} records/s"
+    return f"{counts}, {now.share:.0%} of the records present at the start, time left {left}"
 
 
 class IndexOutput:
-    """Reports *progress* in a thread of its own until it is ended, or *stop* is set."""
+    """Logs *progress* in a thread of its own until it is ended, or *stop* is set: more often until it has caught up."""
 
     def __init__(self, progress: IndexProgress, stop: threading.Event) -> None:
-        self._progress = progress
-        self._stop = stop
-        self._is_caught_up = threading.Event()
-        self._ended = threading.Event()
+        self._progress, self._stop = progress, stop
+        self._is_caught_up, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def start(self) -> None:
@@ -130,33 +107,21 @@ class IndexOutput:
         """Log once that the index has reached the log ends of the start."""
         if not self._is_caught_up.is_set():
             self._is_caught_up.set()
-            logger.info("%s", caught_up_line(self._progress.backfill(), self._progress.seconds))
+            self._log("caught up after")
 
     def end(self) -> None:
         """Log the totals, and stop reporting."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-        logger.info("%s", end_line(self._progress.backfill(), self._progress.seconds))
+        self._log("ended after")
+
+    def _log(self, what: str) -> None:
+        lasted = to_duration(self._progress.seconds * 1000)
+        logger.info("%s %s: %s", what, lasted, progress_line(self._progress.backfill()))
 
     def _run(self) -> None:
-        if is_for_people():
-            self._draw()
-        while not self._waits(SUMMARY_EVERY_S if self._is_caught_up.is_set() else LINE_EVERY_S):
-            if not self._is_caught_up.is_set():
-                logger.info("%s", progress_line(self._progress.backfill()))
-            else:
-                logger.info("in the last minute: %s", _counts(self._progress.backfill()))
-
-    def _draw(self) -> None:
-        columns = (TextColumn("indexing"), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=1.0)
-            while not self._is_caught_up.is_set() and not self._waits(_BAR_EVERY_S):
-                now = self._progress.backfill()
-                left = "" if now.seconds_left is None else f", {to_duration(now.seconds_left * 1000)} left"
-                bar.update(task, completed=now.share, description=f"{_counts(now)}{left}")
-
-    def _waits(self, seconds: float) -> bool:
-        """Wait, and return whether reporting is over."""
-        return self._ended.wait(seconds) or self._stop.is_set()
+        while not self._ended.wait(SUMMARY_EVERY_S if self._is_caught_up.is_set() else LINE_EVERY_S):
+            if self._stop.is_set():
+                return
+            self._log("indexing for")
