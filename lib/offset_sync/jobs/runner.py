@@ -29,7 +29,6 @@ DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
 _EXIT_CODES = (
     "exit codes: 0 done, 1 with a line per failure, 2 bad configuration or arguments, 3 taken over by another driver"
 )
-_MOST_DIRECTIONS = 6
 
 JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
 """Does the job and returns one line per failure."""
@@ -63,7 +62,8 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
-    logger.info("%s", start_line(function.__name__, config))
+    clusters, root = ", ".join(config.clusters), config.tables.root
+    logger.info("%s %s: clusters %s; tables %s", function.__name__, __version__, clusters, root)
     for each in () if getattr(arguments, "tells_cautions", False) else cautions(config):
         logger.warning("%s", each)
     if failpoint := os.environ.get(failpoints.VARIABLE):
@@ -80,15 +80,10 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
             raise
         tell("stopped by SIGINT while starting", log_format)
         return DONE if is_endless else FAILED
-    except ConfigError as error:
-        tell(str(error), log_format)
-        return BAD_ARGUMENTS
-    except TakenOverError as error:
-        tell(str(error), log_format)
-        return TAKEN_OVER
     except OffsetSyncError as error:
         tell(str(error), log_format)
-        return FAILED
+        codes = {ConfigError: BAD_ARGUMENTS, TakenOverError: TAKEN_OVER}
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
     except Exception as problem:
         if (line := _of_storage(problem, config)) is None:
             raise
@@ -117,19 +112,6 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
     if isinstance(problem, OSError) and files_of(config).local(config.tables.root) is None:
         return f"tables: {one_line(problem)}; see docs/deployment.md, Tables and checkpoints"
     return None
-
-
-def start_line(job: str, config: Config) -> str:
-    """Return the first log line of a job: its name, version and main configuration."""
-    pairs = config.pairs()
-    directions = ", ".join(f"{source} to {target}" for source, target in pairs[:_MOST_DIRECTIONS])
-    more = f" and {len(pairs) - _MOST_DIRECTIONS} more" if len(pairs) > _MOST_DIRECTIONS else ""
-    others = sorted({each.strategy for each in config.topics.overrides} - {config.topics.strategy})
-    strategy = config.topics.strategy + (f" (overridden by {', '.join(others)})" if others else "")
-    return (
-        f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
-        f"tables {config.tables.root}; strategy {strategy}"
-    )
 
 
 @contextmanager
