@@ -28,7 +28,6 @@ from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.finding import some
 
-_ALIASES = ("dc1", "dc2")
 _FILE = """\
 {modeline}# Written by init. conf/reference.yaml has every option with its default.
 {clusters}
@@ -42,8 +41,6 @@ metrics:
 # Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.
 """
 Tree = dict[str, Any]
-Ask = Callable[[str], str]
-"""Asks a person one question and returns the answer."""
 
 
 def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
@@ -66,14 +63,14 @@ def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask | None = None) -> int:
-    """Write the file and check it; return the exit code. *ask* is by default the terminal, where there is one."""
+def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Write the file and check it; return the exit code."""
     arguments = init_arguments(prog).parse_args(words)
     path = Path(arguments.conf)
     try:
         if path.exists():
             raise ConfigError([f"{path}: exists already; name another file, or check this one: check --conf {path}"])
-        tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
+        tree = _given(arguments)
         print(f"querying {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
         lines = fill(tree)
         write(path, to_text(tree, path))
@@ -83,7 +80,7 @@ def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask |
     except ClusterError as problem:
         tell(str(problem), "text")
         return FAILED
-    except (EOFError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         tell("nothing was written", "text")
         return FAILED
     print(*lines, f"written: {path}\n", sep="\n", flush=True)
@@ -100,10 +97,12 @@ def _check(path: Path) -> int:
     return code
 
 
-def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
-    """Return the configuration as far as the command line, or a person, says it."""
+def _given(arguments: argparse.Namespace) -> Tree:
+    """Return the configuration as far as the command line says it."""
     clusters: dict[str, Tree] = {}
-    for word in arguments.cluster or _asked(ask):
+    if not arguments.cluster:
+        raise ConfigError(["--cluster is missing; name at least two: --cluster dc1=broker:9092 --cluster dc2=…"])
+    for word in arguments.cluster:
         alias, is_given, servers = word.partition("=")
         if not (alias and is_given and servers):
             raise ConfigError([f"--cluster {word}: write it as ALIAS=SERVERS, for example dc1=broker:9092"])
@@ -118,17 +117,6 @@ def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
         for each in [clusters[alias]] if of_one else clusters.values():
             each.setdefault("security", {})[key] = value
     return {"clusters": clusters, "topics": {"include": arguments.topics or [".*"]}, "mirror": {}}
-
-
-def _asked(ask: Ask | None) -> list[str]:
-    if ask is None:
-        raise ConfigError(["--cluster is missing; name at least two: --cluster dc1=broker:9092 --cluster dc2=…"])
-    found = list[str]()
-    for number, default in enumerate(_ALIASES):
-        which = "first" if number == 0 else "second"
-        alias = ask(f"name of the {which} cluster [{default}]: ").strip() or default
-        found.append(f"{alias}={ask(f'bootstrap.servers of {alias}: ').strip()}")
-    return found
 
 
 def fill(tree: Tree) -> list[str]:
