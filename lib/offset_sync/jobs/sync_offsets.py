@@ -19,7 +19,6 @@ from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
-from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import Positions
@@ -30,6 +29,7 @@ from offset_sync.jobs.sync_run import (
     CommitReading,
     Renewal,
     Run,
+    SyncSummary,
     TargetWriters,
     commit_pollers,
     opened,

@@ -20,12 +20,13 @@ from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync import __version__
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.jobs import job_output
+from offset_sync.jobs import index_records
 from offset_sync.jobs import log_format as logs
-from offset_sync.jobs.job_output import IndexOutput, SyncSummary
+from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import LOG_FORMAT
+from offset_sync.jobs.sync_run import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -130,7 +131,7 @@ def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() ->
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(job_output, "LINE_EVERY_S", 0.01)
+    monkeypatch.setattr(index_records, "_LINE_EVERY_S", 0.01)
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
