@@ -130,9 +130,11 @@ def _compared(
     config: Config, alias: str, streams: Mapping[str, Mapping[str, Sequence[Stamped]]], new: Mapping[str, _Contents]
 ) -> Iterator[Stamped]:
     """Yield the records of a cluster; those without headers as what the others of their stream show."""
+    mine = new[alias]
+    same = {at: {p.topic for p in mine if mine[p] & there.get(p, set())} for at, there in new.items() if at != alias}
     for stream, records in streams[alias].items():
         others = [each for at, there in streams.items() if at != alias for each in there.get(stream, ())]
-        twice = [at for at in streams if at != alias and _is_twice(new[alias], new[at], stream)]
+        twice = [at for at, found in same.items() if stream in found]
         is_by_time = config.strategy_of(stream) == "timestamp"
         is_bare = all(each.rule is rules.NATIVE for each in records)
         # Only the mirror should write to a topic named after another cluster.
@@ -146,8 +148,3 @@ def _compared(
             rule = rules.UNSTAMPED
         for each in records:
             yield each._replace(rule=rule, said=", ".join(twice)) if each.rule is rules.NATIVE else each
-
-
-def _is_twice(here: _Contents, there: _Contents, stream: str) -> bool:
-    """Whether the same records are at two clusters, both without headers."""
-    return any(place.topic == stream and here[place] & there.get(place, set()) for place in here)
