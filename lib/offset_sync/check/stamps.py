@@ -80,10 +80,10 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
     }
     at_ms = np.array([each.content.timestamp_ms for each in records], np.int64)
     found, own = identities.of(columns, place, at_ms), {mirror.origin_header, mirror.offset_header}
-    for row, mine in enumerate(headers):
-        if found.is_native[row]:
-            names = {name: {each.origin_header, each.offset_header} for name, each in PRESETS.items()}
-            other = next((name for name, of in names.items() if of <= {*mine} and not of & own), "")
+    presets = {name: {each.origin_header, each.offset_header} for name, each in PRESETS.items()}
+    for row, (mine, is_native) in enumerate(zip(headers, found.is_native, strict=True)):
+        if is_native:
+            other = next((name for name, of in presets.items() if of <= {*mine} and not of & own), "")
             yield rules.OTHER_PRESET if other else rules.NATIVE, other, "", 0
         elif said := wrapped_origin(mine.get(mirror.origin_header) or b"", origins):
             yield rules.WRAPPED, f"{mirror.origin_header} is {said}", "", 0
