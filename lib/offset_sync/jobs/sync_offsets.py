@@ -6,7 +6,7 @@ import argparse
 import gc
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from offset_sync.jobs.sync_run import (
     commit_pollers,
     opened,
 )
-from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
+from offset_sync.jobs.watches import ASK_S, MOVES_S, CoordinatorWatch, HomeWatch, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -60,6 +60,8 @@ from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
+Loop = Callable[[threading.Event, threading.Event], object]
+"""Runs until the first one is set; the second one is, once every commit log was read to its end."""
 LOOKS = 4
 """How often new commits are polled in a trigger interval."""
 
@@ -186,8 +188,9 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
-        loops.append(self._coordinators.run)
+        looks = {self._homes.follow_moves: MOVES_S, self._homes.ask_members: ASK_S, self._partitions.note_growth: ASK_S}
+        loops: list[Loop] = [self._loop.run, self._summary.run, self._coordinators.run]
+        loops += [partial(look_until, pause_s, look) for look, pause_s in looks.items()]
         loops += [] if self._run.is_dry else [self._last_known.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
@@ -271,7 +274,8 @@ class SyncJob:
         logs = LogWatch(config, self._admins, self._state.index)
         endpoint = open_endpoint("sync_offsets", config.metrics, [health, self._metrics, self._positions, logs])
         if endpoint is not None:
-            logs.start(self._over, config.sync.reconcile_interval.total_seconds())
+            given = config.sync.reconcile_interval.total_seconds(), logs.check, self._over
+            threading.Thread(target=look_until, args=given, name="log watch", daemon=True).start()
         return endpoint
 
     def _batch(self, alias: str) -> BatchFunction:
