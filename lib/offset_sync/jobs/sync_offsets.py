@@ -18,6 +18,7 @@ from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
+from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.logs import LogWatch
@@ -31,7 +32,6 @@ from offset_sync.jobs.sync_run import (
     Run,
     SyncSummary,
     TargetWriters,
-    commit_pollers,
     opened,
 )
 from offset_sync.jobs.watches import ASK_S, MOVES_S, CoordinatorWatch, HomeWatch, PartitionWatch, look_until
@@ -122,7 +122,7 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics.reconciled, soon)
         seen = UnwrittenTables.of(config, config.names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        pollers = commit_pollers(config, self._state, self._admins, self._reconciler.writing_to)
+        pollers = {alias: self._poller(alias) for alias in config.polled()}
         self._last_known = LastKnown(self._tables, config, replaces=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
@@ -285,6 +285,10 @@ class SyncJob:
         if not isinstance(ingester, CommitIngester):
             return sync
         return FailingBatches(alias, self._reading.commits[alias]).guard(sync, ingester)
+
+    def _poller(self, alias: str) -> CommitPoller:
+        is_included, lock = self._config.is_group_included, self._reconciler.writing_to(alias)
+        return CommitPoller(self._admins[alias], self._state, is_included, lock)  # no poll while this job writes
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return commit_checkpoint(self._tables.files, self._config, alias, self._run.checkpoints)

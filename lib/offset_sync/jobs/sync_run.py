@@ -7,8 +7,8 @@ import logging
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,25 +62,13 @@ class Run:
     is_writing: bool
 
 
-def opened(
-    config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event
-) -> AbstractContextManager[Run]:
-    """Return the run for *arguments*."""
-    if arguments.dry_run:
-        return rehearsing(stop)
-    return driving(config, tables, stop, is_writing=not arguments.no_writes)
-
-
 @contextmanager
-def driving(config: Config, tables: TableStore, stop: threading.Event, *, is_writing: bool) -> Iterator[Run]:
-    """Claim the job for as long as it runs."""
-    with held(Lease(tables, "sync_offsets", stop)) as lease:
-        yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=is_writing)
-
-
-@contextmanager
-def rehearsing(stop: threading.Event) -> Iterator[Run]:
-    """Create a place for the checkpoints of a dry run, which claims nothing."""
+def opened(config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event) -> Iterator[Run]:
+    """Claim the job for as long as it runs; a dry run claims nothing."""
+    if not arguments.dry_run:
+        with held(Lease(tables, "sync_offsets", stop)) as lease:
+            yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=not arguments.no_writes)
+        return
     # Only this process reads or writes them, wherever the tables are stored and the tasks run.
     with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
         yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
@@ -158,18 +146,6 @@ class CommitReading:
         """Have new incarnations of logs begin after the last row of previous drivers."""
         for check in self._checks.values():
             check.begin_after(captured_ms)
-
-
-def commit_pollers(
-    config: Config,
-    state: SyncState,
-    admins: Mapping[str, ClusterAdmin],
-    lock_of: Callable[[str], AbstractContextManager[object]],
-) -> dict[str, CommitPoller]:
-    """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
-    return {
-        alias: CommitPoller(admins[alias], state, config.is_group_included, lock_of(alias)) for alias in config.polled()
-    }
 
 
 class Renewal:
