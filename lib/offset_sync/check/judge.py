@@ -82,7 +82,7 @@ def _answers(config: Config, cluster: Cluster, now_ms: int) -> Iterator[Case]:
     protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
     servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
     yield _case(rules.CONNECTION, said=f"{cluster.brokers} at {servers}, {protocol}")
-    yield from (_case(rules.CLASH, said=each) for each in cluster.clashes)
+    yield from (_case(rules.CLASH, said=each.partition(": ")[2]) for each in cluster.clashes)
     # A clock that is behind looks like a cluster without recent commits; sync_offsets measures it while it reads.
     if cluster.newest_commit_ms is not None and (ahead_ms := cluster.newest_commit_ms - now_ms) > WRONG_MS:
         yield _case(rules.AHEAD, said=to_duration(ahead_ms))
