@@ -11,7 +11,6 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +39,7 @@ metrics:
   report_status_port: 9465
 # Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.
 """
+_WITHOUT_HEADERS = (rules.NATIVE, rules.BESIDE_COPIES, rules.BY_NAME, rules.TWICE, rules.UNSTAMPED)
 Tree = dict[str, Any]
 
 
@@ -175,22 +175,19 @@ def prefixed(
 
 def note_stamps(tree: Tree, stamped: Mapping[str, Sequence[Stamped]]) -> list[str]:
     """Fill in what the headers call a cluster where that is not its alias; return lines on the copies."""
-    clusters, lines, is_any = tree["clusters"], list[str](), False
+    clusters, lines, has_headers = tree["clusters"], list[str](), False
     for alias, records in stamped.items():
-        kinds = Counter((each.rule, each.said) for each in records if each.rule in (rules.STAMPED, rules.UNKNOWN))
-        is_any |= bool(kinds)
-        unknown = sorted(said for rule, said in kinds if rule is rules.UNKNOWN)
+        has_headers |= any(each.rule not in _WITHOUT_HEADERS for each in records)
+        unknown = sorted({each.said for each in records if each.rule is rules.UNKNOWN})
         others = [each for each in clusters if each != alias]
         if len(unknown) == len(others) == 1:
             clusters[others[0]]["origin"] = unknown[0]
             lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
-        lines += [
-            f"{alias}: has copies from {said}: {count:,} of {len(records):,} records checked"
-            for (rule, said), count in sorted(kinds.items())
-            if rule is rules.STAMPED
-        ]
+        copies = Counter(each.said for each in records if each.rule is rules.STAMPED)
+        for origin, count in sorted(copies.items()):
+            lines.append(f"{alias}: has copies from {origin}: {count:,} of {len(records):,} records checked")
     recipe = "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
-    return lines if is_any else [*lines, recipe + "what is possible without"]
+    return lines if has_headers else [*lines, recipe + "what is possible without"]
 
 
 def to_text(tree: Tree, path: Path) -> str:
@@ -201,13 +198,9 @@ def to_text(tree: Tree, path: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that must not be there yet, in one step; raises ConfigError where it cannot be written."""
+    """Write a file that must not be there yet; raises ConfigError where it cannot be written."""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
-        try:
-            os.link(file.name, path)
-        finally:
-            os.unlink(file.name)
     except OSError as problem:
         raise ConfigError([f"{path}: cannot be written ({problem.strerror}); name another file"]) from None

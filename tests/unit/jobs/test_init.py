@@ -135,9 +135,11 @@ def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_
     tree: Any = {"clusters": {alias: {} for alias in CLUSTERS}}
     copies, native = stamped(rules.UNKNOWN, "eu-west", 2), stamped(rules.NATIVE)
     at_dc1 = [*stamped(rules.STAMPED, "dc2", 3), *native]
+    copies += stamped(rules.STAMPED, "dc1")
     assert note_stamps(tree, {"dc1": at_dc1, "dc2": [*copies, *native]}) == [
         "dc1: has copies from dc2: 3 of 4 records checked",
         "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
+        "dc2: has copies from dc1: 1 of 4 records checked",
     ]
     assert tree["clusters"] == {"dc1": {"origin": "eu-west"}, "dc2": {}}
 
