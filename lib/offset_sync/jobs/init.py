@@ -183,9 +183,9 @@ def note_stamps(tree: Tree, stamped: Mapping[str, Sequence[Stamped]]) -> list[st
         if len(unknown) == len(others) == 1:
             clusters[others[0]]["origin"] = unknown[0]
             lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
-        copies = Counter(each.said for each in records if each.rule is rules.STAMPED)
+        copies = Counter(each.origin for each in records if each.rule is rules.STAMPED)
         for origin, count in sorted(copies.items()):
-            lines.append(f"{alias}: has copies from {origin}: {count:,} of {len(records):,} records checked")
+            lines.append(f"{alias}: has copies of records of {origin}: {count:,} of {len(records):,} records checked")
     recipe = "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
     return lines if has_headers else [*lines, recipe + "what is possible without"]
 

@@ -128,7 +128,7 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
 
 
 def stamped(rule: Rule, said: str = "", count: int = 1) -> list[Stamped]:
-    return [Stamped("orders", UNUSED, UNUSED, rule, said)] * count
+    return [Stamped("orders", UNUSED, UNUSED, rule, said, said)] * count
 
 
 def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
@@ -137,9 +137,9 @@ def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_
     at_dc1 = [*stamped(rules.STAMPED, "dc2", 3), *native]
     copies += stamped(rules.STAMPED, "dc1")
     assert note_stamps(tree, {"dc1": at_dc1, "dc2": [*copies, *native]}) == [
-        "dc1: has copies from dc2: 3 of 4 records checked",
+        "dc1: has copies of records of dc2: 3 of 4 records checked",
         "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
-        "dc2: has copies from dc1: 1 of 4 records checked",
+        "dc2: has copies of records of dc1: 1 of 4 records checked",
     ]
     assert tree["clusters"] == {"dc1": {"origin": "eu-west"}, "dc2": {}}
 
