@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import struct
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -104,13 +103,6 @@ def test_malformed_headers_get_a_reason_and_their_offsets_an_empty_origin() -> N
         Run("orders", 0, 9 + number, 0, None, None, None, None, reason, *headers)
         for number, (*headers, reason) in enumerate(bad)
     ]
-
-
-def test_both_encodings_of_the_offset_are_read() -> None:
-    cutter = RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "int64"), is_legacy)
-    runs, malformed = cut([Record(7, b"IDC-Y", struct.pack(">q", 300)), Record(8, b"IDC-Y", b"301")], cutter=cutter)
-    assert runs == [run(7, 1, "Y", 300), run(8, 1, "", 8)]
-    assert malformed[0].error == "offset header has 3 bytes, not 8"
 
 
 def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from builders.logs import log
-from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, TopicPartition
 from offset_sync.translate.index.incarnations import Incarnation
@@ -15,46 +12,8 @@ from offset_sync.translate.index.incarnations import Incarnation
 SECOND = TopicPartition("orders", 1)
 
 
-def answer(site: Site) -> tuple[str, str, int | None]:
-    """State and outcome of the only row, and the offset at Y."""
-    (row,) = site.rows()
-    return row.state, row.outcome, site.target_offset("Y", row.group_id, row.place)
-
-
 # Silence
 # Logs that are not what they were
-def recreate(site: Site, alias: str) -> None:
-    site.clusters[alias].topics["orders"] = MemoryTopic("another life")
-
-
-def recreate_indexed(site: Site, alias: str) -> None:
-    site.index.ids[alias, "orders"] = {"first life", "second life"}
-
-
-def delete(site: Site, alias: str) -> None:
-    del site.clusters[alias].topics["orders"]
-
-
-def truncate(site: Site, alias: str) -> None:
-    site.clusters[alias].logs[ORDERS] = MemoryEnds(0, 9)
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-@pytest.mark.parametrize(
-    ("change", "state"),
-    [
-        (recreate, "TOPIC_RECREATED"),
-        (recreate_indexed, "TOPIC_RECREATED"),
-        (delete, "TOPIC_MISSING"),
-        (truncate, "LOG_TRUNCATED"),
-    ],
-)
-def test_it_is_withheld_on_either_side(change: Callable[[Site, str], None], state: str, alias: str) -> None:
-    site = mirrored_site()
-    change(site, alias)
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert answer(site) == (state, "WITHHELD", None)
 
 
 @pytest.mark.parametrize("is_down", [False, True])

@@ -56,14 +56,6 @@ def planned(*given: Given) -> WritePlan:
     )
 
 
-def outcomes(plan: WritePlan) -> list[Outcome]:
-    return [Outcome(code) for code in plan.outcome.tolist()]
-
-
-def states(plan: WritePlan) -> list[State]:
-    return [State(code) for code in plan.state.tolist()]
-
-
 @pytest.mark.parametrize(
     ("target", "rule", "expected"),
     [
@@ -79,34 +71,6 @@ def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
 ) -> None:
     (write,) = planned(Given([(7, 1, THEIRS)], target)).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
-
-
-# Of a group that is at home with other partitions of the topic
-
-HOUR_MS = 3_600_000
-AT_HOME = [(7, HOUR_MS, OURS)]
-"""What we brought to the home when the group was not there yet."""
-
-
-@pytest.mark.parametrize("author", [THEIRS, OURS])
-def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing_at_its_log_start(author: bool) -> None:
-    """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
-    brought = Given(AT_HOME, [(10, HOUR_MS - 60_000, author)])
-    theirs = Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)])
-    plan = planned(brought, theirs, Given(AT_HOME, is_at_start=True), Given(AT_HOME))
-    assert [write.group_id for write in plan.writes] == ["g1", "g3"]
-    assert (outcomes(plan)[0], outcomes(plan)[2]) == (Outcome.NOT_FORWARD, Outcome.NOT_FORWARD)
-
-
-# Rewinds
-
-WENT_BACK = [(9, 1, THEIRS), (3, 5, THEIRS)]
-
-
-def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
-    plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
-    assert states(plan) == [State.REWIND, State.REWIND]
-    assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
 
 
 # Any row at all
@@ -202,8 +166,3 @@ def test_without_some_rows_a_plan_is_the_same_but_for_their_writes() -> None:
     assert ([write.group_id for write in left.writes], left.rows.tolist()) == (["g0", "g2"], [0, 2])
     assert (left.outcome.tolist(), left.state.tolist()) == (plan.outcome.tolist(), plan.state.tolist())
     assert plan.without(()) is plan
-
-
-def test_no_answers_make_an_empty_plan() -> None:
-    plan = planned()
-    assert (plan.writes, plan.rows.tolist(), plan.outcome.tolist()) == ([], [], [])
