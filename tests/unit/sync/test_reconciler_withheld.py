@@ -12,10 +12,6 @@ from offset_sync.translate.index.incarnations import Incarnation
 SECOND = TopicPartition("orders", 1)
 
 
-# Silence
-# Logs that are not what they were
-
-
 @pytest.mark.parametrize("is_down", [False, True])
 def test_a_partition_that_only_the_source_has_is_withheld_by_itself(is_down: bool) -> None:
     """The source has got a second one: commits and rewinds in the first are followed as before."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,43 +15,24 @@ from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
-EPOCH = 8
 OURS, THEIRS = True, False
 
 
-@dataclass
-class Given:
-    """One key: its commits at the source and at the target (offset, time, whether ours), and what was answered.
-
-    *offset* is what the source holds, *answered* what of it was answered last.
-    """
-
-    source: list[tuple[int, int, bool]]
-    target: list[tuple[int, int, bool]] = field(default_factory=list)
-    offset: int = 0
-    answered: int = -1
-    is_at_start: bool = False
-
-
-def planned(*given: Given) -> WritePlan:
-    committed = CommittedOffsets(["X", "Y"])
-    for number, one in enumerate(given):
-        key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
-        for alias, commits in (("X", one.source), ("Y", one.target)):
+def planned(*targets: list[tuple[int, int, bool]]) -> WritePlan:
+    """Return the plan for keys with a commit at the source and these at the target: offset, time, whether ours."""
+    committed, number = CommittedOffsets(["X", "Y"]), len(targets)
+    for n, target in enumerate(targets):
+        key = committed.ids([GroupPartition(f"g{n}", *ORDERS)]).tolist()
+        for alias, commits in (("X", [(7, 1, THEIRS)]), ("Y", target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
             ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
             committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
             committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
-    zeros, states = np.zeros(len(given), np.int64), np.full(len(given), int(State.EXACT))
-    wanted = np.full(len(given), 50, np.int64)
-    is_at_start = np.array([one.is_at_start for one in given], np.bool_)
-    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, is_at_start, zeros > 0)
-    answered = np.array([one.answered for one in given], np.int64)
-    commits = Commits(np.arange(len(given)), np.array([one.offset for one in given], np.int64), zeros)
-    translated = Translated("X", "Y", commits, answers, answered, 0)
-    epoch = np.full(len(given), EPOCH)
+    zeros, states, wanted = np.zeros(number, np.int64), np.full(number, int(State.EXACT)), np.full(number, 50, np.int64)
+    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, *[zeros > 0] * 3)
+    translated = Translated("X", "Y", Commits(np.arange(number), zeros, zeros), answers, zeros - 1, 0)
     return plan_writes(
-        committed, translated, epoch=epoch, refresh_before_ms=-1, asks_everything=False, is_decided=False
+        committed, translated, epoch=zeros + 8, refresh_before_ms=-1, asks_everything=False, is_decided=False
     )
 
 
@@ -69,7 +49,7 @@ def planned(*given: Given) -> WritePlan:
 def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
     target: list[tuple[int, int, bool]], rule: Rule, expected: int | None
 ) -> None:
-    (write,) = planned(Given([(7, 1, THEIRS)], target)).writes
+    (write,) = planned(target).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
 
 
@@ -161,7 +141,7 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
 
 
 def test_without_some_rows_a_plan_is_the_same_but_for_their_writes() -> None:
-    plan = planned(*[Given([(7, 1, THEIRS)])] * 4)
+    plan = planned(*[[]] * 4)
     left = plan.without({1, 3})
     assert ([write.group_id for write in left.writes], left.rows.tolist()) == (["g0", "g2"], [0, 2])
     assert (left.outcome.tolist(), left.state.tolist()) == (plan.outcome.tolist(), plan.state.tolist())
