@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from broker.secured_clusters import SecuredClusters, start_secured_clusters
+from consumer.consumer_host import Hosts, consumer_hosts
 from offset_sync.sync import offset_writer
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
@@ -55,6 +56,13 @@ def secured(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     started = start_secured_clusters(tmp_path_factory.mktemp("secured"))
     yield started
     started.kill()
+
+
+@pytest.fixture(scope="session")
+def hosts(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Processes of consumers with the interceptor; each is started with the first test that asks for its version."""
+    with consumer_hosts(tmp_path_factory) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

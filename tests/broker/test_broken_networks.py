@@ -248,7 +248,7 @@ def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there(
     assert unknown["clusters.Z", "cluster id"].startswith("is the same cluster as clusters.X, with the id ")
     assert site.rows("record_runs") == runs
     commit_all(networks["X"], group_name, 9)
-    with site.started("sync_offsets") as sync:
+    with site.here("sync_offsets") as sync:
         until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
         with led_astray(networks):
             until_job(lambda: "clusters.X: its id is " in sync.output(), job=sync)

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
 from broker.committed_offsets import Partition, admin_for, commit, committed
-from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.segments import keep_records
 from consumer.moving import cutover
@@ -31,13 +31,6 @@ LOG_PARTITIONS = 8
 MOVING, IDLE = "commit-lives-moving", "commit-lives-idle"
 WIDENED = next(f"widened-{n}" for n in range(10_000) if coordinator_partition(f"widened-{n}", 9) == LOG_PARTITIONS)
 """A group whose coordinator's partition is a new one when there are nine."""
-
-
-def delete_log(cluster: EmbeddedCluster) -> None:
-    admin = admin_of(cluster)
-    admin.delete_topics([CONSUMER_OFFSETS])[CONSUMER_OFFSETS].result(120)
-    while CONSUMER_OFFSETS in admin.list_topics(timeout=120).topics:
-        time.sleep(0.05)
 
 
 def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
@@ -119,7 +112,7 @@ def test_a_deleted_log_and_a_cut_one_are_read_again_and_what_they_have_lost_stay
         lives.commit(MOVING, offset=offset)
         lives.commit(IDLE, offset=3)
     assert lives.after_sync(MOVING, IDLE) == [4, 3]
-    delete_log(lives.dc1)
+    delete_topic(lives.dc1, CONSUMER_OFFSETS)
     lives.commit(MOVING, offset=7)  # at a lower offset of the log than what it had
     assert lives.after_sync(MOVING, IDLE) == [7, 3]
     assert lives.offset(IDLE, "dc1") is None
@@ -175,7 +168,7 @@ def test_a_running_job_finds_what_is_lost_and_takes_what_comes_later_from_the_lo
     group = "compared-running"
     lives.commit(group, offset=40)
     empty_log(lives.dc1)
-    with lives.installation.started("sync_offsets") as job:
+    with lives.installation.here("sync_offsets") as job:
         until(lambda: lives.offset(group) == 40, job=job)
         lives.commit(group, offset=50)
         until(lambda: lives.offset(group) == 50, job=job)

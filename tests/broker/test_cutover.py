@@ -14,8 +14,8 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.group_member import member
 from broker.installation import Installation, install, until
+from consumer import moving
 from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.status.outputs import status_arguments
@@ -82,9 +82,7 @@ def report(installation: Installation, *options: str) -> list[str]:
 
 def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
     """Run the command here; return its failures."""
-    words = [action, "--conf", "x", "--from", source, "--to", target, "--groups", "moved-.*", *options]
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+    return moving.cutover(installation, action, source, target, "--groups", "moved-.*", *options)
 
 
 def statuses(installation: Installation) -> dict[str, tuple[str, int | None, int | None]]:
@@ -107,7 +105,7 @@ class Jobs:
     """index_records and sync_offsets, running as in production."""
 
     def __init__(self, installation: Installation, stack: ExitStack) -> None:
-        self._running = [stack.enter_context(installation.started(job)) for job in ("index_records", "sync_offsets")]
+        self._running = [stack.enter_context(installation.here(job)) for job in ("index_records", "sync_offsets")]
 
     def stop(self) -> None:
         for job in self._running:

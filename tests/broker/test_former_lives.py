@@ -6,7 +6,6 @@ of dc1 on dc1, and the same ones on dc2 unless its name says otherwise; what a g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from confluent_kafka import TopicPartition as Position
 
 from broker.cluster_actions import Acts, only
 from broker.committed_offsets import Partition, admin_for, commit, committed
-from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.installation import install
 from broker.segments import keep_records
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
-from offset_sync.state.failpoints import BEFORE_RUNS
+from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -73,13 +72,6 @@ def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
     admin = admin_of(cluster)  # held until the answer is there
     (future,) = admin.delete_records([Position(topic, 0, offset)]).values()
     assert future.result(120).low_watermark == offset
-
-
-def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
-    admin = admin_of(cluster)
-    admin.delete_topics([topic])[topic].result(120)
-    while topic in admin.list_topics(timeout=120).topics:
-        time.sleep(0.05)
 
 
 def recreate(cluster: EmbeddedCluster, topic: str, entries: Entries) -> None:
@@ -268,8 +260,15 @@ def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_lo
     assert acts.offset(-1, "dc2", group, place) == 4
 
 
+def before_runs() -> None:
+    raise RuntimeError("before runs")
+
+
 def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_again(
-    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]], spark_environment: None, tmp_path: Path
+    pair: Callable[[str], tuple[EmbeddedCluster, EmbeddedCluster]],
+    spark_environment: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The index goes on where it had planned to, at 400 of the old log, when the new one has five records."""
     place, group = ("anew", 0), "anew-readers"
@@ -279,7 +278,9 @@ def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_a
     installation = install(tmp_path, {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}, ["anew"])
     assert installation.index() == []
     write_log(dc2, {place: copied_log("dc1", range(400))})
-    installation.run("index_records", "--once", kill_at=BEFORE_RUNS)
+    with monkeypatch.context() as fails:  # as if it had been killed before its micro-batch wrote anything
+        fails.setattr(failpoints, "failpoint", lambda name: before_runs() if name == failpoints.BEFORE_RUNS else None)
+        assert len(installation.index()) == 1
     recreate(dc2, place[0], copied_log("dc1", range(5)))
     commit(dc1, {group: {place: 200}})
     assert installation.index() == []

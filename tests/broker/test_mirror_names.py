@@ -17,11 +17,11 @@ from confluent_kafka import Producer
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.installation import Installation, install
+from consumer import moving
 from offset_sync.config import load_config
 from offset_sync.ingest import record_indexer
 from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.translate import translate, translate_arguments
@@ -89,9 +89,7 @@ def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
 
 
 def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
-    words = [action, "--conf", "x", "--from", source, "--to", target, "--groups", GROUP, *options]
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-    return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
+    return moving.cutover(installation, action, source, target, "--groups", GROUP, *options)
 
 
 def runs_of(installation: Installation) -> set[tuple[object, ...]]:

@@ -17,7 +17,7 @@ import pytest
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, create_topics, write_log
 from broker.installation import Installation, install, until
-from consumer.consumer_host import NEWEST, ConsumerHost, consumer_hosts
+from consumer.consumer_host import NEWEST, ConsumerHost, Hosts
 from consumer.moving import MovingGroups, cutover, move
 from offset_sync.translate.read_list import decode_read_list
 from offset_sync_demo.kafka.clients import stable_ends
@@ -36,9 +36,8 @@ FEW = 20
 
 
 @pytest.fixture(scope="module")
-def host(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsumerHost]:
-    with consumer_hosts(tmp_path_factory) as hosts:
-        yield hosts(NEWEST)
+def host(hosts: Hosts) -> ConsumerHost:
+    return hosts(NEWEST)
 
 
 AT_DC1 = [("dc1", 0), ("dc1", 1), ("dc2", 0), ("dc1", 3), ("dc2", 3), ("dc1", 5), ("dc1", 6), ("dc2", 4)]
@@ -117,9 +116,11 @@ def site(
     for cluster in pair.values():
         create_topics(cluster, {TOPIC: PARTITIONS})
     producers = Producers(pair, [TopicLoad(TOPIC, PARTITIONS, 100.0)], {})
-    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "500ms", "reconcile_interval": "2s"}
+    # A micro-batch takes the same work however little there is for it, and something there is always.
+    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "4s", "reconcile_interval": "2s"}
     servers = {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}
-    installation = install(tmp_path_factory.mktemp(TOPIC), servers, [TOPIC], sync=sync)
+    folder, index = tmp_path_factory.mktemp(TOPIC), {"trigger_interval": "2s"}
+    installation = install(folder, servers, [TOPIC], sync=sync, index=index)
     mirrors = {one: Mirror(pair[one], pair[other], [TOPIC]) for one, other in itertools.permutations(pair)}
     # One member each: one that hands its partition on midway leaves no mark of the list that it has used.
     groups = MovingGroups(pair, host, TOPIC, PARTITIONS, GROUPS, members=1)
@@ -131,7 +132,7 @@ def site(
         producers.start()
         exits.callback(producers.stop, 2.0)
         for job in ("index_records", "sync_offsets"):
-            exits.enter_context(installation.started(job))
+            exits.enter_context(installation.here(job))
         groups.start("dc1")
         wanted = {(group, number) for group in GROUPS for number in range(PARTITIONS)}
         until(

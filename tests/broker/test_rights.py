@@ -6,7 +6,6 @@ The commands of the document are run by Kafka's own tool.
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +20,9 @@ from broker.group_member import member
 from broker.installation import Installation, install, until
 from broker.rights import documented, minimal_rights, right, rights, set_rights
 from broker.secured_clusters import SecuredClusters
+from consumer.moving import cutover
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
-from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
@@ -107,7 +105,7 @@ def failed(installation: Installation) -> list[tuple[str, str, str]]:
 
 
 def test_the_documented_commands_grant_what_the_other_tests_take_for_granted(secured: SecuredClusters) -> None:
-    """Reading and describing, and nothing else."""
+    """Reading and describing, and nothing else; of commands with the same options one is run."""
     cluster = secured.brokers["dc1"]
     words = [each[each.index("--operation") + 1] for each in documented()]
     assert (len(words), {*words}) == (8, {"Read", "Describe"})
@@ -117,14 +115,15 @@ def test_the_documented_commands_grant_what_the_other_tests_take_for_granted(sec
     known = {"$BROKERS": cluster.bootstrap_servers, "admin.properties": str(admin)}
     set_rights(cluster, set())
     tools = []
-    for each in documented():
+    forms = {tuple(word for word in each if word.startswith("--")): each for each in documented()}
+    for each in forms.values():
         words = [known.get(word, word) for word in each]
         command = java_command(cluster.directory, "org.apache.kafka.tools.AclCommand", *words)
         tools.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
     for tool in tools:
         said, _ = tool.communicate(timeout=300)
         assert (tool.returncode, "Adding ACLs" in said) == (0, True), said
-    until(lambda: rights(cluster) == minimal_rights(), 120)
+    until(lambda: rights(cluster) == minimal_rights(forms.values()), 120)
 
 
 def test_the_documented_rights_are_enough_over_tls(secured: SecuredClusters, installation: Installation) -> None:
@@ -266,9 +265,7 @@ def test_a_reader_that_may_not_be_described_is_not_taken_for_a_stopped_one(
     one_way = install(tmp_path, secured.addresses, ["secured"], clusters=secured.sections(), **sections)
 
     def moved(action: str) -> list[str]:
-        words = [action, "--conf", "x", "--from", "dc1", "--to", "dc2", "--groups", unseen, "--planned"]
-        arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
-        return list(cutover_groups(load_config(one_way.config_file), arguments, threading.Event()))
+        return cutover(one_way, action, "dc1", "dc2", "--groups", unseen, "--planned")
 
     with given(secured, GRANTED | {on_group(unseen)}, "dc1", "dc2"):
         set_rights(dc1, GRANTED)

@@ -83,9 +83,8 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         {alias: clusters[alias].bootstrap_servers for alias in BOTH},
         [TOPIC],
         polled=BOTH,
-        status={"interval": "2s", "page": str(folder / "status.html")},
+        status={"interval": "5s", "page": str(folder / "status.html")},
         sync={"poll_interval": "1s", "reconcile_interval": "2s", "commit_timeout": "5s", "home_silence": "5s"},
-        index={"trigger_interval": "500ms"},
         groups={"include": ["polled-.*"]},
         metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )

@@ -7,14 +7,14 @@ and answers of any kind lead to is told without a broker in `tests/unit/consumer
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import TopicPartition
 
 import offset_sync
 from broker.committed_offsets import commit, committed
-from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts, consumer_hosts
+from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
 from offset_sync_consumer import Consumer
@@ -40,12 +40,6 @@ Groups = Callable[..., Group]
 
 
 @pytest.fixture(scope="module")
-def hosts(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with consumer_hosts(tmp_path_factory) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def crossing(clusters: dict[str, EmbeddedCluster]) -> Crossing:
     """A topic that many groups cross, each with lists of its own."""
     return write_crossing(clusters["dc1"], "skip-read")
@@ -62,13 +56,6 @@ def group(hosts: Hosts, crossing: Crossing, group_name: str) -> Groups:
     return crossed
 
 
-def is_committed(crossed: Group) -> bool:
-    """Return whether a group has committed the end of every partition."""
-    own = committed(crossed.crossing.cluster, [crossed.name])[crossed.name]
-    ends = {number: log.end for number, log in crossed.crossing.logs.items()}
-    return {place[1]: found.offset for place, found in own.items()} == ends
-
-
 @pytest.mark.parametrize(("version", "settings", "commits", "scenario"), RUNS.values(), ids=RUNS)
 def test_what_is_due_is_delivered_once_and_nothing_else(
     group: Groups, version: str, settings: dict[str, str], commits: str, scenario: str
@@ -76,7 +63,7 @@ def test_what_is_due_is_delivered_once_and_nothing_else(
     crossed = group(version, settings, commits=commits)
     assert values(*SCENARIOS[scenario](crossed)) == crossed.crossing.due()
     # Of a tail that is skipped nothing is committed where the application commits: the list skips it once more.
-    assert commits != "auto" or is_committed(crossed), "skipped tails are committed too"
+    assert commits != "auto" or crossed.crossing.is_committed(crossed.name), "skipped tails are committed too"
 
 
 @BOTH
@@ -84,7 +71,7 @@ def test_marks_add_up_to_what_was_skipped(group: Groups, version: str, settings:
     crossed = group(version, settings)
     (reader,) = reads_through(crossed)
     assert values(reader) == crossed.crossing.due()
-    assert is_committed(crossed)
+    assert crossed.crossing.is_committed(crossed.name)
     logs, topic = crossed.crossing.logs, crossed.crossing.topic
     marks = committed(crossed.crossing.cluster, [SEEN + crossed.name])[SEEN + crossed.name]
     told = {
@@ -196,6 +183,4 @@ def test_callbacks_are_the_applications_and_a_position_that_one_sets_is_read_fro
         assert consumer.skip_counters()["failed-total"] == 0
     assert sorted(got) == sorted(due)
     assert told == ["assigned", "revoked"]
-    found = committed(crossing.cluster, [group_name])[group_name]
-    ends = {number: log.end for number, log in crossing.logs.items()}
-    assert {place[1]: each.offset for place, each in found.items()} == ends
+    assert crossing.is_committed(group_name)

@@ -28,14 +28,6 @@ def crossing(clusters: dict[str, EmbeddedCluster]) -> Crossing:
     return write_crossing(clusters["dc1"], "skip-read-frameworks", seed=2)
 
 
-def committed_ends(crossing: Crossing, group: str) -> bool:
-    """Return whether a group has committed the end of every partition."""
-    own = committed(crossing.cluster, [group])[group]
-    return {place[1]: found.offset for place, found in own.items()} == {
-        number: log.end for number, log in crossing.logs.items()
-    }
-
-
 def wait(application: Application, crossing: Crossing) -> None:
     """Return once as many records have come as are due."""
     due = sum(crossing.due().values())
@@ -51,7 +43,7 @@ def test_kafka_streams_gets_what_is_due_and_commits_what_was_skipped(
         until(lambda: sum(application.values().values()) >= 50, 120)
     assert sum(application.values().values()) < sum(crossing.due().values())
     with streams_reader(crossing, group_name, tmp_path, jar, **how) as application:
-        until(lambda: application.process.poll() is not None or committed_ends(crossing, group_name), 120)
+        until(lambda: application.process.poll() is not None or crossing.is_committed(group_name), 120)
     assert application.values() == crossing.due()
     assert committed(crossing.cluster, [SEEN + group_name])[SEEN + group_name]
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType,
 from broker.committed_offsets import committed
 from broker.rights import right, rights, set_rights
 from broker.secured_clusters import PASSWORD, USER, SecuredClusters
-from consumer.consumer_host import NEWEST, PYTHON, Hosts, consumer_hosts
+from consumer.consumer_host import NEWEST, PYTHON, Hosts
 from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import Group, reads_through
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -22,12 +22,6 @@ USES = right(ResourceType.GROUP, USED, AclOperation.READ, ResourcePatternType.PR
 ASKED_USES = right(ResourceType.GROUP, USED, AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
 MARKS = right(ResourceType.GROUP, SEEN, AclOperation.READ, ResourcePatternType.PREFIXED)
 BOTH = pytest.mark.parametrize("version", [NEWEST, PYTHON], ids=["Java", "Python"])
-
-
-@pytest.fixture(scope="module")
-def hosts(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    with consumer_hosts(tmp_path_factory) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

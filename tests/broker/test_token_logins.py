@@ -153,7 +153,7 @@ def msk(
     classes = compiled([SOURCE], [], folder / "classes", release=17)
     # So that it ends the connections of clients that do not log in again before their token expires.
     settings = {"connections.max.reauth.ms": "3600000"}
-    java = ("-cp", f"{find_jars() / '*'}:{classes}")
+    java = ("-cp", ":".join(map(str, [*sorted(find_jars().glob("*.jar")), classes])))  # as the archive has them
     with scene_of(clusters["dc2"], folder, "signed", "PresignedTokens", settings, java) as scene:
         scene.login.update({"mechanism": "AWS_MSK_IAM", "region": "eu-west-1"})
         yield scene

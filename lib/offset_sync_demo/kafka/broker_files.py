@@ -7,7 +7,7 @@ import random
 import re
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from offset_sync.model.errors import OffsetSyncError
@@ -57,6 +57,7 @@ _SETTINGS: dict[str, object] = {
     # A killed broker may register again only after its old session has expired (default 9 s).
     "broker.session.timeout.ms": 3000,
     "broker.heartbeat.interval.ms": 500,
+    "metadata.max.idle.interval.ms": 10000,  # by default an idle controller writes a record every half second
     "num.network.threads": 2,
     "num.io.threads": 4,
     "background.threads": 2,
@@ -122,17 +123,18 @@ def broker_jars(alias: str) -> Path:
     return folder
 
 
-def java_command(directory: Path, *arguments: str, jars: Path | None = None) -> list[str]:
+def java_command(directory: Path, *arguments: str, jars: Path | None = None, more: Sequence[Path] = ()) -> list[str]:
     """Return the command line of a Kafka main class with the log configuration of *directory*.
 
-    It uses the archive of the broker's classes if there is one. *jars* are by default those of :func:`find_jars`.
+    It uses the archive of the broker's classes if there is one. *jars* are by default those of :func:`find_jars`; what
+    a program needs *more* comes behind them on the class path, as else the archive would not fit.
     """
     jars = jars or find_jars()
     logging = f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}"
     archive = jars / CLASS_ARCHIVE
     classes = [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off"] if archive.is_file() else []
     # In the order in which the archive has them.
-    paths = ":".join(str(jar) for jar in sorted(jars.glob("*.jar")))
+    paths = ":".join(map(str, [*sorted(jars.glob("*.jar")), *more]))
     return [find_java(), *_JAVA_FLAGS, *classes, logging, "-cp", paths, *arguments]
 
 

@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java, write_log_configuration
+from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, java_command, write_log_configuration
 
-# As for brokers and jobs: a run of minutes on two cores is too short for the optimising compiler.
-_JAVA = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 START_QUICKLY = {"plugin.discovery": "service_load"}
 """Finds classes by their jars' manifests instead of scanning all jars: 12 s less. Needed for each worker as well."""
 UNREPLICATED = {
@@ -85,9 +83,8 @@ class MirrorMaker2:
         mirror = jars.parent / "mirror"
         if not any(mirror.glob("connect-mirror-4*.jar")):
             raise BrokerPartsMissing(f"{mirror}: no jars of MirrorMaker 2; run 'make install'")
-        logging = f"-Dlog4j2.configurationFile={self._directory / 'log4j2.properties'}"
         main = ["org.apache.kafka.connect.mirror.MirrorMaker", str(self._directory / "mm2.properties")]
-        return [find_java(), *_JAVA, logging, "-cp", f"{jars}/*:{mirror}/*:{classes}", *main]
+        return java_command(self._directory, "-Xmx1g", *main, more=[*sorted(mirror.glob("*.jar")), classes])
 
 
 @contextmanager

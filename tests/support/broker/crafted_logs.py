@@ -111,6 +111,14 @@ def create_topics(
     wait_for_ends(cluster, {(name, number): 0 for name, count in partitions.items() for number in range(count)})
 
 
+def delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
+    """Delete a topic and return once the broker knows it no more."""
+    admin = admin_of(cluster)
+    admin.delete_topics([topic])[topic].result(120)
+    while topic in admin.list_topics(timeout=120).topics:
+        time.sleep(0.05)
+
+
 def wait_for_ends(cluster: EmbeddedCluster, ends: Mapping[Partition, int]) -> None:
     """Return once each partition's log reaches that far."""
     kafka, until = admin_for(cluster), time.monotonic() + 120

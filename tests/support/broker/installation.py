@@ -6,6 +6,7 @@ import argparse
 import atexit
 import faulthandler
 import functools
+import operator
 import os
 import shutil
 import signal
@@ -15,16 +16,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import deltalake
+import pyarrow as pa
 import yaml
+from pyarrow import dataset
 from pyspark.sql import SparkSession
 
-from broker.job import PATIENCE_SECONDS, Job
+from broker.job import PATIENCE_SECONDS, Job, ThreadJob, thread_job
 from offset_sync.config import load_config
 from offset_sync.jobs import spark_session
 from offset_sync.jobs.index_records import index_records
@@ -81,11 +84,11 @@ class Installation:
         words = ["--conf", str(self.config_file), "--once", "--format", "none"]
         return self._run(report_status, **vars(status_arguments(job_arguments("")).parse_args(words)))
 
-    def _run(self, job: Callable[..., Any], **options: Any) -> list[str]:
+    def _run(self, job: Callable[..., Any], stop: threading.Event | None = None, **options: Any) -> list[str]:
         self._give_tables()
         arguments = argparse.Namespace(**{"once": True, "dry_run": False, "no_writes": False} | options)
         config = load_config(self.config_file)
-        return list(job(with_known_ids(config, files_of(config)), arguments, threading.Event()))
+        return list(job(with_known_ids(config, files_of(config)), arguments, stop or threading.Event()))
 
     def _give_tables(self) -> None:
         """Let an installation without a folder for tables have them, empty, where this process can make them.
@@ -120,11 +123,11 @@ class Installation:
                 process.kill()  # the JVM below it ends by itself: its standard input is closed
                 process.wait()
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run index_records and sync_offsets as in production."""
-        with self.started("index_records"), self.started("sync_offsets"):
-            yield
+    def here(self, job: str) -> AbstractContextManager[ThreadJob]:
+        """Run ``index_records`` or ``sync_offsets`` in a thread of this process; see :func:`thread_job`."""
+        self._give_tables()  # before there are two threads
+        function = {"index_records": index_records, "sync_offsets": sync_offsets}[job]
+        return thread_job(job, lambda stop: self._run(function, stop, once=False))
 
     def run(self, job: str, *options: str, kill_at: str | None = None) -> Job:
         """Run a job as in production until it ends."""
@@ -137,8 +140,17 @@ class Installation:
         path = self.folder / "tables" / table
         if not any((path / "_delta_log").glob("*.json")):  # the folder is there a moment before the table is
             return []
-        rows: list[Row] = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
-        return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+        table = deltalake.DeltaTable(path)
+        if not (files := table.file_uris()):
+            return []
+        # Of hundreds of files of a row each; a filter of delta-rs takes its time for every one of them.
+        found = dataset.dataset(files, schema=pa.schema(table.schema()), format="parquet")
+        chosen = [
+            dataset.field(name).is_null() if value is None else dataset.field(name) == value
+            for name, value in wanted.items()
+        ]
+        rows: list[Row] = found.to_table(filter=functools.reduce(operator.and_, chosen) if chosen else None).to_pylist()
+        return rows
 
     def translations(self, **wanted: Any) -> list[Row]:
         """Return rows of offset_translations, the oldest first."""
@@ -178,12 +190,12 @@ def install(
     return installation
 
 
-def until(ask: Callable[[], _Value], seconds: float = PATIENCE_SECONDS, job: Job | None = None) -> _Value:
+def until(ask: Callable[[], _Value], seconds: float = PATIENCE_SECONDS, job: Job | ThreadJob | None = None) -> _Value:
     """Return the first answer that is true; an AssertionError after *seconds*, or as soon as *job* has ended."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):
         said = f":\n{job.output()[-3000:]}" if job else ""
-        assert job is None or job.process.poll() is None, f"the job ended{said}"
+        assert job is None or not job.has_ended, f"the job ended{said}"
         assert time.monotonic() < deadline, f"not within {seconds:g} s{said}"
         time.sleep(0.2)
     return answer

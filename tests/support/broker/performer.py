@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartiti
 from confluent_kafka.admin import NewPartitions
 
 from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, Row, until
 from broker.log_contents import read_commit_records
@@ -36,8 +36,8 @@ LOG_PARTITIONS = 8
 """Of ``__consumer_offsets`` on the brokers of the tests."""
 BEGAN_MS = int(time.time() * 1000) - 600_000
 """When the first record was produced; originals and copies bear the same times, as a mirror keeps them."""
-PATIENCE_S = float(os.environ.get("CASES_PATIENCE_S", "60"))
-_EVERY_S = 0.5
+PATIENCE_S = 300.0
+_EVERY_S = 1.0
 
 
 def fill_topic(clusters: Clusters, topic: str, partitions: int, records: int, first: int = 0) -> None:
@@ -170,9 +170,7 @@ class Performer:
 
     def delete_topic(self, alias: str) -> None:
         """Delete the topic; the coordinator deletes the offsets with it."""
-        admin = admin_of(self.clusters[alias])  # held until the answer is there
-        admin.delete_topics([self.topic])[self.topic].result(120)
-        until(lambda: self.topic not in admin.list_topics(timeout=30).topics)
+        delete_topic(self.clusters[alias], self.topic)
 
     def cutover(self, action: str, source: str, target: str, *options: str, group: str = "") -> Said:
         """Run ``cutover`` for the group."""

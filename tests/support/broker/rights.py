@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from confluent_kafka.admin import (
@@ -39,9 +40,9 @@ def right(
     return AclBinding(kind, name, pattern, PRINCIPAL, "*", operation, AclPermissionType.ALLOW)
 
 
-def minimal_rights() -> set[AclBinding]:
-    """Return what the documented commands grant."""
-    return {_binding(words) for words in documented()}
+def minimal_rights(commands: Iterable[list[str]] | None = None) -> set[AclBinding]:
+    """Return what commands grant, by default all of the documentation."""
+    return {_binding(words) for words in (documented() if commands is None else commands)}
 
 
 def _binding(words: list[str]) -> AclBinding:

@@ -91,9 +91,7 @@ def _running(
     folder.mkdir(parents=True, exist_ok=True)
     classes = compiled([Path(__file__).with_name(f"{source}.java")], jars, folder / "classes", release=17)
     write_log_configuration(folder, "application.log", "offsetsync")
-    command = java_command(folder, *words)
-    paths = command.index("-cp") + 1
-    command[paths] = ":".join([command[paths], *map(str, [*jars, classes])])
+    command = java_command(folder, *words, more=[*jars, classes])
     output = folder / "values.txt"
     with output.open("ab") as printed, (folder / "console.log").open("ab") as console:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=printed, stderr=console)

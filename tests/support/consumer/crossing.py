@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-from broker.committed_offsets import admin_for, commit
+from broker.committed_offsets import admin_for, commit, committed
 from broker.crafted_logs import create_topics
 from broker.installation import until
 from consumer.consumer_host import Delivered, Reader
@@ -106,6 +106,11 @@ class Crossing:
             return any(reader.positions.get(number) == self.logs[number].end for reader in readers)
 
         until(lambda: all(map(is_read, self.logs)), 180)
+
+    def is_committed(self, group: str) -> bool:
+        """Return whether *group* has committed the end of every partition."""
+        found = {place[1]: each.offset for place, each in committed(self.cluster, [group])[group].items()}
+        return found == {number: log.end for number, log in self.logs.items()}
 
 
 def values(*readers: Reader) -> Counter[str]:

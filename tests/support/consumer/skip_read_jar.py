@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import consumer_jar
-from java_jar import QUICK
+from java_jar import QUICKLY
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars
 
 _BESIDE_CLIENTS = ("slf4j-api", "log4j-", "lz4-java", "snappy-java", "zstd-jni", "jackson-")
@@ -30,7 +30,7 @@ def compiled(sources: Sequence[Path], known: Sequence[Path], classes: Path, *, r
     classes.mkdir(parents=True, exist_ok=True)
     paths = ":".join(map(str, [*known, find_jars() / "*"]))
     words = ["--release", str(release), "-Xlint:-options", "-proc:none", "-nowarn", "-cp", paths, "-d", str(classes)]
-    command = [consumer_jar.PART.find_javac(), *QUICK, *words, *map(str, sources)]
+    command = [consumer_jar.PART.find_javac(), *QUICKLY, *words, *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return classes
