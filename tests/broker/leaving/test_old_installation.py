@@ -1,6 +1,6 @@
 """An installation that an earlier commit has left behind in the middle of its work: today's jobs go on with it.
 
-See ``tests/golden/take_installation.py``. What has to come out is told from the logs alone, with none of our code.
+See ``support/leaving/take_installation.py``. What has to come out is told from the logs alone, with none of our code.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from broker.committed_offsets import committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import install, until
 from broker.performer import Performer, Said
-from consumer.applications import Application, streams_counter
+from consumer.applications import Application
 from consumer.skip_read_jar import jar_or_skip
+from leaving.streams_counter import streams_counter
 from offset_sync_demo.kafka.clients import client_options, read_partition
 from offset_sync_demo.load.mirror import Mirror
 

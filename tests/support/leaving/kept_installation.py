@@ -1,6 +1,6 @@
 """A small installation kept as files: two clusters' logs, the tables, the checkpoints and the configuration.
 
-``tests/golden/take_installation.py`` makes it with the code of an earlier commit; a test lets today's code go on.
+``take_installation.py`` beside it makes it with the code of an earlier commit; a test lets today's code go on.
 """
 
 from __future__ import annotations

@@ -21,29 +21,10 @@ from offset_sync.model.errors import ConfigError
 DC1, DC2 = clusters("dc1", "dc2").values()
 
 
-def test_the_least_configuration_has_the_documented_defaults() -> None:
-    config = parsed()
-    assert (config.mirror.origin_header, config.mirror.offset_header, config.mirror.offset_encoding) == (
-        "IDC",
-        "Offset",
-        "text",
-    )
-    assert config.sync.refresh_interval == timedelta(hours=12)
-    assert config.sync.home_silence == timedelta(minutes=5)
-    assert config.sync.commit_timeout == timedelta(seconds=15)
-    assert (config.index.starting, config.index.max_offsets_per_trigger) == ("earliest", 2_000_000)
-    assert (config.tables.root, config.tables.checkpoints) == ("./data/tables", "./data/checkpoints")
-
-
 def test_an_origin_defaults_to_the_alias_and_maps_back_to_it() -> None:
     config = parsed(clusters={"dc1": {**DC1, "origin": "IDC1"}, "dc2": DC2})
     assert config.origins() == {"IDC1": "dc1", "dc2": "dc2"}
     assert config.clusters["dc2"].origin == "dc2"
-
-
-def test_all_directions_are_every_ordered_pair() -> None:
-    config = parsed(clusters={"a": DC1, "b": DC2, "c": DC2})
-    assert config.pairs() == [("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b")]
 
 
 def test_a_configuration_survives_the_way_to_an_executor() -> None:

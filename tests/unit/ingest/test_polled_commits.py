@@ -5,14 +5,9 @@ Worlds with polls of the simulation hold the rest.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-from unittest.mock import Mock
-
 import pytest
 
 from fakes.polled_job import ORDERS, Broker, Job
-from offset_sync.ingest.group_activity import GroupActivity
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition
@@ -79,16 +74,6 @@ def test_at_first_every_group_has_to_answer_and_later_the_others_go_on() -> None
     job.broker.refused.clear()
     job.poll(2)
     assert job.known("genuine_offset", other) == 8
-
-
-def test_groups_that_no_coordinator_lists_are_unknown() -> None:
-    listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
-    no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
-    groups = GroupActivity("X", listing, None, no_events, no_events)
-    assert groups.active(["g", "hidden"]) == groups.active() == {"g"}
-    assert groups.unknown(["g", "empty", "hidden"]) == {"hidden"}
-    listing.active = listing.listed = lambda: ClusterError("X", "no answer")
-    assert isinstance(groups.unknown(["g"]), ClusterError)
 
 
 # When a commit may have been made

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -188,3 +190,13 @@ def test_streams_and_share_groups_and_their_members_are_written_down() -> None:
     ]
     (captured_at,) = {each for (each,) in job.tables.rows(GROUP_EVENTS, "captured_at")}
     assert captured_at > at(WRITTEN_MS)
+
+
+def test_groups_that_no_coordinator_lists_are_unknown() -> None:
+    listing: Any = SimpleNamespace(active=lambda: frozenset({"g"}), listed=lambda: {"g": None, "empty": None})
+    no_events: Any = Mock(streams_groups=lambda _: frozenset(), share_groups=lambda _: frozenset())
+    groups = GroupActivity("X", listing, None, no_events, no_events)
+    assert groups.active(["g", "hidden"]) == groups.active() == {"g"}
+    assert groups.unknown(["g", "empty", "hidden"]) == {"hidden"}
+    listing.active = listing.listed = lambda: ClusterError("X", "no answer")
+    assert isinstance(groups.unknown(["g"]), ClusterError)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from builders.logs import log
-from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved, status_site
-from offset_sync.model.held_commits import HeldCommits
-from offset_sync.model.values import ClusterPartition, GroupPartition
+from offset_sync.model.values import ClusterPartition
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
@@ -103,21 +101,6 @@ def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
     assert site.said() == ("Stalled", "sync_offsets has made no progress for 60 s")
 
 
-def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
-    site = moved("X0:10", "X0:10", 4, status=MINUTE)
-    for keys, word in (({GroupPartition("g", *ORDERS)}, "Mirroring"), ({GroupPartition("h", *ORDERS)}, "InSync")):
-        held = {number: HeldCommits(number, 5, 6, frozenset(keys)) for number in (0, 1)}
-        site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
-        assert site.said()[0] == word
-    held = {number: HeldCommits(number, 5, 6, None) for number in (0, 1)}
-    site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, held)
-    assert "holds commits back from offset 5 of __consumer_offsets-" in str(site.said()[1])
-    site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
-    word, reason = site.said()
-    assert word == "Behind"
-    assert "open transaction" in str(reason)
-
-
 @pytest.mark.parametrize("alias", ["X", "Y"])
 def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> None:
     site = moved("X0:10", "X0:10", 4, status=MINUTE)
@@ -135,13 +118,8 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     ("reason", "spoil"),
     [
         ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
-        ("LOG_TRUNCATED", lambda site: site.put(log("Y", "X0:3"))),
         ("LOG_TRUNCATED", lambda site: setattr(site.index.logs["Y", "orders", 0], "is_contradicted", True)),
-        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=0)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
-        ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
-        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),
-        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["X"].forbidden.add("orders")),
         ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],

@@ -25,8 +25,6 @@ from tools.prometheus_expressions import PAGE, described, needs_promtool, run_pr
 from tools.prometheus_scrape import Scrape, read
 
 PLACE = TopicPartition("pay-1", 0)
-LABELS = {"part", "version", "cluster", "source", "target", "outcome", "state", "reason", "status", "kind", "why"}
-LABELS |= {"origin", "group_id", "topic"}
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, told
+from fakes.newest_logs import asked, copied, known_config, natives, record, told
+from leaving.said_at import said_at
 from offset_sync.kafka.tail_reader import TailRecord
 
 CHECK = "copies: "

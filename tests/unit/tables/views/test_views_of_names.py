@@ -54,14 +54,3 @@ def test_a_failover_costs_the_same_whatever_topics_are_called(seed: int, tmp_pat
     assert sorted(map(str, after)) == sorted(
         str(row | {"topic": called(row["source_cluster"], row["topic"])}) for row in before
     )
-
-
-@pytest.mark.parametrize("view", ["lag", "sync_decisions"])
-def test_a_row_says_what_both_sides_call_it_and_one_of_before_had_one_name(view: str, tmp_path: Path) -> None:
-    made = random_history(1)
-    table = SYNC_STATUS if view == "lag" else OFFSET_TRANSLATIONS
-    first = made[table].slice(0, 1).to_pylist()[0]
-    rows = [first | {"topic": "t"}, first | {"topic": "u", "stream": "x.u", "target_topic": "x.u"}]
-    rows.append(first | {"topic": "v", "stream": "x.v"})
-    found = answers(tmp_path, {table: pa.Table.from_pylist(rows, table.arrow_schema)}, f"SELECT * FROM {view}")
-    assert {(row["topic"], row["target_topic"]) for row in found} == {("t", "t"), ("u", "x.u"), ("v", None)}

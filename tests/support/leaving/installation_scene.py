@@ -1,4 +1,4 @@
-"""The clusters, the mirror and the installation of ``tests/golden/take_installation.py``."""
+"""The clusters, the mirror and the installation of ``tests/support/leaving/take_installation.py``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 git worktree add --detach ../before bfd6d35                                  # the last commit before the twelve rooms
 ln -s "$PWD/.venv" ../before/.venv; ln -s "$PWD/jars" ../before/jars
-PYTHONPATH=lib:tests/support .venv/bin/python tests/golden/take_installation.py ../before
+PYTHONPATH=lib:tests/support .venv/bin/python tests/support/leaving/take_installation.py ../before
 
 Brokers, mirror, producers and commits are today's; every job is that commit's, started by its spark-submit.sh. Its work
 is left undone on purpose: both jobs die in a micro-batch that the tables hold and the checkpoint does not, sync_offsets
@@ -22,7 +22,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from broker.committed_offsets import Partition, commit, committed
 from broker.installation import until
-from broker.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
+from leaving.installation_scene import AUDIT, ORDERS, PAYMENTS, Scene, opened
 from leaving.kept_installation import ALIASES, pack
 from offset_sync.kafka.requests import Committed
 from offset_sync_demo.kafka.clients import admin_of, stable_ends
