@@ -58,13 +58,6 @@ def test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end
     assert sum(found) <= len(pending)
 
 
-@law(200)
-@given(values, st.sets(st.integers(0, 7)))
-def test_of_what_compaction_has_left_every_record_that_is_ours_is_told(pending: list[int], left: set[int]) -> None:
-    log = [offset for place, offset in enumerate(pending) if place in left]
-    assert all(claimed(written(*pending), log))
-
-
 ONE, NINE = np.array([0]), np.array([9])
 
 
@@ -74,17 +67,6 @@ def test_a_write_whose_answer_was_lost_is_ours_once_however_often_it_is_tried_ag
         own_writes.begin(ONE, NINE)
         own_writes.doubt(np.array([1, 0]), np.array([9, 9]))  # of the first key nothing is pending
     assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
-
-
-@pytest.mark.parametrize(("held", "is_ours"), [(9, True), (7, False), (ABSENT, False)])
-def test_a_write_whose_answer_was_lost_is_ours_if_the_target_is_read_to_hold_it(held: int, is_ours: bool) -> None:
-    own_writes = written(9)
-    own_writes.doubt(ONE, NINE)
-    own_writes.begin(ONE, np.array([12]))
-    own_writes.resolve(ONE, np.array([held]))
-    own_writes.abort(ONE, np.array([12]))
-    own_writes.resolve(ONE, np.array([5]))  # it is in doubt no more
-    assert claimed(own_writes, [9]) == [is_ours]
 
 
 class Ledger:
@@ -130,7 +112,9 @@ class Ledger:
 
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
-kinds = st.sampled_from(["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"])
+kinds = st.sampled_from(
+    ["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"]
+)
 calls = st.tuples(kinds, pairs)
 
 
