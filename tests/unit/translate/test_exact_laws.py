@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.logs import ask, log
 from generators.hypothesis_strategies import cases, generators, histories, law
-from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, Known, translate
 from oracles import translation_check
-from oracles.translation import UNREAD, Case, Log, LogRecord, f_by_offset, readable_from
+from oracles.translation import UNREAD, Case, Log, f_by_offset, readable_from
 from oracles.translation_check import disagreements, every_commit, translated
 
 
@@ -41,13 +39,6 @@ def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rn
     alone = dict(zip(every_commit(case), translated(case, every_commit(case))))
     batch = rng.choices(list(alone), k=2 * len(alone))
     assert translated(case, batch) == [alone[committed] for committed in batch]
-
-
-def test_in_short_histories_pages_that_were_let_go_do_not_show() -> None:
-    for seed in range(6):
-        rng = random.Random(seed)
-        for case in [*random_cases(random_world(rng), rng)][:1]:
-            assert disagreements(case, rng, rng.choice((1, 2, 3))) == [], translation_check.describe(case)
 
 
 @law(100)
@@ -122,18 +113,6 @@ def test_lost_records_are_unread_ones_below_the_log_start_that_may_be_at_the_sou
         assert answer.clamped_offset == max(answer.offset, case.target.log_start)
 
 
-@pytest.mark.parametrize(("log_start", "lost"), [(0, 5), (2, 5), (3, 5), (5, 3), (8, 0), (9, 0)])
-def test_what_both_clusters_have_deleted_is_not_lost_by_a_move(log_start: int, lost: int) -> None:
-    source, target = log("X", "X0:10", log_start=log_start), log("Y", ". X0:10", log_start=9)
-    (answer,) = ask(source, target, 3)
-    assert (answer.clamped_offset, answer.lost) == (9, lost)
-
-
-def test_what_came_again_at_a_source_counts_as_lost_though_its_first_place_is_deleted() -> None:
-    source, target = log("X", "X0 Y0:3 X4 Y1 X6", log_start=4), log("Y", "Y0:3 X0 X4 X6", log_start=3)
-    assert ask(source, target, 1)[0].lost == 3
-
-
 @law(150)
 @given(cases, st.tuples(*[st.integers(0, 2**50)] * 3))
 def test_only_order_counts_so_logs_far_from_zero_are_answered_alike(case: Case, by: tuple[int, int, int]) -> None:
@@ -156,11 +135,6 @@ def test_only_order_counts_so_logs_far_from_zero_are_answered_alike(case: Case, 
         assert case.source is None or answer == replace(
             near, offset=answer.offset, clamped_offset=near.clamped_offset + shifts[case.target.cluster]
         )
-
-
-def test_an_empty_batch_has_an_empty_answer() -> None:
-    record = LogRecord(0, "X", 0)
-    assert translated(Case("X", None, Log("Y", (record,), 0, 1, 1)), []) == []
 
 
 def test_the_long_comparison_runs_and_says_how_much_was_equal(capsys: pytest.CaptureFixture[str]) -> None:

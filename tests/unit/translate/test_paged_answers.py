@@ -34,16 +34,6 @@ def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, 
     return [answer.offset for answer in found], *pages
 
 
-def test_an_unidentified_record_may_fill_a_hole_in_another_page() -> None:
-    source, target = log("X", "Y0:2 Y3 ? Y4:9"), log("Y", "Y0:4 X9 Y4:9")
-    assert ask(source, target, 3, 4)[0] == [2, 4]
-
-
-def test_late_records_at_the_source_are_unread_whatever_came_before_them() -> None:
-    source, target = log("X", "Y0 Y2 Y1 X3 Y3:9"), log("Y", "Y0:2 X3 Y2:9")
-    assert ask(source, target, 2, 3)[0] == [1, 2]
-
-
 def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> None:
     found = []
     for is_paged in (False, True):
@@ -57,15 +47,6 @@ def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> N
         logs = PartitionLog(source, 0), PartitionLog(target, 1)
         found.append(translate(np.array([3, 6], np.int64), *logs, Bounds(1)).offset.tolist())
     assert found == [[1, 1], [1, 1]]
-
-
-def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() -> None:
-    index, pages = LogIndex(), KeptPages()
-    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [0, 1, 2, 3], [0] * 4), 4)
-    let_go_of_all_but(index, 1, 1, pages)
-    assert index.reorder_count() == 0
-    index.extend(Runs.of([4], [1], [1], [1], [0]), 5)
-    assert index.reorder_count() == 1
 
 
 @pytest.mark.parametrize(

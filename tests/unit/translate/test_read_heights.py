@@ -113,12 +113,6 @@ def heights_of(commit: int, runs: Runs, page_runs: int, **about: Any) -> tuple[i
     return int(heights.safe[1][0]), int(heights.most[1][0]), bool(heights.decided()[0])
 
 
-def test_a_run_that_the_commit_cuts_is_not_read_to_its_end_though_an_earlier_one_reached_further() -> None:
-    # o7 | o3 o4 . o5 o6 with the commit at the point: o5 and o6 are above it, below o7.
-    runs = Runs.of([0, 1, 5], [1, 4, 1], [1, 1, 0], [7, 3, 5], [0, 0, 0])
-    assert heights_of(3, runs, 2) == (4, 7, False)
-
-
 def test_an_unrecognised_record_that_may_be_above_the_commit_is_not_read() -> None:
     runs = Runs.of([0, 4, 5], [4, 1, 1], [1, 0, 1], [0, 4, 9], [0, 0, 0])
     unrecognised = Runs.of([5], [1], [1], [2], [0])

@@ -144,16 +144,6 @@ def test_on_the_list_are(source: str, target: str, committed: int, on_list: list
     assert ranges(read_list(committed, 0, *logs_of(case, here, there), leader_epoch=EPOCH)) == on_list
 
 
-def test_what_a_cut_has_taken_from_the_source_is_not_on_the_list_until_it_has_it_again() -> None:
-    source, target = LogIndex(), LogIndex()
-    source.lose(Runs.of([1], [2], [Z], [1], [0]))
-    source.extend(Runs.of([0, 1], [1, 1], [Z, Z], [0, 2], [0, 0]), 2)
-    target.extend(Runs.of([0], [3], [Z], [0], [0]), 3)
-    logs = PartitionLog(source, X), PartitionLog(target, Y)
-    assert ranges(read_list(2, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
-    assert ranges(read_list(NO_LIMIT, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
-
-
 # Where there is no list
 
 
@@ -201,14 +191,6 @@ def test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_i
     said = PartitionMetadata("id", 0, 5, {"id"}, 5)
     logs = everything(said._replace(**source), said._replace(**target))
     assert ranges(read_list(5, 0, *logs, leader_epoch=EPOCH)) == []
-
-
-def test_what_retention_has_cut_from_an_index_makes_the_list_shorter() -> None:
-    source, target = LogIndex(4), LogIndex(2)
-    source.extend(Runs.of([0, 4], [2, 2], [Z, Z], [0, 2], [0, 0]), 6)
-    target.extend(Runs.of([0], [4], [Z], [0], [0]), 4)
-    logs = PartitionLog(source, X), PartitionLog(target, Y)
-    assert ranges(read_list(6, 0, *logs, leader_epoch=EPOCH)) == [(2, 4)]
 
 
 # How much is read and held

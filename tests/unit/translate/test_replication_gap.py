@@ -112,7 +112,7 @@ def test_ranges_are_cut_and_counted_as_the_offsets_that_they_hold() -> None:
 
 @law(150)
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
-def test_another_position_costs_what_the_records_between_say(seed: int, other: int, page_runs: int | None) -> None:
+def test_position_cost_is_what_the_records_between_say(seed: int, other: int, page_runs: int | None) -> None:
     for each in cases(seed):
         case = replace(each, target=replace(each.target, log_start=0))
         source, target = indexed(case, page_runs)
