@@ -131,7 +131,6 @@ def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> No
     ("source", "target", "committed", "on_list"),
     [
         pytest.param("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4, [(0, 1), (2, 5)], id="not-what-the-mirror-dropped"),
-        pytest.param("X0:2 Z0:3 Z0:3", "X0:2 Z0:3 X0:2 Z0:3", 4, [(0, 4), (5, 9)], id="every-copy"),
         pytest.param("X0 ? X2", "X0 ? X2", 3, [(0, 1), (2, 3)], id="nothing-unreadable"),
     ],
 )
