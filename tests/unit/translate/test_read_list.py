@@ -131,7 +131,6 @@ def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> No
     ("source", "target", "committed", "on_list"),
     [
         pytest.param("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4, [(0, 1), (2, 5)], id="not-what-the-mirror-dropped"),
-        pytest.param("X0 ? X2", "X0 ? X2", 3, [(0, 1), (2, 3)], id="nothing-unreadable"),
     ],
 )
 def test_on_the_list_are(source: str, target: str, committed: int, on_list: list[tuple[int, int]]) -> None:
