@@ -48,6 +48,7 @@ def test_a_young_hole_is_unread_because_the_record_may_only_be_pending() -> None
 def test_a_record_that_was_never_mirrored_to_the_source_stops_the_answer() -> None:
     source = log("X", "X0:2 Y0:2 X4:9")
     assert ask(source, log("Y", "Y0:4 X0:2 X4:9"), 4, 9) == [exact(2, 2), exact(2, 7)]
+    assert ask(log("X", "X0:3"), log("Y", "X0 Z0 Z0 X1"), 1) == [exact(1)]
 
 
 # Own records need no index

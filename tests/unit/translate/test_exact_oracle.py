@@ -9,7 +9,7 @@ import pytest
 
 from generators.mirrored_logs import clean_world, random_cases, random_world
 from offset_sync.model.values import State
-from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, readable_from
+from oracles.translation import MALFORMED, Case, Log, LogRecord, answers, f_by_offset, readable_from
 from tools.thorough import examples
 
 Entry = tuple[str, int] | None
@@ -87,13 +87,6 @@ def test_a_group_that_moves_without_faults_reads_every_record_and_repeats_what_w
                 after = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset >= answer.offset]
                 assert {(r.origin, r.origin_offset) for r in case.target.indexed} <= before | set(after)
                 assert answer.duplicates == answer.duplicates_at_most == sum(1 for r in after if r in before)
-
-
-def test_the_picture_in_the_docstring_is_right() -> None:
-    source = log("X", [("A", 0), ("B", 0), ("A", 1), ("B", 1)])
-    case = Case("X", source, log("Y", [("B", 0), ("B", 1), ("A", 0), ("A", 1)]))
-    assert f_by_offset(case) == [1, 3, 0, 2]
-    assert answers(case, [2]) == [Answer(1, 1, State.EXACT, 1, 1, 0)]
 
 
 def test_the_generator_reaches_every_state_and_every_fault() -> None:

@@ -81,7 +81,7 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(seed: int
         source, target = indexed(case, page_runs)
         for origin, code in origin_codes(case).items():
             low, high = rng.choice(((-NO_LIMIT, NO_LIMIT), sorted(rng.sample(range(30), 2))))
-            bounds = rng.choice((NEVER_YOUNG, rng.randint(0, case.now_ms))), low, high
+            bounds = rng.choice([NEVER_YOUNG, *(each.indexed_at_ms for each in case.target.indexed)]), low, high
             found = replication_gap(code, source, target, *bounds)
             if origin:
                 said = offsets(found.pending), offsets(found.skipped), found.is_settling

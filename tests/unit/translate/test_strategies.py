@@ -232,6 +232,16 @@ def states(found: Translations) -> list[str]:
     return [State(code).name for code in found.state.tolist()]
 
 
+def test_a_mirror_without_headers_is_translated_by_timestamp() -> None:
+    case = Case("A", native("A", 1, 2, 2, 4, 5), native("B", 1, 2, 2, 2, 4))
+    found = chosen(case, "timestamp", 0, 1, 2, 3, 4, 5)
+    # The 2 was sent again, so which of them is which cannot be told; 5 is not there yet.
+    assert found.wanted.tolist() == [0, 1, 1, 4, 5, 5]
+    assert states(found) == ["EXACT", "EXACT", "APPROXIMATE", "EXACT", "AT_FRONTIER", "AT_FRONTIER"]
+    assert (found.duplicates.tolist()[2], found.duplicates_at_most.tolist()[2]) == (1, 3)
+    assert not found.is_disordered.any()
+
+
 @pytest.mark.parametrize("name", ["timestamp", "header"])
 def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -> None:
     here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "C", 0, 2)), 0, 2, 2)
@@ -294,6 +304,11 @@ def test_what_the_source_has_deleted_too_is_not_lost() -> None:
     assert chosen(case, "timestamp", 3, source_start=4, log_start=4).lost.tolist() == [0]
 
 
+def test_a_greater_timestamp_before_a_commit_is_told_also_where_it_is_withheld() -> None:
+    found = chosen(Case("A", native("A", 1, 9, 3), native("B", 1, 9, 3)), "timestamp", 4)
+    assert (states(found), found.is_disordered.tolist()) == (["COMMIT_BEYOND_END"], [True])
+
+
 def test_an_answer_that_rests_on_what_is_below_an_index_is_withheld() -> None:
     for begins in itertools.product((0, 3), (0, 2, 3), (0, 4), (0, 4)):
         logs = []
@@ -325,8 +340,9 @@ def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_noth
 @pytest.mark.parametrize("here", [(), (1,), (2,), (2, 1), (4, 1)])
 def test_a_topic_is_idle_where_the_target_has_nothing_newer(here: Sequence[int], there: Sequence[int]) -> None:
     case = Case("A", native("A", *here), native("B", *there))
-    found = chosen(case, "timestamp", len(here), idle_since_ms=0)
-    assert (found.wanted.tolist() == [len(there)]) == (not there or max(there) <= max(here, default=0))
+    idle, busy = (chosen(case, "timestamp", len(here), idle_since_ms=since).wanted.tolist() for since in (0, -1))
+    assert (idle == [len(there)]) == (not there or max(there) <= max(here, default=0))
+    assert there or busy == [0]
 
 
 @pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])
