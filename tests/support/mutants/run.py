@@ -65,6 +65,12 @@ LEFT_OUT = (
     "translate/pieces.py _last_to",
     "translate/pieces.py _one_by_one",
     "translate/pieces.py _raised",
+    "translate/index/log_index.py LogIndex.note_unrecognised",
+    "translate/index/runs.py Runs._agrees_by_bounds",
+    *(
+        f"translate/index/stretches.py LatestPlaces.{name}"
+        for name in ("none", "records", "with_rows", "between", "first_not_below")
+    ),
 )
 """What leaves with copies that are known only by bounds: files, and functions of others."""
 _OPTIONS = (

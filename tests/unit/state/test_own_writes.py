@@ -152,15 +152,6 @@ def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
 # In the light of a cluster's log
 
 
-def test_a_write_is_ours_though_the_log_brings_it_before_the_clusters_answer() -> None:
-    committed = CommittedOffsets(["X"])
-    key = committed.ids([("g", "orders", 0)])
-    committed.clusters["X"].own_writes.begin(key, np.array([9]))
-    assert take_in(committed, commit(9, 2)) == [True]
-    committed.clusters["X"].acknowledge(key, np.array([9]), 3)
-    assert (known(committed)["actual_is_own"], known(committed)["genuine_offset"]) == (True, -1)
-
-
 def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_since() -> None:
     """One answer for a thousand groups: the first of them commits at the target before the last one is written."""
     committed = CommittedOffsets(["X"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import cases, generators, histories, law
 from offset_sync.model.values import State
-from offset_sync.translate.exact import Bounds, Known, translate
+from offset_sync.translate.exact import Bounds, Known, translate, translate_no_later
 from oracles import translation_check
 from oracles.translation import UNREAD, Case, Log, f_by_offset, readable_from
 from oracles.translation_check import disagreements, every_commit, translated
@@ -57,6 +57,24 @@ def test_known_answers_are_given_again_but_beyond_the_sources_index(case: Case, 
     assert [each.tolist() for each in found[:-1]] == [each.tolist() for each in fresh[:-1]]
     of_others = translate(commits[~is_known | is_behind], source, target, bounds).has_young_hole
     assert found.has_young_hole == of_others
+
+
+@law(100)
+@given(cases, generators)
+def test_what_another_strategy_chose_counts_where_it_is_below_the_exact_answer(case: Case, rng: random.Random) -> None:
+    *_, (_, *indexes) = translation_check.growing(case)
+    source, target = translation_check.logs_of(case, indexes[0], indexes[1])
+    commits = np.array(every_commit(case), np.int64)[rng.randrange(len(every_commit(case))) :]
+    bounds = Bounds(case.now_ms - case.hole_grace_ms)
+    exact = translate(commits, source, target, bounds).offset
+    chosen = np.array(
+        [rng.choice((-1, 0, case.target.frontier, rng.randint(0, case.target.frontier))) for _ in commits]
+    )
+    whole = translate_no_later(commits, chosen, source, target, bounds)
+    found = translate_no_later(commits, chosen, source, target, bounds._replace(window_start=int(exact.min())))
+    assert found.offset.tolist() == np.where(chosen < 0, exact, np.minimum(chosen, exact)).tolist()
+    assert found.is_exact.tolist() == ((chosen < 0) | (chosen >= exact)).tolist()
+    assert found.duplicates.tolist() == whole.duplicates.tolist()
 
 
 @law(250)
