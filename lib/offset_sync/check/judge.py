@@ -193,7 +193,7 @@ def _records(sample: Sample, alias: str) -> Iterator[Case]:
         for each in records:
             by_rule.setdefault(each.rule, []).append(each)
         by_rule.pop(rules.NATIVE, None)
-        for rule, found in by_rule.items():
+        for rule, found in sorted(by_rule.items(), key=lambda item: (item[0].level.value, item[0].text)):
             topics = {each.topic for each in found}
             count = f"{len(found)} of {sum(each.topic in topics for each in records)}"
             yield _case(rule, topics, count=count, first=found[0].where, said=some({each.said for each in found}))
