@@ -24,7 +24,7 @@ from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.jobs.check import find_all
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.translate import translate, translate_arguments
+from offset_sync.jobs.translate import add_arguments, translate
 from offset_sync.model.finding import Level
 from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -137,7 +137,7 @@ def test_reports_plans_and_single_offsets_have_both_names(
     assert "namer subscribes at dc2 to: dc1.named, named" in said
     assert "it has never committed dc1.named, named there itself" in said
     words = ["--from", "dc1", "--to", "dc2", "--topic", TOPIC, "--partition", "0", "--offset", "9"]
-    one = translate_arguments(job_arguments("translate", has_once=False)).parse_args(["--conf", "x", *words])
+    one = add_arguments(job_arguments("translate", has_once=False)).parse_args(["--conf", "x", *words])
     assert translate(config, one, stop) == []
     assert f"{TOPIC},0,9,dc1.named,11,EXACT," in capsys.readouterr().out
 

@@ -13,7 +13,8 @@ from broker.crafted_logs import Clusters, create_topics, wait_for_ends
 from broker.installation import Installation, install
 from consumer.moving import cutover
 from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import add_arguments
+from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.tables.store import TableStore
@@ -44,7 +45,7 @@ def installation(clusters: Clusters, spark_environment: None, topic_name: str, t
         mirror.drain()
         mirror.stop()
     servers, rehearse = {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}, {"groups": [PATTERN]}
-    found = install(tmp_path, servers, [topic_name], report={"rehearse": rehearse | {"records": 1000}})
+    found = install(tmp_path, servers, [topic_name], report={"rehearse": rehearse})
     commit(clusters["dc1"], {group: {(topic_name, n): at for n in range(2)} for group, at in COMMITS.items()})
     assert found.index() == []
     assert found.sync() == []
@@ -74,7 +75,7 @@ def test_what_contents_say_is_what_was_predicted_and_nothing_is_moved(
 
 
 def rehearse_as_run_does(installation: Installation) -> None:
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(["rehearse", "--conf", "x"])
+    arguments = add_arguments(job_arguments("cutover")).parse_args(["rehearse", "--conf", "x"])
     config = load_config(installation.config_file)
     known = {row["cutover_id"] for row in installation.rows("cutovers")}
     assert list(cutover_groups(config, arguments, threading.Event())) == []

@@ -132,17 +132,15 @@ def test_the_documented_rights_are_enough_over_tls(secured: SecuredClusters, ins
     assert committed(secured.brokers["dc2"], ["billing"])["billing"][PLACE].offset == 9
     assert committed(secured.brokers["dc1"], ["other"])["other"][PLACE].offset == 7
     findings = found(installation)
-    names = ["connection", "clock", "topics", "commits", "own groups", "read lists", "marks", "groups"]
+    names = ["connection", "topics", "commits", "own groups", "groups", "partitions"]
     for alias in ("dc1", "dc2"):
         told = {each.check: each.level.value for each in findings if each.place == f"clusters.{alias}"}
         of_mirrors = {"copies", "mirror headers"}  # see test_check
         assert {name: level for name, level in told.items() if name not in of_mirrors} == {
-            **dict.fromkeys([*names, "no other right"], "OK"),
+            **dict.fromkeys(names, "OK"),
             **dict.fromkeys(["broker settings", "__consumer_offsets"], "SKIP"),
         }
     assert [each.text.split(", ")[-1] for each in findings if each.check == "connection"] == ["SASL_SSL", "SSL"]
-    of_lists = [each.text for each in findings if each.check == "read lists"]
-    assert of_lists == ["Read on groups with the prefix __offset-sync.read."] * 2
 
 
 INDEX, SYNC = Installation.index, Installation.sync
@@ -223,7 +221,7 @@ def test_without_a_right_on_the_log_of_commits_these_can_be_polled(
         findings = found(installation)
     assert committed(secured.brokers["dc2"], ["polled"])["polled"][PLACE].offset == 10
     assert [each for each in findings if each.level is Level.FAIL] == []
-    assert sum("polled from the coordinators every 5s" in each.text for each in findings) == 2
+    assert sum("polled every 5s" in each.text for each in findings) == 2
 
 
 def test_offsets_that_may_be_seen_and_not_written_are_named(
@@ -285,18 +283,6 @@ def test_a_reader_that_may_not_be_described_is_not_taken_for_a_stopped_one(
         commit(dc1, {unseen: {PLACE: 12}})
         assert one_way.sync() == []
         assert committed(dc2, [unseen])[unseen][PLACE].offset == 14
-
-
-def test_unneeded_rights_are_warnings(secured: SecuredClusters, installation: Installation) -> None:
-    alter = right(ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
-    with given(secured, GRANTED | {alter, on_topic("secured", AclOperation.WRITE)}):
-        findings = found(installation)
-    warned = {each.text for each in findings if each.check == "no other right" and each.level is Level.WARN}
-    assert warned == {
-        "Alter on the cluster is never needed; revoke it",
-        "Write on secured is never needed; revoke it",
-    }
-    assert [each for each in findings if each.level is Level.FAIL] == []
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="only Linux tells so what other users see of a process")

@@ -105,7 +105,7 @@ def test_the_lines_of_the_manual_write_the_offsets_of_a_checkpoint_of_spark(
     [
         (("--topic", CROSSED), "name the offsets"),
         (("--file", "-", "--offset", "1"), "name the offsets"),
-        (("--topic", CROSSED, "--partition", "0", "--offset", "-1"), "offset '-1' is no number"),
+        (("--topic", CROSSED, "--partition", "0", "--offset", "-1"), "a partition or an offset is below 0"),
         (("--topic", CROSSED, "--partition", "0", "--offset", "1", "--to", "dc3"), "dc1 --to dc3: not a direction"),
     ],
 )

@@ -18,7 +18,8 @@ from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import add_arguments
+from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import running_clusters
@@ -85,7 +86,7 @@ class Walk:
     def move(self, source: str, target: str, group: str, mode: str) -> list[str]:
         """Apply a cutover; return what was not as it should be."""
         words = ["apply", "--conf", "x", "--from", source, "--to", target, "--groups", group, mode]
-        arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+        arguments = add_arguments(job_arguments("cutover")).parse_args(words)
         return list(cutover_groups(load_config(self.installation.config_file), arguments, threading.Event()))
 
     def held(self, alias: str, group: str) -> dict[Partition, int]:

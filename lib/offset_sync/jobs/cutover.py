@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 
@@ -14,11 +16,11 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
+from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups, show_rehearsed
 from offset_sync.cutover.session import open_cutover
-from offset_sync.jobs.chosen_groups import chosen_groups, say
-from offset_sync.jobs.open_tables import check_direction, open_tables
-from offset_sync.jobs.rehearse import check_rehearsal, rehearse
+from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
@@ -32,7 +34,7 @@ _ACTIONS = (
 )
 
 
-def cutover_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
     parser.add_argument("action", choices=["plan", "rehearse", "apply", "verify"], help=_ACTIONS)
     parser.add_argument("--from", dest="source", metavar="CLUSTER", help="where the groups are now")
@@ -79,7 +81,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Run the action of *arguments*; return one line per group or partition that is not moved or not ready."""
     _check(config, arguments)
     if arguments.action == "rehearse":
@@ -104,29 +106,63 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
         fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
         steps = fenced if arguments.action == "apply" else state.tables
         journal = TableJournal(steps, direction, mode, say, config.names)
-        with open_cutover(config, state, direction, journal, lease, options) as (cutover, clusters):
+        with open_cutover(config, state, direction, journal, lease, options) as (procedure, clusters):
             groups = chosen_groups(clusters.groups(), arguments.groups)
             if arguments.action == "plan":
                 with waiting(f"clusters {', '.join(config.clusters)}"):
-                    plans = cutover.plan(groups, mode)
+                    plans = procedure.plan(groups, mode)
                 print_plan(plans, direction, Console(), config.names)
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
-                return cutover.verify(groups)
+                return procedure.verify(groups)
             # A lease per group: another command may move other groups at the same time.
             with ExitStack() as claimed:
                 with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
                     claimed.enter_context(held(lease, groups))
                     lease.settle()
-                return cutover.apply(groups, mode, arguments.timeout.total_seconds())
+                return procedure.apply(groups, mode, arguments.timeout.total_seconds())
+
+
+def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+    """Rehearse moves; return one line for each partition that is not as predicted.
+
+    Without ``--from`` and ``--to`` all directions are rehearsed; what other options leave open, the configuration says.
+    """
+    settings = config.report.rehearse
+    one = Direction(arguments.source, arguments.target)
+    directions = [one] if arguments.source else [Direction(*pair) for pair in config.pairs()]
+    patterns = arguments.groups or settings.groups or (".*",)
+    option = "--groups" if arguments.groups else "report.rehearse.groups"
+    records = arguments.records or 200
+    seconds = arguments.seconds or settings.timeout.total_seconds()
+    failures = list[str]()
+    with open_tables(config, "offset-sync cutover") as tables:
+        with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
+            live = LiveState(config, tables)
+        lease = Lease(live.tables, "cutover", stop)
+        for direction in directions:
+            journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
+            with open_cutover(config, live, direction, journal, lease) as (_, clusters):
+                groups = chosen_groups(clusters.groups(), patterns, option=option)
+                statuses = clusters.partition_statuses(groups)
+                if arguments.source:
+                    statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
+                rehearsal = open_rehearsal(config, live, direction, records, seconds)
+                with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
+                    rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+                failures += show_rehearsed(rehearsed, statuses, direction, Console(), config.names)
+    return failures
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
-    if arguments.action == "rehearse":
-        check_rehearsal(arguments)
+    is_rehearsal = arguments.action == "rehearse"
+    if is_rehearsal and arguments.disaster:
+        raise ConfigError(["rehearse reads both clusters: omit --disaster"])
+    if is_rehearsal and (arguments.source is None) != (arguments.target is None):
+        raise ConfigError(["rehearse takes --from and --to, or neither: all directions"])
     needed = {"--from": arguments.source, "--to": arguments.target, "--groups": arguments.groups}
     missing = [option for option, value in needed.items() if value is None]
-    if missing and arguments.action != "rehearse":
+    if missing and not is_rehearsal:
         raise ConfigError([f"{arguments.action} needs {', '.join(missing)}"])
     if arguments.source is not None:
         check_direction(config, arguments.source, arguments.target)
@@ -149,3 +185,26 @@ def _duration(text: str) -> timedelta:
         return parse_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: str = "--groups") -> list[str]:
+    """Return the known groups that match; raises ConfigError where a pattern of *option* is invalid or matches none."""
+    chosen: set[str] = set()
+    problems = []
+    for pattern in patterns:
+        try:
+            found = {group_id for group_id in known if re.fullmatch(pattern, group_id)}
+        except re.error as error:
+            problems.append(f"{option} {pattern!a} is not a regular expression: {error}")
+            continue
+        if not found:
+            problems.append(f"{option} {pattern!a} matches none of the {len(known)} groups in the tables")
+        chosen |= found
+    if problems:
+        raise ConfigError(problems)
+    return sorted(chosen)
+
+
+def say(line: str) -> None:
+    """Print a line on standard error; names in it cannot move the cursor."""
+    print(escaped(line), file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
+from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess, called
 from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
@@ -22,11 +23,11 @@ from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
 from offset_sync.ingest.unreadable_logs import SecondReader
-from offset_sync.jobs.job_output import IndexOutput
 from offset_sync.jobs.spark_session import check_logins, open_session
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RangeReader
+from offset_sync.model.text import to_count, to_duration
 from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import learn_names, strays
@@ -36,7 +37,9 @@ from offset_sync.tables.files import files_of
 from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
+logger = logging.getLogger(__name__)
 _POLL_S = 0.2
+_LINE_EVERY_S, _SUMMARY_EVERY_S = 10.0, 60.0
 
 
 class OtherQueries(Protocol):
@@ -188,3 +191,46 @@ class _RecordQuery:
         )
         origins = OriginCheck(alias, config.clusters)
         return LogCheck(alias, asked, origins, parts.incarnations)
+
+
+def progress_line(now: Backfill) -> str:
+    """Return the progress of a backfill in one line."""
+    left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
+    counts = f"{to_count(now.records)} records, {to_count(round(now.records_per_s))} records/s"
+    return f"{counts}, {now.share:.0%} of the records present at the start, time left {left}"
+
+
+class IndexOutput:
+    """Logs *progress* in a thread of its own until it is ended, or *stop* is set: more often until it has caught up."""
+
+    def __init__(self, progress: IndexProgress, stop: threading.Event) -> None:
+        self._progress, self._stop = progress, stop
+        self._is_caught_up, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def start(self) -> None:
+        """Start reporting."""
+        self._thread.start()
+
+    def caught_up(self) -> None:
+        """Log once that the index has reached the log ends of the start."""
+        if not self._is_caught_up.is_set():
+            self._is_caught_up.set()
+            self._log("caught up after")
+
+    def end(self) -> None:
+        """Log the totals, and stop reporting."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._log("ended after")
+
+    def _log(self, what: str) -> None:
+        lasted = to_duration(self._progress.seconds * 1000)
+        logger.info("%s %s: %s", what, lasted, progress_line(self._progress.backfill()))
+
+    def _run(self) -> None:
+        while not self._ended.wait(_SUMMARY_EVERY_S if self._is_caught_up.is_set() else _LINE_EVERY_S):
+            if self._stop.is_set():
+                return
+            self._log("indexing for")

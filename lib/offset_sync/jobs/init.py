@@ -11,45 +11,36 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from offset_sync.config import Config, parse_config
-from offset_sync.config.mirror import PRESETS
+from offset_sync.check import rules
+from offset_sync.check.sample import Cluster, own_topics, take_sample, with_found_ids
+from offset_sync.check.stamps import Stamped, stamped_records
+from offset_sync.config import parse_config
 from offset_sync.config.prefix_names import HEARTBEATS
-from offset_sync.config.written import yaml_key, yaml_value
-from offset_sync.jobs.checks.asking import Cluster, answers, ask_cluster, look_at_logs, own_topics, side_by_side
-from offset_sync.jobs.checks.stamps import Kind, Stamped, stamped_records
+from offset_sync.config.written import to_yaml
 from offset_sync.jobs.log_format import tell
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
-from offset_sync.kafka.own_rights import OwnRights
 from offset_sync.model.errors import ClusterError, ConfigError
-from offset_sync.model.text import visible
+from offset_sync.model.finding import some
 
-_PORT = 9465
-_MOST_NAMED = 8
-_ALIASES = ("dc1", "dc2")
+_FILE = """\
+{modeline}# Written by init. conf/reference.yaml has every option with its default.
+{clusters}
+# Groups are synced on the topics that match an expression of include, and none of exclude.
+{topics}
+# The mirror's headers and its names for copies: docs/mirrors.md.
+{mirror}
+# The status page is at http://localhost:9465/, for browsers on this machine.
+metrics:
+  report_status_port: 9465
+# Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.
+"""
+_WITHOUT_HEADERS = (rules.NATIVE, rules.BESIDE_COPIES, rules.BY_NAME, rules.TWICE, rules.UNSTAMPED)
 Tree = dict[str, Any]
-Ask = Callable[[str], str]
-"""Asks a person one question and returns the answer."""
-
-
-@dataclass
-class Findings:
-    """What is to be written: *mirror* by key, *origins* and a line on each cluster, by alias; *lines* say why.
-
-    *excluded* are patterns of topics.
-    """
-
-    clusters: Mapping[str, Cluster]
-    mirror: dict[str, str] = field(default_factory=dict)
-    excluded: list[str] = field(default_factory=list)
-    origins: dict[str, str] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
 
 
 def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
@@ -72,46 +63,46 @@ def init_arguments(prog: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def init(words: Sequence[str] | None = None, prog: str | None = None, ask: Ask | None = None) -> int:
-    """Write the file and check it; return the exit code. *ask* is by default the terminal, where there is one."""
+def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
+    """Write the file and check it; return the exit code."""
     arguments = init_arguments(prog).parse_args(words)
     path = Path(arguments.conf)
     try:
         if path.exists():
             raise ConfigError([f"{path}: exists already; name another file, or check this one: check --conf {path}"])
-        tree = _given(arguments, ask or (input if sys.stdin.isatty() else None))
+        tree = _given(arguments)
         print(f"querying {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
-        found = look(tree)
-        write(path, modeline(path) + to_yaml(tree, found))
+        lines = fill(tree)
+        write(path, to_text(tree, path))
     except ConfigError as problem:
         tell(str(problem), "text")
         return BAD_ARGUMENTS
     except ClusterError as problem:
         tell(str(problem), "text")
         return FAILED
-    except (EOFError, KeyboardInterrupt):
+    except KeyboardInterrupt:
         tell("nothing was written", "text")
         return FAILED
-    for line in found.lines:
-        print(line)
-    print(f"written: {path}\n", flush=True)
+    print(*lines, f"written: {path}\n", sep="\n", flush=True)
     return _check(path)
 
 
 def _check(path: Path) -> int:
-    from offset_sync.jobs.check import check, check_arguments
+    from offset_sync.jobs.check import add_arguments, check
     from offset_sync.jobs.runner import job_arguments, run_job
 
-    code = run_job(check, check_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
+    code = run_job(check, add_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
     again = f"./spark-submit.sh check --conf {path}"
     print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'correct what failed, then {again}'}")
     return code
 
 
-def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
-    """Return the configuration as far as the command line, or a person, says it."""
+def _given(arguments: argparse.Namespace) -> Tree:
+    """Return the configuration as far as the command line says it."""
     clusters: dict[str, Tree] = {}
-    for word in arguments.cluster or _asked(ask):
+    if not arguments.cluster:
+        raise ConfigError(["--cluster is missing; name at least two: --cluster dc1=broker:9092 --cluster dc2=…"])
+    for word in arguments.cluster:
         alias, is_given, servers = word.partition("=")
         if not (alias and is_given and servers):
             raise ConfigError([f"--cluster {word}: write it as ALIAS=SERVERS, for example dc1=broker:9092"])
@@ -125,52 +116,34 @@ def _given(arguments: argparse.Namespace, ask: Ask | None) -> Tree:
             )
         for each in [clusters[alias]] if of_one else clusters.values():
             each.setdefault("security", {})[key] = value
-    return {"clusters": clusters, "topics": {"include": arguments.topics or [".*"]}}
+    return {"clusters": clusters, "topics": {"include": arguments.topics or [".*"]}, "mirror": {}}
 
 
-def _asked(ask: Ask | None) -> list[str]:
-    if ask is None:
-        raise ConfigError(["--cluster is missing; name at least two: --cluster dc1=broker:9092 --cluster dc2=…"])
-    found = list[str]()
-    for number, default in enumerate(_ALIASES):
-        which = "first" if number == 0 else "second"
-        alias = ask(f"name of the {which} cluster [{default}]: ").strip() or default
-        found.append(f"{alias}={ask(f'bootstrap.servers of {alias}: ').strip()}")
-    return found
-
-
-def look(tree: Tree) -> Findings:
-    """Return what the clusters of *tree* show; raises ConfigError, or ClusterError with the first that is silent."""
-    config = parse_config(tree)
-    clusters = _asked_clusters(config)
-    found = Findings(clusters)
-    for alias, each in clusters.items():
-        counts = {"broker": each.brokers, "topic": len(each.partitions), "group": len(each.groups)}
-        listed = (f"{count:,} {what}{'s' * (count != 1)}" for what, count in counts.items())
-        found.lines.append(f"{alias}: {', '.join(listed)}")
+def fill(tree: Tree) -> list[str]:
+    """Fill *tree* with what the clusters show; return why. Raises ConfigError, or ClusterError if one is silent."""
+    config, mirror = parse_config(tree), tree["mirror"]
+    sample = take_sample(config)
+    if sample.silent:
+        raise next(iter(sample.silent.values()))
+    clusters = sample.clusters
+    lines = [
+        f"{alias}: brokers: {each.brokers:,}, topics: {len(each.partitions):,}, groups: {len(each.groups):,}"
+        for alias, each in clusters.items()
+    ]
     if renamed := prefixed(clusters, config.is_topic_included):
         (alias, prefix), count = renamed.most_common(1)[0]
-        found.mirror["names"] = "mm2"
-        topics = "1 topic named" if count == 1 else f"{count:,} topics named"
-        there = "exists" if count == 1 else "exist"
-        found.lines.append(
-            f"{alias}: {topics} {prefix}.… {there} at {prefix} without the prefix, so mirror.names is mm2"
-        )
-        config = parse_config({**tree, "mirror": found.mirror})
-        found.clusters = clusters = _asked_clusters(config)
-    own = sorted({name for each in clusters.values() for name in own_topics(config, each).values()})
-    if "names" not in found.mirror and own:
-        found.excluded += mirror_makers(clusters)
-        named = ", ".join([*map(visible, own[:_MOST_NAMED]), *(["…"] if len(own) > _MOST_NAMED else [])])
-        found.lines.append(f"topics.exclude leaves out MirrorMaker's own topics: {named}")
-        config = parse_config(_with_excluded(tree, found))
-    stamped = _stamped(config, clusters)
-    others = (each.stamp for records in stamped.values() for each in records if each.stamp.kind is Kind.OTHER_PRESET)
-    if other := next(others, None):
-        found.mirror["preset"] = next(name for name in PRESETS if name in other.said.split())
-        stamped = _stamped(parse_config({**_with_excluded(tree, found), "mirror": found.mirror}), clusters)
-    note_stamps(found, stamped)
-    return found
+        mirror["names"] = "mm2"
+        lines.append(f"{alias} has {count:,} of {prefix}'s topics with the prefix {prefix}.: mirror.names is mm2")
+        sample = take_sample(parse_config(tree))
+    elif own := sorted({name for each in clusters.values() for name in own_topics(config, each).values()}):
+        tree["topics"]["exclude"] = mirror_makers(clusters)
+        lines.append(f"topics.exclude leaves out MirrorMaker's own topics: {some(own, 8)}")
+    stamped = sample.stamped
+    presets = (each.said for records in stamped.values() for each in records if each.rule is rules.OTHER_PRESET)
+    if preset := next(presets, None):
+        mirror["preset"] = preset
+        stamped = stamped_records(with_found_ids(parse_config(tree), sample.clusters), sample.seen)
+    return lines + note_stamps(tree, stamped)
 
 
 def mirror_makers(aliases: Iterable[str]) -> list[str]:
@@ -181,18 +154,6 @@ def mirror_makers(aliases: Iterable[str]) -> list[str]:
     prefix = "|".join(map(re.escape, aliases))
     mm2 = r"mm2-(offset-syncs|configs|offsets|status)[._-].+[._-]internal"
     return [rf"(({prefix})[._-])?heartbeats", mm2, r".+[._-]checkpoints[._-]internal"]
-
-
-def _with_excluded(tree: Tree, found: Findings) -> Tree:
-    return {**tree, "topics": {**tree["topics"], "exclude": found.excluded}}
-
-
-def _asked_clusters(config: Config) -> dict[str, Cluster]:
-    rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
-    asked = side_by_side(lambda alias: ask_cluster(config, rights[alias]), rights)
-    if silent := [each for each in asked.values() if isinstance(each, ClusterError)]:
-        raise silent[0]
-    return answers(asked)
 
 
 def prefixed(
@@ -212,75 +173,34 @@ def prefixed(
     return found
 
 
-def _stamped(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[Stamped]]:
-    """Return the newest records of each cluster, each with what its headers say."""
-    known = config.with_ids({alias: each.cluster_id for alias, each in clusters.items()})
-    return {alias: stamped_records(known, alias, seen) for alias, seen in look_at_logs(known, clusters).items()}
-
-
-def note_stamps(found: Findings, stamped: Mapping[str, Sequence[Stamped]]) -> None:
-    """Note of which clusters there are copies, and what the headers call a cluster where that is not its alias."""
-    aliases, has_copies = [*found.clusters], False
+def note_stamps(tree: Tree, stamped: Mapping[str, Sequence[Stamped]]) -> list[str]:
+    """Fill in what the headers call a cluster where that is not its alias; return lines on the copies."""
+    clusters, lines, has_headers = tree["clusters"], list[str](), False
     for alias, records in stamped.items():
-        kinds = Counter((each.stamp.kind, each.stamp.origin or each.stamp.said) for each in records)
-        unknown = sorted(said for kind, said in kinds if kind is Kind.UNKNOWN)
-        others = [each for each in aliases if each != alias]
+        has_headers |= any(each.rule not in _WITHOUT_HEADERS for each in records)
+        unknown = sorted({each.said for each in records if each.rule is rules.UNKNOWN})
+        others = [each for each in clusters if each != alias]
         if len(unknown) == len(others) == 1:
-            found.origins[others[0]] = unknown[0]
-            found.lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
-        for (kind, origin), count in sorted(kinds.items(), key=lambda each: each[0][1]):
-            if kind is Kind.STAMPED:
-                found.lines.append(
-                    f"{alias}: has copies of records of {origin}: {count:,} of {len(records):,} records checked"
-                )
-            has_copies |= kind not in (Kind.NATIVE, Kind.ELSEWHERE)
-    if not has_copies:
-        found.lines.append(
-            "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
-            "what is possible without"
-        )
+            clusters[others[0]]["origin"] = unknown[0]
+            lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
+        copies = Counter(each.origin for each in records if each.rule is rules.STAMPED)
+        for origin, count in sorted(copies.items()):
+            lines.append(f"{alias}: has copies of records of {origin}: {count:,} of {len(records):,} records checked")
+    recipe = "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
+    return lines if has_headers else [*lines, recipe + "what is possible without"]
 
 
-def modeline(path: Path) -> str:
-    """Return the line by which editors know the keys of the file *path*; empty where the wheel is installed."""
+def to_text(tree: Tree, path: Path) -> str:
+    """Return the text of the file *path*; without the wheel, editors find its keys by the first line."""
     schema = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
-    return f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
-
-
-def to_yaml(tree: Tree, found: Findings) -> str:
-    """Return the text of the file; values are quoted, so that each arrives as it is."""
-    lines = ["# Written by init. conf/reference.yaml has every option with its default.", "clusters:"]
-    for alias, each in tree["clusters"].items():
-        lines.append(f"  {yaml_key(alias)}:")
-        for section, values in each.items():
-            lines.append(f"    {section}:")
-            lines += [f"      {yaml_key(key)}: {yaml_value(value)}" for key, value in values.items()]
-        if alias in found.origins:
-            lines.append(f"    origin: {yaml_value(found.origins[alias])}  # what the mirror's headers call it")
-    lines += ["# Groups are synced on the topics that match one of these regular expressions.", "topics:"]
-    lines.append(f"  include: [{', '.join(map(yaml_value, tree['topics']['include']))}]")
-    if found.excluded:
-        lines += ["  # MirrorMaker's own.", f"  exclude: [{', '.join(map(yaml_value, found.excluded))}]"]
-    if found.mirror:
-        lines += ["# The mirror's headers and its names for copies: docs/mirrors.md.", "mirror:"]
-        lines += [f"  {key}: {value}" for key, value in found.mirror.items()]
-    lines += [
-        f"# The status page is at http://localhost:{_PORT}/, for browsers on this machine.",
-        "metrics:",
-        f"  report_status_port: {_PORT}",
-        "# Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.",
-    ]
-    return "\n".join(lines) + "\n"
+    modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
+    return _FILE.format(modeline=modeline, **{name: to_yaml({name: each}) for name, each in tree.items()})
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that must not be there yet, in one step; raises ConfigError where it cannot be written."""
+    """Write a file that must not be there yet; raises ConfigError where it cannot be written."""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
-        try:
-            os.link(file.name, path)
-        finally:
-            os.unlink(file.name)
     except OSError as problem:
         raise ConfigError([f"{path}: cannot be written ({problem.strerror}); name another file"]) from None

@@ -16,17 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
-from offset_sync.jobs.open_tables import open_tables
+from offset_sync.jobs.runner import open_tables
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import ReportOutput, open_outputs, unhealthy
+from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments, unhealthy
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DRIFT_WINDOW, DriftWindow, Report
 from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 
 logger = logging.getLogger(__name__)
+add_arguments = status_arguments
 _WINDOWS_SHOWN = 6
 """How many windows of the drift are shown as curves."""
 

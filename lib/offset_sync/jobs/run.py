@@ -150,21 +150,19 @@ class Supervisor:
         return False
 
     def _stop_all(self) -> dict[str, int]:
-        running = [each for each in self._children if each.process is not None and each.process.poll() is None]
-        for each in running:
-            _signal(each, signal.SIGTERM)
-        deadline, said_at = time.monotonic() + self._patience.stopping, time.monotonic()
-        while left := [each for each in running if each.process is not None and each.process.poll() is None]:
-            now, names = time.monotonic(), ", ".join(each.name for each in left)
-            if now >= deadline:
-                logger.warning("%s: did not end within %.0f s, killed", names, self._patience.stopping)
-                for each in left:
-                    _signal(each, signal.SIGKILL)
-                deadline = float("inf")
-            elif now - said_at >= 2:
-                logger.info("waiting for %s, for at most %.0f s more", names, deadline - now)
-                said_at = now
-            time.sleep(0.05)
+        running = {each.name: each.process for each in self._children if each.process and each.process.poll() is None}
+        for process in running.values():
+            process.terminate()
+        if running:
+            logger.info("waiting for %s, for at most %.0f s", ", ".join(running), self._patience.stopping)
+        deadline = time.monotonic() + self._patience.stopping
+        for name, process in running.items():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                logger.warning("%s: did not end within %.0f s, killed", name, self._patience.stopping)
+                process.kill()
+                process.wait()
         for each in self._children:
             if each.reader is not None:
                 each.reader.join(1.0)
@@ -249,11 +247,6 @@ def _command(job: str, config_file: str, *words: str) -> list[str]:
 def how_ended(code: int) -> str:
     """Return an exit code of a process as words."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
-def _signal(child: Child, number: signal.Signals) -> None:
-    if child.process is not None:
-        child.process.send_signal(number)
 
 
 def _code(child: Child) -> int:

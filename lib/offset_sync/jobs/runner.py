@@ -6,7 +6,8 @@ import argparse
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from offset_sync import __version__
 from offset_sync.config import Config, load_config
@@ -15,18 +16,19 @@ from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_fu
 from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start_logging, tell
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError, TakenOverError
 from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.tables.files import files_of
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER = 0, 1, 2, 3
 _EXIT_CODES = (
     "exit codes: 0 done, 1 with a line per failure, 2 bad configuration or arguments, 3 taken over by another driver"
 )
-_MOST_DIRECTIONS = 6
 
 JobFunction = Callable[[Config, argparse.Namespace, threading.Event], Sequence[str]]
 """Does the job and returns one line per failure."""
@@ -60,7 +62,8 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except ConfigError as error:
         tell(str(error), log_format)
         return BAD_ARGUMENTS
-    logger.info("%s", start_line(function.__name__, config))
+    clusters, root = ", ".join(config.clusters), config.tables.root
+    logger.info("%s %s: clusters %s; tables %s", function.__name__, __version__, clusters, root)
     for each in () if getattr(arguments, "tells_cautions", False) else cautions(config):
         logger.warning("%s", each)
     if failpoint := os.environ.get(failpoints.VARIABLE):
@@ -77,15 +80,10 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
             raise
         tell("stopped by SIGINT while starting", log_format)
         return DONE if is_endless else FAILED
-    except ConfigError as error:
-        tell(str(error), log_format)
-        return BAD_ARGUMENTS
-    except TakenOverError as error:
-        tell(str(error), log_format)
-        return TAKEN_OVER
     except OffsetSyncError as error:
         tell(str(error), log_format)
-        return FAILED
+        codes = {ConfigError: BAD_ARGUMENTS, TakenOverError: TAKEN_OVER}
+        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
     except Exception as problem:
         if (line := _of_storage(problem, config)) is None:
             raise
@@ -116,14 +114,39 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
     return None
 
 
-def start_line(job: str, config: Config) -> str:
-    """Return the first log line of a job: its name, version and main configuration."""
-    pairs = config.pairs()
-    directions = ", ".join(f"{source} to {target}" for source, target in pairs[:_MOST_DIRECTIONS])
-    more = f" and {len(pairs) - _MOST_DIRECTIONS} more" if len(pairs) > _MOST_DIRECTIONS else ""
-    others = sorted({each.strategy for each in config.topics.overrides} - {config.topics.strategy})
-    strategy = config.topics.strategy + (f" (overridden by {', '.join(others)})" if others else "")
-    return (
-        f"{job} {__version__}: clusters {', '.join(config.clusters)}; {directions}{more}; "
-        f"tables {config.tables.root}; strategy {strategy}"
-    )
+@contextmanager
+def open_tables(config: Config, name: str) -> Iterator[TableStore]:
+    """Yield the tables of *config* on any storage; see :func:`session_if_submitted` for *name*."""
+    for remark in check_client():
+        logger.warning("%s", remark)
+    with session_if_submitted(name):
+        yield TableStore.of(config, config.names)
+
+
+@contextmanager
+def session_if_submitted(name: str) -> Iterator[None]:
+    """Open a Spark session with the application *name* if spark-submit has started this process.
+
+    YARN and Kubernetes end a driver that opens none. Otherwise no JVM is started, and pyspark is not imported.
+    """
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        yield
+        return
+    from pyspark.sql import SparkSession
+
+    from offset_sync.jobs.spark_session import open_session
+
+    is_ours = SparkSession.getActiveSession() is None
+    spark = open_session(name)
+    try:
+        yield
+    finally:
+        if is_ours:
+            spark.stop()
+
+
+def check_direction(config: Config, source: str, target: str) -> None:
+    """Raise ConfigError if offsets are not synced from *source* to *target*."""
+    if (source, target) not in config.pairs():
+        known = ", ".join(f"{one} to {other}" for one, other in config.pairs())
+        raise ConfigError([f"--from {source} --to {target}: not a direction of the configuration, which has {known}"])

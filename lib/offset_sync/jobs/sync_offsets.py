@@ -6,7 +6,7 @@ import argparse
 import gc
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
+from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.ingest.query_supervisor import STOPPED, BatchFunction, QuerySupervisor
-from offset_sync.jobs.job_output import SyncSummary
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
 from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import Positions
@@ -30,11 +30,11 @@ from offset_sync.jobs.sync_run import (
     CommitReading,
     Renewal,
     Run,
+    SyncSummary,
     TargetWriters,
-    commit_pollers,
     opened,
 )
-from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch
+from offset_sync.jobs.watches import ASK_S, MOVES_S, CoordinatorWatch, HomeWatch, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import NotAuthorizedError
 from offset_sync.model.errors import ClusterError
@@ -60,8 +60,17 @@ from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
+Loop = Callable[[threading.Event, threading.Event], object]
+"""Runs until the first one is set; the second one is, once every commit log was read to its end."""
 LOOKS = 4
 """How often new commits are polled in a trigger interval."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the job's arguments."""
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--dry-run", action="store_true", help="write the plan with outcome DRY_RUN, touch no cluster")
+    kind.add_argument("--no-writes", action="store_true", help="the job itself, with its tables, but touch no cluster")
 
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -113,7 +122,7 @@ class SyncJob:
         self._loop = ReconcileLoop(config.sync, self._state, self._reconciler, self._metrics.reconciled, soon)
         seen = UnwrittenTables.of(config, config.names) if run.is_dry else self._tables
         checkpoints = {alias: self._checkpoint(alias) for alias in config.clusters}
-        pollers = commit_pollers(config, self._state, self._admins, self._reconciler.writing_to)
+        pollers = {alias: self._poller(alias) for alias in config.polled()}
         self._last_known = LastKnown(self._tables, config, replaces=not run.is_dry)
         self._reading = CommitReading(config, seen, self._admins, checkpoints, self._state, pollers)
         translator = Translator(config, self._state)
@@ -179,8 +188,9 @@ class SyncJob:
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         endpoint = None if self._run.is_dry else self._open_endpoint()
-        loops = [self._loop.run, self._summary.run, self._homes.run, self._homes.run_asking, self._partitions.run]
-        loops.append(self._coordinators.run)
+        looks = {self._homes.follow_moves: MOVES_S, self._homes.ask_members: ASK_S, self._partitions.note_growth: ASK_S}
+        loops: list[Loop] = [self._loop.run, self._summary.run, self._coordinators.run]
+        loops += [partial(look_until, pause_s, look) for look, pause_s in looks.items()]
         loops += [] if self._run.is_dry else [self._last_known.run, Renewal(self._state, self._over).run]
         beside = [threading.Thread(target=run, args=(self._over, self._is_ready), daemon=True) for run in loops]
         for each in beside:
@@ -264,7 +274,8 @@ class SyncJob:
         logs = LogWatch(config, self._admins, self._state.index)
         endpoint = open_endpoint("sync_offsets", config.metrics, [health, self._metrics, self._positions, logs])
         if endpoint is not None:
-            logs.start(self._over, config.sync.reconcile_interval.total_seconds())
+            given = config.sync.reconcile_interval.total_seconds(), logs.check, self._over
+            threading.Thread(target=look_until, args=given, name="log watch", daemon=True).start()
         return endpoint
 
     def _batch(self, alias: str) -> BatchFunction:
@@ -274,6 +285,10 @@ class SyncJob:
         if not isinstance(ingester, CommitIngester):
             return sync
         return FailingBatches(alias, self._reading.commits[alias]).guard(sync, ingester)
+
+    def _poller(self, alias: str) -> CommitPoller:
+        is_included, lock = self._config.is_group_included, self._reconciler.writing_to(alias)
+        return CommitPoller(self._admins[alias], self._state, is_included, lock)  # no poll while this job writes
 
     def _checkpoint(self, alias: str) -> Checkpoint:
         return commit_checkpoint(self._tables.files, self._config, alias, self._run.checkpoints)

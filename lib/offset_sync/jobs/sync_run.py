@@ -1,4 +1,4 @@
-"""Resources of a run of ``sync_offsets``: the job's lease, readers and writers."""
+"""Resources of a run of ``sync_offsets``: the job's lease, readers and writers, and its summary in the log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,12 @@ from offset_sync.ingest.commit_ingester import CommitIngester, Ingester, Reading
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.polled_commits import CommitPoller, CoordinatorCheck, PollIngester
+from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
+from offset_sync.model.text import to_count, to_duration
+from offset_sync.model.values import Outcome
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
@@ -37,6 +42,7 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
+SUMMARY_EVERY_S = 60.0
 RENEWAL_EVERY_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 WORTH_WHILE = 10_000
@@ -56,25 +62,13 @@ class Run:
     is_writing: bool
 
 
-def opened(
-    config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event
-) -> AbstractContextManager[Run]:
-    """Return the run for *arguments*."""
-    if arguments.dry_run:
-        return rehearsing(stop)
-    return driving(config, tables, stop, is_writing=not arguments.no_writes)
-
-
 @contextmanager
-def driving(config: Config, tables: TableStore, stop: threading.Event, *, is_writing: bool) -> Iterator[Run]:
-    """Claim the job for as long as it runs."""
-    with held(Lease(tables, "sync_offsets", stop)) as lease:
-        yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=is_writing)
-
-
-@contextmanager
-def rehearsing(stop: threading.Event) -> Iterator[Run]:
-    """Create a place for the checkpoints of a dry run, which claims nothing."""
+def opened(config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event) -> Iterator[Run]:
+    """Claim the job for as long as it runs; a dry run claims nothing."""
+    if not arguments.dry_run:
+        with held(Lease(tables, "sync_offsets", stop)) as lease:
+            yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=not arguments.no_writes)
+        return
     # Only this process reads or writes them, wherever the tables are stored and the tasks run.
     with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
         yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
@@ -154,18 +148,6 @@ class CommitReading:
             check.begin_after(captured_ms)
 
 
-def commit_pollers(
-    config: Config,
-    state: SyncState,
-    admins: Mapping[str, ClusterAdmin],
-    lock_of: Callable[[str], AbstractContextManager[object]],
-) -> dict[str, CommitPoller]:
-    """Return the pollers of the clusters whose commits are polled; none writes to a cluster who holds *lock_of* it."""
-    return {
-        alias: CommitPoller(admins[alias], state, config.is_group_included, lock_of(alias)) for alias in config.polled()
-    }
-
-
 class Renewal:
     """Sets *over* when many of the keys in *state* are over: then the job restarts in the same process.
 
@@ -184,3 +166,63 @@ class Renewal:
             if is_ready.is_set() and gone >= WORTH_WHILE and gone > known // 2:
                 logger.info("%d of %d keys belong to deleted groups: restarting the job without them", gone, known)
                 self._over.set()
+
+
+class SyncSummary:
+    """Formats the counts of *metrics* and the state of *positions*."""
+
+    def __init__(self, state: SyncState, metrics: SyncMetrics, positions: Positions) -> None:
+        self._state = state
+        self._metrics = metrics
+        self._positions = positions
+        self._before: Counter[str] = Counter()
+
+    def caught_up(self) -> str:
+        """Return the line for when every log has been read to its end."""
+        with self._state.lock:
+            keys = len(self._state.offsets.keys)
+            groups = len({key.group_id for key in self._state.offsets.keys})
+        return f"every commit log is read to its end: syncing {to_count(keys)} partitions of {to_count(groups)} groups"
+
+    def minute(self) -> str:
+        """Return the counts since the last call, the withheld keys, and the worst staleness per pair."""
+        counts = self._metrics.totals()
+        since, self._before = counts - self._before, counts
+        return f"since the last summary: {_work(since)}; {self._withheld()}; {self._staleness()}; {self._index()}"
+
+    def ended(self) -> str:
+        """Return the totals of a run with ``--once``."""
+        return f"done: {_work(self._metrics.totals())}; {self._withheld()}; {self._index()}"
+
+    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
+        """Log the summary every minute until *stop* is set, once *is_ready* is."""
+        while not stop.wait(SUMMARY_EVERY_S):
+            if is_ready.is_set():
+                logger.info("%s", self.minute())
+
+    def _index(self) -> str:
+        with self._state.lock:
+            logs = self._state.index.all_logs()
+            runs = sum(log.run_count for log in logs.values())
+        return f"the index has {to_count(runs)} runs of {to_count(len(logs))} logs"
+
+    def _withheld(self) -> str:
+        reasons: Counter[str] = Counter()
+        for pair in self._positions.by_pair():
+            reasons.update({state.name: count for state, count in pair.states().items() if state.is_withheld and count})
+        return f"withheld: {_list(reasons) or 'none'}"
+
+    def _staleness(self) -> str:
+        stale = {pair.pair: int(pair.stale_ms.max(initial=0)) for pair in self._positions.by_pair()}
+        worst = [f"{source} to {target} {to_duration(ms)}" for (source, target), ms in stale.items()]
+        return f"worst staleness: {', '.join(worst) or 'nothing to sync'}"
+
+
+def _work(counts: Mapping[str, int]) -> str:
+    outcomes = {outcome.name: counts[outcome.name] for outcome in Outcome if counts.get(outcome.name)}
+    detail = f" ({_list(outcomes)})" if outcomes else ""
+    return f"{to_count(counts.get('genuine', 0))} commits read, {to_count(sum(outcomes.values()))} answers{detail}"
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {to_count(count)}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))

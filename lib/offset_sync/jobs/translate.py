@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
 
 from offset_sync.config import Config
-from offset_sync.jobs.open_tables import check_direction, open_tables
+from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.kafka.requests import is_topic_name
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.text import escaped
+from offset_sync.model.text import escaped, one_line
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, State
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.job_progress import IndexCatchUp
@@ -32,12 +34,14 @@ GIVEN = ("topic", "partition", "offset")
 ANSWERED = ("target_topic", "target_offset", "state", "duplicates", "duplicates_at_most", "lost", "reason")
 STANDARD_INPUT = "-"
 _MOST_LINES = 100
-"""The most bad lines reported one by one."""
-_LARGEST = {"partition": (1 << 31) - 1, "offset": (1 << 63) - 1}
-_DIGITS = 19
+"""The most bad names reported one by one."""
+_TYPES = {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64()}
+_SERIAL = arrow_csv.ReadOptions(use_threads=False)
+"""So errors have the number of a row."""
+_CONVERSION = arrow_csv.ConvertOptions(column_types=_TYPES, include_columns=GIVEN, null_values=[])
 
 
-def translate_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
     parser.add_argument("--from", dest="source", required=True, metavar="CLUSTER", help="where the offsets are from")
     parser.add_argument("--to", dest="target", required=True, metavar="CLUSTER", help="where the consumer continues")
@@ -101,50 +105,27 @@ def _read(arguments: argparse.Namespace) -> KeptOffsets:
 
 
 def read_csv(content: bytes, place: str, taken_at_ms: int) -> KeptOffsets:
-    """Return the offsets in *content* of *place*; raises ConfigError that names every bad line.
+    """Return the offsets in *content* of *place*; raises ConfigError.
 
     The header names ``topic``, ``partition`` and ``offset`` in any order; other columns and empty lines are ignored.
     """
-    topics, partitions, offsets = dict[str, int](), list[int](), list[int]()
-    topic, problems = list[int](), list[str]()
     try:
-        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-        header = next(reader, [])
+        header = arrow_csv.open_csv(pa.BufferReader(content), _SERIAL).schema.names
         if [header.count(name) for name in GIVEN] != [1, 1, 1]:
-            found = escaped(",".join(header)) or "nothing"
-            raise ConfigError([f"{place}: expected a header with topic,partition,offset; found {found}"])
-        columns = [header.index(name) for name in GIVEN]
-        for row in filter(any, reader):
-            try:
-                if len(row) != len(header):
-                    raise ValueError(f"expected {len(header)} columns, found {len(row)}")
-                name, number, offset = (_value(GIVEN[n], row[column]) for n, column in enumerate(columns))
-            except ValueError as problem:
-                problems.append(f"{place}: line {reader.line_num}: {problem}")
-                continue
-            topic.append(topics.setdefault(str(name), len(topics)))
-            partitions.append(int(number))
-            offsets.append(int(offset))
-    except UnicodeDecodeError:
-        raise ConfigError([f"{place}: not UTF-8"]) from None
-    except csv.Error as error:
-        raise ConfigError([f"{place}: line {reader.line_num}: {error}"]) from None
+            raise pa.ArrowInvalid(f"expected a header with topic,partition,offset; found {','.join(header)}")
+        rows = arrow_csv.read_csv(pa.BufferReader(content), _SERIAL, convert_options=_CONVERSION)
+    except (pa.ArrowException, UnicodeError) as error:
+        raise ConfigError([f"{place}: {escaped(one_line(error))}"]) from None
+    partition, offset = (rows[name].to_numpy().astype(np.int64) for name in GIVEN[1:])
+    topic = rows["topic"].combine_chunks().dictionary_encode()
+    topics = topic.dictionary.to_pylist()
+    problems = [f"topic {escaped(name[:60])!r} is no topic's name" for name in topics if not is_topic_name(name)]
+    problems += (
+        ["a partition or an offset is below 0"] if min(partition.min(initial=0), offset.min(initial=0)) < 0 else []
+    )
     if problems:
-        more = [f"and {len(problems) - _MOST_LINES:,} more lines"] if len(problems) > _MOST_LINES else []
-        raise ConfigError([*problems[:_MOST_LINES], *more])
-    topic_of, partition, offset_of = (np.array(each, np.int64) for each in (topic, partitions, offsets))
-    return KeptOffsets([*topics], topic_of, partition, offset_of, taken_at_ms)
-
-
-def _value(name: str, text: str) -> str | int:
-    if name == "topic":
-        if not is_topic_name(text):
-            raise ValueError(f"topic {escaped(text[:60])!r} is no topic's name")
-        return text
-    digits, most = text.strip(), _LARGEST[name]
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(digits) <= most):
-        raise ValueError(f"{name} {escaped(text[:60])!r} is no number from 0 to {most}")
-    return int(digits)
+        raise ConfigError([f"{place}: {each}" for each in problems[:_MOST_LINES]])
+    return KeptOffsets(topics, topic.indices.to_numpy().astype(np.int64), partition, offset, taken_at_ms)
 
 
 def _time(text: str) -> int:

@@ -23,11 +23,13 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-_MOVES_S, _MEMBERS_S = 1.0, 10.0
-_ASK_S, _AGAIN_S, _DAY_S = 10.0, 60.0, 86_400.0
+MOVES_S, ASK_S = 1.0, 10.0
+_AGAIN_S, _DAY_S = 60.0, 86_400.0
 
 
-def look_until(stop: threading.Event, pause_s: float, look: Callable[[], object]) -> None:
+def look_until(
+    pause_s: float, look: Callable[[], object], stop: threading.Event, _is_ready: threading.Event | None = None
+) -> None:
     """Call *look* now and every *pause_s* seconds until *stop* is set; its exceptions are logged."""
     while not stop.is_set():
         try:
@@ -44,14 +46,6 @@ class HomeWatch:
     def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
         self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
         self._following = threading.Lock()
-
-    def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Follow moves until *stop* is set; a silent cluster does not delay that."""
-        look_until(stop, _MOVES_S, self.follow_moves)
-
-    def run_asking(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Ask the clusters for members until *stop* is set."""
-        look_until(stop, _MEMBERS_S, self.ask_members)
 
     def follow_moves(self) -> None:
         """Read the moves by ``cutover``."""
@@ -85,7 +79,7 @@ class CoordinatorWatch:
         """Compare until *stop* is set, each cluster once its log has been read to its end."""
         while not is_ready.wait(1.0) and not stop.is_set():
             pass
-        look_until(stop, _ASK_S, self.compare)
+        look_until(ASK_S, self.compare, stop)
 
     def compare(self, failed: Collection[str] = ()) -> list[str]:
         """Compare those clusters that are due, without those that *failed*; return one line for each without answer."""
@@ -145,10 +139,6 @@ class PartitionWatch:
         self._on_change, self._on_growth = on_change, on_growth
         self._partitions = dict.fromkeys(admins, 0)  # that its query reads
         self._polled = frozenset(alias for alias, each in state.offsets.clusters.items() if each.is_polled)
-
-    def run(self, stop: threading.Event, _is_ready: threading.Event) -> None:
-        """Ask the clusters until *stop* is set."""
-        look_until(stop, _ASK_S, self.note_growth)
 
     def note_partitions(self, alias: str, topics: Sequence[str] = ()) -> None:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""

@@ -1,7 +1,6 @@
 """A client's own rights as a cluster reports them, which needs no right to see ACLs.
 
-A cluster without an authorizer, and one where we are super user, reports every right. Rights on the cluster itself are
-reported only with Describe on it; Alter implies that, ClusterAction and Create do not.
+A cluster without an authorizer, and one where we are super user, reports every right.
 """
 
 from __future__ import annotations
@@ -36,11 +35,10 @@ class OwnRights:
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
         self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
-        return [node.id for node in self._of_cluster(deadline).nodes]
-
-    def of_cluster(self, deadline: float = DEADLINE_S) -> Operations:
-        """Return the operations allowed on the cluster itself, as far as reported."""
-        return _named(self._of_cluster(deadline).authorized_operations)
+        described, error = _answer(self._client.describe_cluster(request_timeout=LONGEST_S), deadline)
+        if error:
+            raise ClusterError(self.alias, f"{error} for DescribeCluster")
+        return [node.id for node in described.nodes]
 
     def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
@@ -94,15 +92,6 @@ class OwnRights:
         answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
         found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)
-
-    def _of_cluster(self, deadline: float) -> Any:
-        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=LONGEST_S)
-        try:
-            return future.result(deadline)
-        except KafkaException as error:
-            raise ClusterError(self.alias, f"{error_name(error)} for DescribeCluster") from error
-        except FutureTimeout as error:
-            raise ClusterError(self.alias, f"no answer within {deadline:g} s") from error
 
     @cached_property
     def _client(self) -> AdminClient:

@@ -55,7 +55,7 @@ class LiveState:
 
     ``on_follow`` is called whenever new commits and moves were read.
 
-    *tables* are those of *config*, by Spark or without (``jobs/open_tables.py``); missing ones are created. Clusters
+    *tables* are those of *config*, by Spark or without (``jobs/runner.py``); missing ones are created. Clusters
     *given_up* are not queried: for them only the tables count.
     """
 

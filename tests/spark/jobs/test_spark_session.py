@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fakes.reconciler_site import config_of
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.jobs.open_tables import open_tables
+from offset_sync.jobs.runner import open_tables
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError
 from offset_sync.tables.catalog import DRIVERS

@@ -13,7 +13,7 @@ from broker.installation import Installation, install
 from broker.log_contents import Record, read_records
 from offset_sync.config import load_config
 from offset_sync.jobs.runner import job_arguments
-from offset_sync.jobs.translate import translate, translate_arguments
+from offset_sync.jobs.translate import add_arguments, translate
 from oracles.translation import LogRecord
 
 PARTITIONS = 2
@@ -63,7 +63,7 @@ class Kept:
 
     def run(self, *words: str, source: str = "dc1", target: str = "dc2") -> list[str]:
         """Run the command in this process; return its failures."""
-        parser = translate_arguments(job_arguments("translate", has_once=False))
+        parser = add_arguments(job_arguments("translate", has_once=False))
         arguments = parser.parse_args(["--conf", "x", "--from", source, "--to", target, *words])
         return list(translate(load_config(self.installation.config_file), arguments, threading.Event()))
 

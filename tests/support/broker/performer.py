@@ -22,7 +22,8 @@ from broker.installation import Installation, Row, until
 from broker.log_contents import read_commit_records
 from offset_sync.config import load_config
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import add_arguments
+from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.kafka.requests import Committed
@@ -180,7 +181,7 @@ class Performer:
         config = load_config(self.installation.config_file)
         with _printed() as printed:
             try:
-                arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+                arguments = add_arguments(job_arguments("cutover")).parse_args(words)
                 failures = list(cutover_groups(config, arguments, threading.Event()))
             except (ConfigError, SystemExit) as refused:
                 failures = [f"exit code 2: {refused}"]

@@ -16,7 +16,8 @@ from broker.committed_offsets import Partition, committed
 from broker.installation import Installation, until
 from consumer.consumer_host import SKIP_READ, ConsumerHost, Reader
 from offset_sync.config import load_config
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import add_arguments
+from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import stable_ends
@@ -157,7 +158,7 @@ class MovingGroups:
 def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
     """Run the command here; return its failures."""
     words = [action, "--conf", "x", "--from", source, "--to", target, *options]
-    arguments = cutover_arguments(job_arguments("cutover")).parse_args(words)
+    arguments = add_arguments(job_arguments("cutover")).parse_args(words)
     return list(cutover_groups(load_config(installation.config_file), arguments, threading.Event()))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from offset_sync.check.judge import judge
+from offset_sync.check.sample import Cluster, with_records
 from offset_sync.config import Config, parse_config
-from offset_sync.jobs.check import judge_mirrors
-from offset_sync.jobs.checks.asking import Cluster
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
@@ -17,6 +17,7 @@ from offset_sync.model.finding import in_order
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 Headers = Mapping[str, bytes]
+NOW_MS = 1_795_000_000_000
 
 
 def record(
@@ -139,6 +140,6 @@ def place_of(config: Config, alias: str, name: str) -> TopicPartition:
 def told(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[str]]:
     """Return what is found, ``LEVEL check: text`` by place."""
     found: dict[str, list[str]] = {f"clusters.{alias}": [] for alias in clusters}
-    for each in in_order([*judge_mirrors(config, clusters)]):
+    for each in in_order([*judge(with_records(config, clusters, {}), NOW_MS)]):
         found.setdefault(each.place, []).append(f"{each.level.value} {each.check}: {each.text}")
     return found

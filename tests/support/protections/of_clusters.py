@@ -257,8 +257,8 @@ PROTECTIONS = (
     ),
     Protection(
         "check fails if Describe on a group is missing",
-        (("offset_sync.jobs.checks.facts._needed", lambda *_rights: iter(())),),
-        _UNIT + "jobs/checks/test_findings.py::test_what_check_finds_is_in_the_golden_file",
+        (("offset_sync.check.judge._refused", lambda *_rights: iter(())),),
+        _UNIT + "check/test_findings.py::test_what_check_finds_is_in_the_golden_file",
     ),
     # A right is missing; a search for a password.
     Protection(

@@ -95,7 +95,7 @@ PROTECTIONS = (
     Protection(
         "check warns of a slow storage",
         (("offset_sync.jobs.check._SLOW_S", float("inf")),),
-        _UNIT + "jobs/checks/test_check_command.py::"
+        _UNIT + "jobs/test_check_command.py::"
         "test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow",
     ),
     # A checkpoint is an older copy, or an append is missing.

@@ -18,8 +18,8 @@ from rich.console import Console
 from fakes.reconciler_site import config_of
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan, PartitionStatus, print_plan
 from offset_sync.jobs import cutover
-from offset_sync.jobs.chosen_groups import chosen_groups
-from offset_sync.jobs.cutover import cutover_arguments, cutover_groups
+from offset_sync.jobs.cutover import add_arguments, chosen_groups
+from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import State, Status, TopicPartition
@@ -30,7 +30,7 @@ KNOWN = ["billing", "shipping", "ship.it", "reports"]
 
 
 def parsed(words: str) -> argparse.Namespace:
-    parser = cutover_arguments(job_arguments("cutover"))
+    parser = add_arguments(job_arguments("cutover"))
     return parser.parse_args([*words.split(), "--conf", "x", "--groups", "billing"])
 
 
@@ -126,6 +126,6 @@ def test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_m
     monkeypatch.setattr(cutover, "held", held)
     monkeypatch.setattr(cutover, "open_cutover", opened)
     words = [action, "--from", "X", "--to", "Y", "--groups", "billing", "--planned", "--conf", "x"]
-    arguments = cutover.cutover_arguments(job_arguments("cutover")).parse_args(words)
-    assert cutover.cutover_groups(config_of(["X", "Y"]), arguments, threading.Event()) == []
+    arguments = cutover.add_arguments(job_arguments("cutover")).parse_args(words)
+    assert cutover.cutover(config_of(["X", "Y"]), arguments, threading.Event()) == []
     assert noted == expected

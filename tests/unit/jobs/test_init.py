@@ -10,11 +10,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offset_sync.check import rules
+from offset_sync.check.rules import Rule
+from offset_sync.check.sample import Cluster
+from offset_sync.check.stamps import Stamped
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
-from offset_sync.jobs.checks.asking import Cluster
-from offset_sync.jobs.checks.stamps import Kind, Stamp, Stamped
-from offset_sync.jobs.init import Findings, init, mirror_makers, note_stamps, prefixed, to_yaml, write
+from offset_sync.jobs.init import init, mirror_makers, note_stamps, prefixed, to_text, write
 from offset_sync.model.errors import ConfigError
 
 SCHEMA = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
@@ -34,11 +36,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Let the clusters show nothing in particular; what was given."""
     trees: list[Any] = []
 
-    def look(tree: Any) -> Findings:
+    def fill(tree: Any) -> list[str]:
         trees.append(tree)
-        return Findings(CLUSTERS, lines=["dc1: 1 broker"])
+        return ["dc1: 1 broker"]
 
-    monkeypatch.setattr(command, "look", look)
+    monkeypatch.setattr(command, "fill", fill)
     monkeypatch.setattr(command, "_check", lambda path: 0)
     return trees
 
@@ -90,18 +92,18 @@ def test_a_file_that_is_there_is_left_alone(seen: list[Any], tmp_path: Path) -> 
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20))
 def test_every_value_arrives_as_it_is(value: str, alias: str, key: str) -> None:
-    tree = {"clusters": {alias: {"kafka": {key: value}}}, "topics": {"include": [value, "true"]}}
-    found = Findings({}, mirror={"names": "mm2"}, origins={alias: value})
-    read = yaml.safe_load(to_yaml(tree, found))
-    assert read["clusters"] == {alias: {"kafka": {key: value}, "origin": value}}
+    tree: Any = {"clusters": {alias: {"kafka": {key: value}, "origin": value}}, "topics": {"include": [value, "true"]}}
+    read = yaml.safe_load(to_text(tree | {"mirror": {"names": "mm2"}}, Path("my.yaml")))
+    assert read["clusters"] == tree["clusters"]
     assert (read["topics"]["include"], read["mirror"]) == ([value, "true"], {"names": "mm2"})
 
 
 def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
-    tree = {"clusters": {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}}
-    found = Findings(CLUSTERS, excluded=mirror_makers(CLUSTERS))
-    write(tmp_path / "my.yaml", to_yaml(tree | {"topics": {"include": [".*"]}}, found))
-    config = load_config(tmp_path / "my.yaml")
+    clusters = {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}
+    topics = {"include": [".*"], "exclude": mirror_makers(CLUSTERS)}
+    path = tmp_path / "my.yaml"
+    write(path, to_text({"clusters": clusters, "topics": topics, "mirror": {}}, path))
+    config = load_config(path)
     own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "mm2-configs.dc2.internal"]
     own += ["dc1.checkpoints.internal"]
     applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders", "mm2-status"]
@@ -125,27 +127,30 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
     assert prefixed(clusters, "none".__eq__) == {}
 
 
-def stamped(*stamps: Stamp) -> list[Stamped]:
-    return [Stamped("orders", UNUSED, UNUSED, stamp) for stamp in stamps]
+def stamped(rule: Rule, said: str = "", count: int = 1) -> list[Stamped]:
+    return [Stamped("orders", UNUSED, UNUSED, rule, said, said)] * count
 
 
 def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
-    found = Findings(CLUSTERS)
-    copies = stamped(*[Stamp(Kind.UNKNOWN, "eu-west")] * 2, Stamp(Kind.NATIVE))
-    note_stamps(found, {"dc1": stamped(*[Stamp(Kind.STAMPED, "dc2", "dc2", 5)] * 3, Stamp(Kind.NATIVE)), "dc2": copies})
-    assert found.origins == {"dc1": "eu-west"}
-    assert found.lines == [
+    tree: Any = {"clusters": {alias: {} for alias in CLUSTERS}}
+    copies, native = stamped(rules.UNKNOWN, "eu-west", 2), stamped(rules.NATIVE)
+    at_dc1 = [*stamped(rules.STAMPED, "dc2", 3), *native]
+    copies += stamped(rules.STAMPED, "dc1")
+    assert note_stamps(tree, {"dc1": at_dc1, "dc2": [*copies, *native]}) == [
         "dc1: has copies of records of dc2: 3 of 4 records checked",
         "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
+        "dc2: has copies of records of dc1: 1 of 4 records checked",
     ]
+    assert tree["clusters"] == {"dc1": {"origin": "eu-west"}, "dc2": {}}
 
 
 def test_where_it_is_not_certain_no_origin_is_written_and_without_any_copy_the_recipe_is_named() -> None:
-    east, west = Stamp(Kind.UNKNOWN, "east"), Stamp(Kind.UNKNOWN, "west")
+    east, west = stamped(rules.UNKNOWN, "east"), stamped(rules.UNKNOWN, "west")
     third = {**CLUSTERS, "dc3": cluster("dc3")}
-    for clusters, stamps in ((CLUSTERS, [east, west]), (third, [east]), (CLUSTERS, [Stamp(Kind.NATIVE)])):
-        found = Findings(clusters)
-        note_stamps(found, {"dc1": stamped(*stamps), "dc2": []})
-        assert found.origins == {}
-    (line,) = found.lines
+    lines = list[str]()
+    for clusters, records in ((CLUSTERS, [*east, *west]), (third, east), (CLUSTERS, stamped(rules.NATIVE))):
+        tree: Any = {"clusters": {alias: {} for alias in clusters}}
+        lines += note_stamps(tree, {"dc1": records, "dc2": []})
+        assert not any(tree["clusters"].values())
+    (line,) = lines
     assert "docs/mirrors.md" in line

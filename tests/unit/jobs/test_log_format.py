@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -18,13 +19,14 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync import __version__
-from offset_sync.ingest.index_parts import Backfill, IndexProgress
-from offset_sync.jobs import job_output
+from offset_sync.ingest.index_parts import IndexProgress
+from offset_sync.jobs import index_records
 from offset_sync.jobs import log_format as logs
-from offset_sync.jobs.job_output import IndexOutput, SyncSummary, caught_up_line, end_line, progress_line
+from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import LOG_FORMAT
+from offset_sync.jobs.sync_run import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -125,24 +127,13 @@ def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() ->
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]
 
 
-def test_index_records_says_how_far_it_is() -> None:
-    lines = [
-        progress_line(Backfill(records=1_234_567, records_per_s=43_210.4, done=37, total=100, seconds_left=80.0)),
-        progress_line(Backfill(0, 0.0, 0, 100, None)),
-        caught_up_line(Backfill(500, 50.0, 100, 100, 0.0), 10.0),
-        end_line(Backfill(500, 50.0, 100, 100, 0.0), 10.0),
-    ]
-    expect("index_records.txt", "\n".join(lines))
-
-
 @pytest.mark.timeout(40)  # it does not wait for the next summary, a minute later
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(job_output, "LINE_EVERY_S", 0.01)
+    monkeypatch.setattr(index_records, "_LINE_EVERY_S", 0.01)
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
-    monkeypatch.setattr(job_output, "progress_line", lambda now: f"{now.share:.0%} done")
     with caplog.at_level(logging.INFO):
         output = IndexOutput(progress, threading.Event())
         output.start()
@@ -152,10 +143,12 @@ def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_t
         output.caught_up()
         output.caught_up()
         output.end()
-    said = [record.getMessage() for record in caplog.records]
-    assert said[0] == "0% done"
+    said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
+    nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
+    assert said[0] == f"indexing for …: {nothing}"
     assert sum(line.startswith("caught up after") for line in said) == 1
-    assert said[-1].startswith("indexed 90 records in")
+    assert said[-1].startswith("ended after …: 90 records, ")
+    assert said[-1].endswith("100% of the records present at the start, time left 0 s")
 
 
 def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from offset_sync.ingest.checkpoint import Checkpoint
-from offset_sync.jobs.retire_elections import RetireElections
+from offset_sync.jobs.maintain_tables import RetireElections
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import ELECTED, LOG_INCARNATIONS, OFFSET_COMMITS
 from offset_sync.tables.definition import Table

@@ -7,7 +7,6 @@ ever waits for them.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -27,7 +26,7 @@ _DEADLINE_S = 10.0
 
 
 class LogWatch(Collector):
-    """Checks every cluster's logs periodically and collects the last results.
+    """Checks every cluster's logs and collects the last results.
 
     A cluster that does not answer has cluster_up 0 and no metric of its logs.
     """
@@ -42,21 +41,6 @@ class LogWatch(Collector):
         self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
         self._clock, self._names = clock, config.names
         self._progress: dict[str, LogProgress | None] = {}
-
-    def start(self, stop: threading.Event, interval_seconds: float) -> threading.Thread:
-        """Check in a thread until *stop* is set."""
-
-        def run() -> None:
-            while not stop.is_set():
-                try:
-                    self.check()
-                except Exception:
-                    logger.exception("metrics: checking the logs failed; retrying")
-                stop.wait(interval_seconds)
-
-        thread = threading.Thread(target=run, name="log watch", daemon=True)
-        thread.start()
-        return thread
 
     def check(self) -> None:
         """Query every cluster once."""

@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 
 from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
+from offset_sync.check import sample
 from offset_sync.config import load_config
 from offset_sync.jobs import check
 from offset_sync.jobs.check import check_places, show_findings
@@ -22,7 +23,7 @@ from offset_sync.model.finding import Finding, Level
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.files import Files
 
-REPO = Path(__file__).resolve().parents[4]
+REPO = Path(__file__).resolve().parents[3]
 FINDINGS = [
     Finding(Level.OK, "clusters.dc1", "connection", "1 broker"),
     Finding(Level.FAIL, "clusters.dc1", "topics", "orders\n\x1b[31m: no"),
@@ -49,7 +50,7 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
 
 def test_what_is_wrong_with_the_client_fails(config_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "check_client", lambda: ["expected librdkafka 2.16.0, found 2.16.9"])
-    monkeypatch.setattr(check, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
+    monkeypatch.setattr(sample, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
     found = check.find_all(load_config(config_file))
     of_client = [each for each in found if each.place == "confluent-kafka"]
     assert of_client == [Finding(Level.FAIL, "confluent-kafka", "version", "expected librdkafka 2.16.0, found 2.16.9")]
@@ -93,7 +94,7 @@ def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
     config = known_config()
     logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
     is_judged = "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked"
-    unread = "SKIP mirror headers: pay: not checked: its records were not read in time; repeat check"
+    unread = "SKIP mirror headers: pay: no record there yet, or none was read in time; repeat check"
     late = asked(config, logs, late={"dc2": frozenset({TopicPartition("pay", 0)})})
     assert {is_judged, unread} <= {*told(config, late)["clusters.dc2"]}
     without_end = asked(config, logs)
@@ -102,7 +103,7 @@ def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
     reader.logs = {place: each for place, each in reader.logs.items() if place.topic != "pay"}
     assert {is_judged, unread} <= {*told(config, without_end)["clusters.dc2"]}
     silent = told(config, asked(config, logs, is_silent={"dc1": True}))
-    assert silent["clusters.dc1"] == ["FAIL mirror headers: no answer"]
+    assert [each for each in silent["clusters.dc1"] if "headers" in each] == ["FAIL mirror headers: no answer"]
     assert is_judged in silent["clusters.dc2"]
 
 

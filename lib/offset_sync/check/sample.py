@@ -1,0 +1,259 @@
+"""What ``check`` and ``init`` ask the clusters, once: metadata, our rights, and the newest records of each topic.
+
+Clusters are asked in parallel and every answer is waited for in bounded time, so a silent one does not block others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from offset_sync.check import rules
+from offset_sync.check.stamps import Stamped, stamped_records
+from offset_sync.config import Config
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.own_rights import Operations, OwnRights
+from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailReader, Tails
+from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
+from offset_sync.state.known_names import learn_names
+from offset_sync.sync.held_lists import own_group, seen_group
+
+DEADLINE_S = 10.0
+_CLUSTERS_AT_ONCE = 8
+_MOST_GROUPS = 100
+_MOST_LOGS = 2_000
+"""The most logs of a cluster that are read, the first partitions of all topics first."""
+_LOGS_OF_A_TOPIC = 3
+_RECORDS_OF_A_LOG = (5, 50)
+_RECORDS_OF_A_CLUSTER = 20_000
+_WITHOUT_STAMPS = 200
+"""Records of a log to compare if copies are told by an extension."""
+CHECKPOINTS = r".+[._-]checkpoints[._-]internal"
+_OWN = rf"mm2-(offset-syncs|configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS}"
+CHECK = "-check"
+OWN_GROUPS = {"own groups": f"offset-sync{CHECK}", "read lists": own_group(CHECK), "marks": seen_group(CHECK)}
+"""A group each with the prefix of those that Spark's reader creates, that hold read lists, and marks of consumers."""
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that answers: *admin* and *reader* serve further requests.
+
+    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
+    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker
+    and of the *commit_log*.
+    *clashes* are problems with the names of topics.
+    """
+
+    alias: str
+    admin: ClusterAdmin
+    reader: TailReader
+    brokers: int = 1
+    cluster_id: str = ""
+    topics: Mapping[str, Operations | ClusterError] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
+    settings: Mapping[str, str] | str = field(default_factory=dict)
+    commit_log: Mapping[str, str] | str = field(default_factory=dict)
+    newest_commit_ms: int | None = None
+    clashes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What *clusters* answered, and the newest records *seen* there; *silent* has the errors of the others.
+
+    *stamped* are the records whose headers count at a cluster, *copies* some of them beside their originals.
+    """
+
+    config: Config
+    clusters: Mapping[str, Cluster]
+    silent: Mapping[str, ClusterError]
+    seen: Mapping[str, SeenLogs]
+    stamped: Mapping[str, Sequence[Stamped]]
+    copies: Mapping[str, Sequence[Stamped]]
+
+
+def take_sample(config: Config) -> Sample:
+    """Return what the clusters of *config* answer and show."""
+    rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
+    asked = side_by_side(lambda alias: _ask(config, rights[alias]), rights)
+    clusters = _answers(asked)
+    silent = {alias: each for alias, each in asked.items() if isinstance(each, ClusterError)}
+    # Each cluster is asked about the groups of all: at a new target synced groups do not exist yet.
+    listed = {group for each in clusters.values() for group in each.groups}
+    examples = {each.replace(".*", "any-group") for each in config.groups.include}  # without Describe none is listed
+    there = [*filter(config.is_group_included, listed)] or [*filter(config.is_group_included, examples)]
+    own = [*OWN_GROUPS.values()][: None if config.sync.read_lists.groups else 1]
+    groups = [*sorted(there)[:_MOST_GROUPS], *own]
+    of_groups = _answers(side_by_side(lambda alias: rights[alias].of_groups(groups), clusters))
+    clusters = {alias: replace(each, group_rights=of_groups.get(alias, {})) for alias, each in clusters.items()}
+    return with_records(config, clusters, silent)
+
+
+def with_records(config: Config, clusters: Mapping[str, Cluster], silent: Mapping[str, ClusterError]) -> Sample:
+    """Return the sample of *clusters*, with the newest records of mirrored topics and originals of some copies."""
+    seen, known = _look_at_logs(config, clusters), with_found_ids(config, clusters)
+    stamped = stamped_records(known, seen)
+    copies = _answers(side_by_side(lambda alias: _copies(seen, stamped[alias]), seen))
+    return Sample(known, clusters, silent, seen, stamped, copies)
+
+
+def found_ids(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, str]:
+    """Return the cluster ids, those of earlier starts where a cluster does not answer."""
+    return {**config.ids, **{alias: each.cluster_id for alias, each in clusters.items()}}
+
+
+def with_found_ids(config: Config, clusters: Mapping[str, Cluster]) -> Config:
+    """Return *config* with the ids of its clusters; of two aliases of one cluster only the last has it."""
+    of_id = {found: alias for alias, found in found_ids(config, clusters).items()}
+    return config.with_ids({alias: found for found, alias in of_id.items()})
+
+
+def side_by_side(ask: Callable[[str], _Answer], aliases: Collection[str]) -> dict[str, _Answer | ClusterError]:
+    """Return what *ask* returns for each cluster, or its ClusterError; a silent one does not block others."""
+
+    def asked(alias: str) -> _Answer | ClusterError:
+        try:
+            return ask(alias)
+        except ClusterError as error:
+            return error
+
+    with ThreadPoolExecutor(_CLUSTERS_AT_ONCE) as pool:
+        return dict(zip(aliases, pool.map(asked, aliases), strict=True))
+
+
+def _answers(found: Mapping[str, _Answer | ClusterError]) -> dict[str, _Answer]:
+    return {alias: each for alias, each in found.items() if not isinstance(each, ClusterError)}
+
+
+def may_read(rights: Operations | ClusterError | str | None) -> bool:
+    """Whether Read is among *rights*."""
+    return isinstance(rights, frozenset) and "READ" in rights
+
+
+def _ask(config: Config, rights: OwnRights) -> Cluster:
+    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer."""
+    alias, names = rights.alias, config.names
+    try:
+        config.spark_options(alias)  # detects a key that Java cannot use
+    except ConfigError as error:
+        raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
+    brokers = rights.brokers(DEADLINE_S)
+    options = config.admin_options(alias)
+    admin = ClusterAdmin(alias, options, names)
+    partitions = {stream: each.partitions for stream, each in admin.topics().items()}
+    clashes = list[str]()
+    try:
+        learn_names(config, {alias: admin})
+    except ConfigError as error:
+        clashes = error.problems
+    called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
+    of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
+    topics = rights.of_topics([*filter(None, called), *of_commits])
+    commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
+    return Cluster(
+        alias,
+        admin,
+        TailReader(alias, options, names),
+        brokers=len(brokers),
+        cluster_id=admin.cluster_id(),
+        topics=topics,
+        partitions=partitions,
+        groups=rights.groups(),
+        settings=rights.settings(brokers[0]),
+        commit_log=rights.topic_settings(CONSUMER_OFFSETS) if commit_logs else {},
+        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
+        clashes=clashes,
+    )
+
+
+def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
+    """Return the names of MirrorMaker's own topics at a cluster, by stream."""
+    prefixes = "|".join(map(re.escape, config.mirror_aliases().values()))
+    own = re.compile(rf"{_OWN}|(({prefixes})[._-])?heartbeats")
+    named = {stream: config.names.outside(cluster.alias, stream) for stream in cluster.partitions}
+    return {stream: name for stream, name in named.items() if own.fullmatch(name)}
+
+
+def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
+    """Return the included streams with their partitions, without those of MirrorMaker's own."""
+    own = own_topics(config, cluster)
+    return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
+
+
+def _look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, SeenLogs]:
+    """Return the newest records of mirrored topics that we may read at each of *clusters*."""
+    outside = config.names.outside
+    topics = {
+        alias: {
+            s: count
+            for s, count in mirrored_topics(config, each).items()
+            if may_read(each.topics.get(outside(alias, s)))
+        }
+        for alias, each in clusters.items()
+    }
+    first = {
+        alias: [TopicPartition(s, n) for n in range(_LOGS_OF_A_TOPIC) for s, count in some.items() if n < count]
+        for alias, some in topics.items()
+    }
+    ends = side_by_side(lambda alias: clusters[alias].admin.ends(first[alias][:_MOST_LOGS], DEADLINE_S), clusters)
+    known = _answers(ends)
+    least, most = _RECORDS_OF_A_LOG
+    count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, *map(len, first.values()), 1)))
+    count = count if config.is_stamped else _WITHOUT_STAMPS
+    ranges = {
+        alias: {place: OffsetRange(max(e.log_start, e.log_end - count), e.log_end) for place, e in found.items()}
+        for alias, found in known.items()
+    }
+
+    def read(alias: str) -> Tails:
+        # Most mirrors without headers copy records of aborted transactions too.
+        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=config.is_stamped)
+
+    tails, seen = side_by_side(read, known), dict[str, SeenLogs]()
+    for alias, cluster in clusters.items():
+        found = tails.get(alias, ends[alias])
+        seen[alias] = SeenLogs(cluster.admin, cluster.reader, topics[alias])
+        if isinstance(found, Tails):
+            silent = topics[alias].keys() - {place.topic for place in known[alias]}
+            unread = silent | {place.topic for place in found.unread}
+            seen[alias] = replace(seen[alias], ends=known[alias], records=found.records, unread=frozenset(unread))
+        elif isinstance(found, ClusterError):
+            seen[alias] = replace(seen[alias], error=found.message)
+    return seen
+
+
+def _copies(seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped]) -> list[Stamped]:
+    """Return the last copy of each log of *stamped*, compared with its original, which is read now.
+
+    Those whose original is deleted, or not read in time, are left out.
+    """
+    newest, found = {each.place: each for each in stamped if each.rule is rules.STAMPED}, list[Stamped]()
+    for origin, there in seen.items():
+        copies = {place: each for place, each in newest.items() if each.origin == origin}
+        if there.error or not copies:
+            continue
+        try:
+            ranges = {
+                place: OffsetRange(
+                    max(copies[place].offset, each.log_start), min(copies[place].offset + 1, each.log_end)
+                )
+                for place, each in there.admin.ends(copies, DEADLINE_S).items()
+            }
+            originals = there.reader.read(ranges, DEADLINE_S).records
+        except ClusterError:
+            continue
+        for place, records in originals.items():
+            copy = copies[place]
+            for pair in (Pair(copy.record, each) for each in records if each.content.offset == copy.offset):
+                rule = rules.SAME if pair.keeps_time else rules.MOVED
+                said = f"{copy.where}, of {origin} at {copy.offset}"
+                found.append(copy._replace(rule=rule if pair.is_same else rules.CHANGED, said=said))
+    return found
