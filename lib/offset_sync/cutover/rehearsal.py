@@ -32,6 +32,7 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
 from offset_sync.model.values import OffsetRange, Status, TopicPartition
 from offset_sync.state.sync_state import frontier
@@ -128,26 +129,26 @@ class Rehearsed:
     def problem(self) -> str | None:
         """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
-            return f"its records at {self.unread_at} were not read in time; raise --seconds"
+            return Reason.NOT_READ_AT.text(self.unread_at)
         found, status = self.found, self.status
         # Records that are not mirrored yet are not below any start.
         skipped = max((status.lost or 0) - status.not_mirrored, 0)
         if found.lost > skipped:
-            return f"{found.lost:,} unread records are below its start; the plan predicted {skipped:,}"
+            return Reason.LOSES_MORE.text(found.lost, skipped)
         if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
-            return f"repeats {found.repeated:,} records; the plan predicted at most {status.duplicates_at_most:,}"
+            return Reason.REPEATS_MORE.text(found.repeated, status.duplicates_at_most)
         if found.is_whole and found.repeated + found.undecided + found.holes < (status.duplicates or 0):
-            return f"repeats {found.repeated:,} records; the plan predicted {status.duplicates:,}"
+            return Reason.REPEATS_LESS.text(found.repeated, status.duplicates)
         is_unread_missing = found.unread > max(status.lost or 0, status.not_mirrored)
         is_near = (status.duplicates or 0) + skipped < found.looked_at  # by the plan
         if found.is_apart and is_near and (is_unread_missing or found.read >= found.below >= _FEW):
-            return f"none of {found.looked_at:,} records around its start is among those of the source; raise --records"
+            return Reason.IN_COMMON.text(found.looked_at)
         return None
 
     def to_step(self) -> CutoverStep:
         """Return it as a row of cutovers."""
         status, found, problem = self.status, self.found, self.problem
-        looked_at = f"{found.looked_at:,} records compared, {found.undecided:,} undecided" if found is not None else ""
+        looked_at = Reason.COMPARED.text(found.looked_at, found.undecided) if found is not None else ""
         return CutoverStep(
             status.group_id,
             Step.REHEARSE,
