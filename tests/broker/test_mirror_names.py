@@ -135,7 +135,7 @@ def test_reports_plans_and_single_offsets_have_both_names(
     assert cutover(installation, "plan", "dc1", "dc2") == []
     said = capsys.readouterr().out
     assert "namer subscribes at dc2 to: dc1.named, named" in said
-    assert "it has never committed dc1.named, named there itself" in said
+    assert "itself at dc2: dc1.named, named" in said
     words = ["--from", "dc1", "--to", "dc2", "--topic", TOPIC, "--partition", "0", "--offset", "9"]
     one = translate_arguments(job_arguments("translate", has_once=False)).parse_args(["--conf", "x", *words])
     assert translate(config, one, stop) == []

@@ -91,20 +91,20 @@ class CrossedPartition:
         """Return why it cannot move by its list, None where it can."""
         if self.until is not None:
             reason = Reason.MAY_STILL_SKIP if self.until == UNKNOWN else Reason.SKIPS_TO_THERE
-            return reason.text(source, self.until)
+            return reason(source, self.until)
         if self.repeated and not is_at_cost:
-            return Reason.NOT_ON_LIST.text(self.repeated)
+            return Reason.NOT_ON_LIST(self.repeated)
         if needs_proof and not self.is_proven:
-            return Reason.NO_MARK.text(self.seen, self.source_offset)
+            return Reason.NO_MARK(self.seen, self.source_offset)
         return None
 
     def problem(self, target: str, *, is_at_cost: bool) -> str | None:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
-            return Reason.MISSING.text(target, self.missing, self.pending)
+            return Reason.MISSING(target, self.missing, self.pending)
         if self.held != self.text:
-            return Reason.LIST_NOT_HELD.text(target)
-        return Reason.REPEATS.text(self.repeated) if self.repeated and not is_at_cost else None
+            return Reason.LIST_NOT_HELD(target)
+        return Reason.REPEATS(self.repeated) if self.repeated and not is_at_cost else None
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class ArrivedPartition:
     def problem(self, target: str, *, needs_proof: bool) -> str | None:
         """Return which promise of the move is not kept yet, None if all are."""
         if self.until is not None:
-            return Reason.STILL_SKIPS.text(self.until, target)
-        return Reason.LIST_UNUSED.text(target, self.due) if needs_proof and self.due and not self.is_used else None
+            return Reason.STILL_SKIPS(self.until, target)
+        return Reason.LIST_UNUSED(target, self.due) if needs_proof and self.due and not self.is_used else None
 
 
 @dataclass(frozen=True)

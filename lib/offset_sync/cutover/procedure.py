@@ -136,9 +136,9 @@ class CutoverProcedure:
         options, found = self._options, list[str]()
         by_lists = options.has_read_lists
         if by_lists and not crossed:
-            return [Reason.GETS_NO_LISTS.text()]
+            return [Reason.GETS_NO_LISTS()]
         if by_lists and any(each.contest for each in plan.partitions):
-            return [Reason.AT_TWO_CLUSTERS.text()]
+            return [Reason.AT_TWO_CLUSTERS()]
         needs_proof, is_at_cost = by_lists and not options.is_unproven, options.is_at_cost or not by_lists
         for each in crossed:
             reason = each.reason_to_stay(self._source, needs_proof=needs_proof, is_at_cost=is_at_cost)
@@ -147,60 +147,60 @@ class CutoverProcedure:
 
     def _target_reasons(self, plan: GroupPlan, there: Mapping[str, Activity] | ClusterError) -> list[str]:
         if isinstance(there, ClusterError):
-            return [Reason.TARGET_SILENT.text(there)]
-        return [Reason.HAS_MEMBERS.text(self._target)] if plan.at_target is Activity.ACTIVE else []
+            return [Reason.TARGET_SILENT(there)]
+        return [Reason.HAS_MEMBERS(self._target)] if plan.at_target is Activity.ACTIVE else []
 
     def _source_reasons(
         self, plan: GroupPlan, here: Mapping[str, Activity] | ClusterError, reader: Reader | None
     ) -> list[str]:
         if isinstance(here, ClusterError):
-            return [Reason.SOURCE_LOST.text(here, self._source)]
+            return [Reason.SOURCE_LOST(here, self._source)]
         if plan.at_source is Activity.ACTIVE:
-            return [Reason.HAS_MEMBERS.text(self._source)]
+            return [Reason.HAS_MEMBERS(self._source)]
         if self._options.are_readers_confirmed:
             return []
         if plan.at_source is Activity.UNKNOWN:
-            return [Reason.NOT_LISTED.with_remedy(self._source)]
+            return [Reason.NOT_LISTED(self._source)]
         if reader is None or reader.is_member:
             return []
-        return [Reason.READS_ALONE.text(to_duration(reader.age_ms), self._source)]
+        return [Reason.READS_ALONE(to_duration(reader.age_ms), self._source)]
 
     def _internal_reasons(self, topic: str | None) -> list[str]:
         """Return why an application of Kafka Streams with an internal *topic* has to be confirmed."""
         if topic is None or self._options.is_internal_confirmed:
             return []
-        return [Reason.HAS_INTERNAL.with_remedy(topic, self._source)]
+        return [Reason.HAS_INTERNAL(topic, self._source)]
 
     def _notes(self, plan: GroupPlan) -> list[str]:
         """Return notes for a move, which do not block it."""
         contests = dict.fromkeys(each.contest for each in plan.partitions if each.contest)
-        notes = [Reason.APPLY_DECIDES.text(each) for each in contests]
+        notes = [Reason.APPLY_DECIDES(each) for each in contests]
         uncommitted = Reason.LEFT_OUT if self._options.are_uncommitted_left else Reason.FROM_START
         for stream, ranges in plan.uncommitted.items():
-            notes.append(uncommitted.text(self._names.outside(self._source, stream), ranges, self._target))
+            notes.append(uncommitted(self._names.outside(self._source, stream), ranges, self._target))
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
             name = self._name(first.topic_partition)
-            notes.append(Reason.NOT_IN_SYNC.text(name, first.status.word, first.reason, len(left)))
+            notes.append(Reason.NOT_IN_SYNC(name, first.status.word, first.reason, len(left)))
         if plan.missing and plan.mode is Mode.PLANNED:
-            notes.append(Reason.APPLY_WAITS.text(self._target, plan.missing))
+            notes.append(Reason.APPLY_WAITS(self._target, plan.missing))
         return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
         """Return what a group repeats after a disaster beyond its lists and its known repeats."""
         later, found = [each.later for each in plan.crossed or ()], list[str]()
         if count := sum(each or 0 for each in later):
-            found.append(Reason.LATER_REPEATS.text(self._target, self._source, count))
+            found.append(Reason.LATER_REPEATS(self._target, self._source, count))
         if unknown := later.count(None):
-            found.append(Reason.UNKNOWN_REPEATS.text(unknown))
+            found.append(Reason.UNKNOWN_REPEATS(unknown))
         return found
 
     def _lists_not_there(self, plan: GroupPlan, found: Sequence[CrossedPartition]) -> list[str]:
         """Return which lists counted by the plan are not at the target."""
         planned = {each.key for each in plan.crossed or ()}
         return [
-            Reason.LIST_NOT_THERE.text(self._name(each.key.topic_partition), self._target, each.skipped)
+            Reason.LIST_NOT_THERE(self._name(each.key.topic_partition), self._target, each.skipped)
             for each in found
             if each.key in planned and each.skipped and each.held != each.text
         ]
@@ -209,14 +209,14 @@ class CutoverProcedure:
         # A partition whose home is the target needs no move: the group has not read it elsewhere since.
         third, reasons = ", ".join(alias for alias in elsewhere if alias != self._target), list[str]()
         if not plan.partitions:
-            reasons.append(Reason.NOTHING_TO_MOVE.text(self._source))
-            reasons += [Reason.ITS_COMMITS_AT.text(", ".join(elsewhere))] if elsewhere else []
+            reasons.append(Reason.NOTHING_TO_MOVE(self._source))
+            reasons += [Reason.ITS_COMMITS_AT(", ".join(elsewhere))] if elsewhere else []
         elif third:
-            reasons.append(Reason.MOVE_FROM_THERE.text(third))
+            reasons.append(Reason.MOVE_FROM_THERE(third))
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
             name, word = self._name(withheld[0].topic_partition), withheld[0].state.name
-            reasons.append(Reason.IS_WITHHELD.with_remedy(name, word, Reason[word].text(), len(withheld)))
+            reasons.append(Reason.IS_WITHHELD(name, word, Reason[word](), len(withheld)))
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
@@ -239,7 +239,7 @@ class CutoverProcedure:
                     self._clock.pause(_PAUSE_S)
                     wait.what = left = _to_text(self._unread(groups))
             if left:
-                reason = Reason.NOT_READ.text(timeout_s, left)
+                reason = Reason.NOT_READ(timeout_s, left)
                 self._journal.record([CutoverStep(group_id, Step.WAIT, Result.FAILED, reason) for group_id in groups])
                 return dict.fromkeys(groups, reason)
         self._journal.record([CutoverStep(group_id, Step.WAIT, Result.DONE) for group_id in groups])
@@ -271,7 +271,7 @@ class CutoverProcedure:
         failures += _left_out(plans, committed)
         for key, each in self._verification.lists(groups).items():
             if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
-                line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; {Reason.IF_BEHIND.text()}"
+                line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; {Reason.IF_BEHIND()}"
                 failures.append((key.group_id, line))
         return failures
 
@@ -299,7 +299,7 @@ class CutoverProcedure:
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
         for key in missing:
             if key not in found:
-                why = Reason.START_UNKNOWN.text(self._target)
+                why = Reason.START_UNKNOWN(self._target)
                 failures.append((key.group_id, f"{key.group_id} {self._name(key.topic_partition)}: {why}"))
         return failures
 
@@ -337,9 +337,9 @@ class CutoverProcedure:
         for plan in plans:
             ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
             repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
-            for each in (*(Reason.NEVER_MIRRORED.text(self._target, each) for each in ranges), *repeats):
+            for each in (*(Reason.NEVER_MIRRORED(self._target, each) for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join([*(ranges or [Reason.NONE_LOST.text()]), *repeats])
+            detail = "; ".join([*(ranges or [Reason.NONE_LOST()]), *repeats])
             steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
         self._journal.record(steps)
         return []
@@ -359,7 +359,7 @@ def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Fai
         for each in plan.partitions:
             if (plan.group_id, each.topic_partition) not in found:
                 name = f"{plan.group_id} {each.topic_partition.topic}-{each.topic_partition.partition}"
-                left.append((plan.group_id, f"{name}: {Reason.HAS_MOVED_ON.text()}"))
+                left.append((plan.group_id, f"{name}: {Reason.HAS_MOVED_ON()}"))
     return left
 
 

@@ -52,7 +52,7 @@ class Verification:
             return None, ""
         is_held = partition.target_offset == partition.wanted_offset
         if crossed is not None and is_held and partition.status in (Status.IN_SYNC, Status.MIRRORING):
-            return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), Reason.IF_BEHIND.text()
+            return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), Reason.IF_BEHIND()
         return f"{partition.status.word}: {partition.reason}", self._remedy(partition)
 
     def lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
@@ -65,7 +65,7 @@ class Verification:
         """Return the problems of a group without a position at the source: it has continued at the target."""
         arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
         if not arrived:
-            return [Reason.NOTHING_TO_VERIFY.text(self._source)]
+            return [Reason.NOTHING_TO_VERIFY(self._source)]
         needs_proof = not self._options.is_unproven
         problems = {each.key: each.problem(self._target, needs_proof=needs_proof) for each in arrived}
         return [f"{self.name(key.topic_partition)}: {text}" for key, text in problems.items() if text is not None]
@@ -80,4 +80,4 @@ class Verification:
         """Return the operator's remedy for a partition that is not in sync."""
         is_crossing = partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0
         reason = Reason.IF_CROSSING if is_crossing else Reason[f"IF_{partition.status.name}"]
-        return reason.with_remedy(self._target, self._source)
+        return reason(self._target, self._source)

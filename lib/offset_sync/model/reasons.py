@@ -17,26 +17,25 @@ _BY_REASON, _HEALTHY, _LOST = "withheld-by-reason", "1-is-the-sync-healthy", "of
 class Reason(Enum):
     """A word, its sentence, and the heading of :data:`GUIDE` that has the remedy where the sentence has none."""
 
-    # Withheld. The words are those of State, the sentences those of GUIDE, "Withheld, by reason".
-    TOPIC_RECREATED = "the topic was recreated: its offsets mean other records"
-    LOG_TRUNCATED = "the log was truncated after it was indexed"
+    # Withheld. The words are those of State, the sentences also in GUIDE.
+    TOPIC_RECREATED = "the topic was recreated since: its offsets mean other records"
+    LOG_TRUNCATED = "an unclean leader election truncated the source's log since, or the target's at an unknown offset"
     PARTITIONS_DIFFER = "only one of the clusters has this partition"
-    NOT_INDEXED = "the index does not cover this offset"
-    TOPIC_MISSING = "the topic does not exist"
-    TOPIC_UNAUTHORIZED = "Describe on the topic is denied"
+    NOT_INDEXED = "the index has not reached the offset, or began later (index.starting: latest)"
+    TOPIC_MISSING = "a cluster has no such topic"
+    TOPIC_UNAUTHORIZED = "Describe on the topic is denied at a cluster"
     COMMIT_BEYOND_END = "the offset is above the end of the source's log"
-    CLUSTER_UNREACHABLE = "the cluster, or the leader of the partition, does not answer"
-    STRATEGY_REFUSED = "the topic's strategy could lose records"
-    NO_REFERENCE = "the topic's strategy has no mirrored record to translate by"
+    CLUSTER_UNREACHABLE = "a cluster, or the leader of the partition, did not answer"
+    STRATEGY_REFUSED = "the topic's strategy could lose records of it"
+    NO_REFERENCE = "the topic's strategy has no mirrored record to refer to"
     TRANSLATION_FAILED = "an error in Offset Sync itself; the log has its stack trace"
     OWNER_UNKNOWN = "a cluster's commits, which may be newer, could not be read since the start"
-    TOPIC_NOT_INCLUDED = "topics.include does not match this topic"
+    TOPIC_NOT_INCLUDED = "topics.include does not match the topic"
     PARTITION_MISSING = "the source does not have this partition"
-    AMBIGUOUS = "fewer than 1 in 1,000 copies have unique contents"
-    MIRROR_ALTERS_RECORDS = "more than 1 in 1,000 copies match no original"
+    AMBIGUOUS = "hardly any copy has unique contents"
+    MIRROR_ALTERS_RECORDS = "copies have the contents of no original"
     COMMITTED_AT_BOTH = "two clusters commit the group"
     # What is known of an offset that no group has committed.
-    PARTITIONS = "partitions at {}: {:,}"
     ENDS_AT = "the log at {} ends at {:,}: is the offset of another topic or cluster?"
     ENDED_BELOW = "a commit not above it was beyond the end when the cluster last answered"
     KNOWN_TO = "the log at {} is known up to {:,} only: translate that, which repeats the records above"
@@ -80,14 +79,14 @@ class Reason(Enum):
     TWO_HOMES = "committed at both {} within sync.home_silence: stop one reader, or decide with cutover"
     NEWEST_ELSEWHERE = "some of the group's newest commits are at {}"
 
-    # The headline, first the words of Trouble. The first value is how many partitions and groups.
+    # The headline; the first five are words of Trouble.
+    SKIPPING = "unread records at the target would be skipped: {skipped:,}, {of}", _LOST
+    WITHHELD = "Withheld: {of}{why}", _BY_REASON
+    STALLED = "Stalled: {of}{why}", _HEALTHY
+    BEHIND = "Behind for more than {stalled}: {of}{why}", "offsetsyncstale"
+    MIRRORING = "unread records have waited for the mirror for more than {late}: {not_mirrored:,}, {of}", _HEALTHY
     OF_ROWS = "partitions {:,}, groups {:,}"
-    SKIPPING = "unread records at the target would be skipped: {1:,}, {0}", _LOST
-    WITHHELD = "Withheld: {}{}", _BY_REASON
-    STALLED = "Stalled: {}{}", _HEALTHY
-    BEHIND = "Behind for more than {1}: {0}{2}", "offsetsyncstale"
-    WAITING = "unread records have waited for the mirror for more than {1}: {2:,}, {0}", _HEALTHY
-    YOUNG = "Behind for less than {1}: {0}{2}"
+    YOUNG = "Behind for less than {}: {}{}"
     PAIR_DRIFTS = "offsets of {} drift apart: by {} in the window", "offsetsyncdriftnotconverged"
     GROUPS_DRIFT = "groups whose offsets drift apart: {:,} ({})", "offsetsyncdriftnotconverged"
     NOTHING_TO_REPORT = "nothing to report: no included group has committed an included topic"
@@ -143,7 +142,6 @@ class Reason(Enum):
     REPEATS = "records that would be repeated: {:,}"
     LIST_UNUSED = "no consumer of the group at {} has used a read list; records on that of this partition: {:,}"
     NOTHING_TO_VERIFY = "nothing to verify: its newest commits are not at {}"
-    HOLDS_OTHER = "{}; {} holds {}, wanted {}; correct that and repeat the command"
     HAS_MOVED_ON = "its position has changed during the move; repeat apply"
     START_UNKNOWN = "its log start at {} is unknown; repeat apply, or pass --leave-uncommitted"
 
@@ -157,6 +155,8 @@ class Reason(Enum):
     UNKNOWN_REPEATS = "partitions whose repeats are unknown, as their logs could not be read: {:,}"
     LIST_NOT_THERE = "{}: {} does not hold its present read list; repeats more records: {:,}"
     NEVER_MIRRORED = "never mirrored, so not at {}: {}"
+    SUBSCRIBES = "{} subscribes at {} to: {}"
+    MAKE_SURE = "{} has never committed itself at {}: {}; make sure that it subscribes"
     NONE_LOST = "no unread record is known to be lost"
 
     # What a rehearsal has found.
@@ -164,16 +164,13 @@ class Reason(Enum):
     LOSES_MORE = "unread records below its start: {:,}, predicted: {:,}"
     REPEATS_MORE = "repeats: {:,}, predicted at most: {:,}"
     REPEATS_LESS = "repeats: {:,}, predicted: {:,}"
-    IN_COMMON = "of the records around its start none is among those of the source: {:,}; raise --records"
+    IN_COMMON = "records around its start, none of them among those of the source: {:,}; raise --records"
     COMPARED = "records compared: {:,}, undecided: {:,}"
 
     def __init__(self, sentence: str, see: str = "") -> None:
         self.sentence, self.see = sentence, see
 
-    def text(self, *values: object) -> str:
-        """Return the sentence with its *values*."""
-        return self.sentence.format(*values)
-
-    def with_remedy(self, *values: object) -> str:
-        """Return the sentence, and where the remedy is."""
-        return f"{self.text(*values)}; {GUIDE}#{self.see}" if self.see else self.text(*values)
+    def __call__(self, *values: object, **named: object) -> str:
+        """Return the sentence with its values, and where the remedy is if the sentence does not say it."""
+        text = self.sentence.format(*values, **named)
+        return f"{text}; {GUIDE}#{self.see}" if self.see else text

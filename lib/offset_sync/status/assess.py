@@ -262,9 +262,9 @@ def _with_lists(measured: Assessment, asked: _Asked, positions: _Positions) -> A
     here, there = PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin)
     for row, text in enumerate(positions.lists):
         if text is None:
-            still_skips[row] = Reason.LISTS_SILENT.text(source)
+            still_skips[row] = Reason.LISTS_SILENT(source)
         elif (found := listed(text)) and found.start <= (committed := int(positions.commits.offset[row])) < found.end:
-            still_skips[row] = Reason.STILL_SKIPS.text(found.end, source)
+            still_skips[row] = Reason.STILL_SKIPS(found.end, source)
             if skipped[row]:
                 span = int(measured.wanted_offset[row]), int(positions.target_offset[row])
                 skipped[row] -= count_listed(found.ranges.from_offset(committed), span, here, there)

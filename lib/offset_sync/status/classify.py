@@ -28,7 +28,7 @@ class _Cause(NamedTuple):
 
     def text(self, row: int) -> str:
         """Return the reason of a row."""
-        return self.reason.text(*(column[row] for column in self.values))
+        return self.reason(*(column[row] for column in self.values))
 
 
 Causes = Sequence[_Cause]
@@ -65,7 +65,7 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
         is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
     )
     for row in np.flatnonzero(is_noted).tolist():
-        reasons[row] += f" ({Reason.OF_TABLES.text(assessment.not_asked[row])})"
+        reasons[row] += f" ({Reason.OF_TABLES(assessment.not_asked[row])})"
     return replace(assessment, status=codes, reason=reasons)
 
 

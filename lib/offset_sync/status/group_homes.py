@@ -87,7 +87,7 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
 def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
     """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
     named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
-    return Reason.TWO_HOMES.text(" and ".join(named))
+    return Reason.TWO_HOMES(" and ".join(named))
 
 
 def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:

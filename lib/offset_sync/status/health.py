@@ -23,25 +23,13 @@ from offset_sync.status.assessment import (
 )
 from offset_sync.status.report import GROUP, PAIR, Report, Row, newest_drift, rank_statuses, roll_up, with_drift
 
-_STATUS_OF = {
-    Trouble.WITHHELD: Status.WITHHELD,
-    Trouble.STALLED: Status.STALLED,
-    Trouble.BEHIND: Status.BEHIND,
-    Trouble.WAITING: Status.MIRRORING,
-}
-
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the sync is not healthy, with names made visible; *status* is its status, if any."""
+    """One reason why the sync is not healthy, with names made visible; *status* is the word of its status, if any."""
 
     text: str
-    status: Status | None = None
-
-    @property
-    def word(self) -> str | None:
-        """The word of its status."""
-        return self.status.word if self.status is not None else None
+    status: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +76,7 @@ def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = 
     TargetActive is healthy: the group runs there. Errs to unhealthy: a required null counts as too much.
     """
     if status.num_rows == 0:
-        return [Problem(Reason.NOTHING_TO_REPORT.text())]
+        return [Problem(Reason.NOTHING_TO_REPORT())]
     rows = rank_statuses(status)
     return [*_row_problems(rows, stalled_after), *_drift_problems(newest_drift(drift), _in_sync(rows))]
 
@@ -99,31 +87,25 @@ def find_notes(status: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> li
     is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, stalled_after) == Trouble.NONE)
     behind, notes = rows.filter(pa.array(is_young)), list[str]()
     if behind.num_rows:
-        notes.append(Reason.YOUNG.text(_of_rows(behind), _to_text(stalled_after), _reasons(behind)))
+        notes.append(Reason.YOUNG(_to_text(stalled_after), _of_rows(behind), _reasons(behind)))
     fresh = rows.filter(pc.is_valid(rows["uncommitted"])).group_by([*PAIR, "group_id", "topic", "uncommitted"])
     found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
     if found:
         named = (f"{visible(row['group_id'])}: {visible(row['topic'])} {row['uncommitted']}" for row in found)
-        notes.append(Reason.UNCOMMITTED.text(len(found), _listed(named)))
+        notes.append(Reason.UNCOMMITTED(len(found), _listed(named)))
     return notes
 
 
 def _row_problems(rows: pa.Table, stalled_after: timedelta) -> Iterator[Problem]:
     codes = troubles(rows, stalled_after)
+    limits = {"stalled": _to_text(stalled_after), "late": _to_text(MIRROR_LATE_AFTER)}
     for trouble in list(Trouble)[:-1]:
         found = rows.filter(pa.array(codes == trouble))
         if found.num_rows:
-            yield _problem(trouble, found, stalled_after)
-
-
-def _problem(trouble: Trouble, found: pa.Table, stalled_after: timedelta) -> Problem:
-    values: dict[Trouble, tuple[object, ...]] = {
-        Trouble.SKIPPING: (pc.sum(found["skipped"]).as_py(),),
-        Trouble.WAITING: (_to_text(MIRROR_LATE_AFTER), pc.sum(found["not_mirrored"]).as_py()),
-        Trouble.BEHIND: (_to_text(stalled_after), _reasons(found)),
-    }
-    text = Reason[trouble.name].with_remedy(_of_rows(found), *values.get(trouble, (_reasons(found),)))
-    return Problem(text, _STATUS_OF.get(trouble))
+            counts = {name: pc.sum(found[name]).as_py() for name in ("skipped", "not_mirrored")}
+            text = Reason[trouble.name](of=_of_rows(found), why=_reasons(found), **limits, **counts)
+            status = Status.__members__.get(trouble.name)
+            yield Problem(text, status.word if status is not None else None)
 
 
 def _in_sync(rows: pa.Table) -> set[tuple[str, ...]]:
@@ -144,15 +126,15 @@ def _drift_problems(newest: pa.Table, in_sync: Collection[tuple[str, ...]]) -> I
         if row["group_id"] is None:
             pair = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
             by = row["windowed_change"]
-            yield Problem(Reason.PAIR_DRIFTS.with_remedy(pair, "?" if by is None else format(by, ",")))
+            yield Problem(Reason.PAIR_DRIFTS(pair, "?" if by is None else format(by, ",")))
     groups = sorted({row["group_id"] for row in moving if row["group_id"] is not None})
     if groups:
-        yield Problem(Reason.GROUPS_DRIFT.with_remedy(len(groups), _listed(map(visible, groups))))
+        yield Problem(Reason.GROUPS_DRIFT(len(groups), _listed(map(visible, groups))))
 
 
 def _of_rows(rows: pa.Table) -> str:
     groups = rows.group_by(list(GROUP)).aggregate([]).num_rows
-    return Reason.OF_ROWS.text(rows.num_rows, groups)
+    return Reason.OF_ROWS(rows.num_rows, groups)
 
 
 def _reasons(rows: pa.Table) -> str:

@@ -263,7 +263,7 @@ class CheckpointProgress:
         before, since_ms = self._still.get((alias, number), (stable, now_ms))
         self._still[alias, number] = stable, since_ms if before == stable else now_ms
         lasted = to_duration(now_ms - self._still[alias, number][1])
-        return Reason.HELD_BACK.text(stable, CONSUMER_OFFSETS, number, alias, lasted)
+        return Reason.HELD_BACK(stable, CONSUMER_OFFSETS, number, alias, lasted)
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
         """Return the last finished batch of each query with a backlog; None: it has finished none."""

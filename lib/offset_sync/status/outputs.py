@@ -91,7 +91,7 @@ def to_json(report: Report, stalled_after: timedelta = STALLED_AFTER) -> str:
     document = {
         "reported_at": _iso(report.reported_at),
         "healthy": not summary.problems,
-        "problems": [{"status": each.word, "text": each.text} for each in summary.problems],
+        "problems": [{"status": each.status, "text": each.text} for each in summary.problems],
         "notes": summary.notes,
         "pairs": [_rolled(row) for row in summary.pairs],
         "groups": [_rolled(row) for row in summary.groups],

@@ -110,7 +110,7 @@ def page_content(summary: Summary, reload_every: timedelta) -> dict[str, Any]:
         "reported_at": to_ms(report.reported_at),
         "stale_after_ms": duration_ms(STALE_AFTER),
         "reload_ms": duration_ms(reload_every),
-        "problems": [each.word for each in summary.problems],
+        "problems": [each.status for each in summary.problems],
         "pairs": to_columns(_with_drift(summary.pairs), (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
         "groups": to_columns(_with_drift(summary.groups), (*GROUP, *_ROLLED, "topics", *_DRIFT)),
         "topics": to_columns(with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, *_SHAPE)),
@@ -168,11 +168,7 @@ def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
 def _shares_text(shares: Sequence[Mapping[str, float]]) -> str | None:
     means = {name: total / len(shares) for name, total in _sums(shares).items()}
     largest = sorted(means.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} {_percent(mean)}" for name, mean in largest if mean > _TINY_SHARE) or None
-
-
-def _percent(share: float) -> str:
-    return "100 %" if share > 1 - _TINY_SHARE else f"{100 * share:.1f} %" if share > 0.99 else f"{100 * share:.0f} %"
+    return ", ".join(f"{name} {100 * mean:.1f} %" for name, mean in largest if mean > _TINY_SHARE) or None
 
 
 def _sums(parts: Iterable[Mapping[str, float]]) -> Counter[str]:

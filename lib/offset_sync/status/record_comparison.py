@@ -20,7 +20,7 @@ from offset_sync.status.cluster_queries import ClusterQueries
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
-_TOO_MANY = Reason.NOT_COMPARED.text()
+_TOO_MANY = Reason.NOT_COMPARED()
 _KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
 """For copies without stamps, by value of ``mirror.keeps``: the field that is the same."""
 _SAID = {"timestamp_ms": "timestamp"}
@@ -87,7 +87,7 @@ def _difference(
         answer = read[alias]
         record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
         if record is None:
-            return Reason.RECORD_UNREAD.text(alias)
+            return Reason.RECORD_UNREAD(alias)
         records.append(record)
     here, there = records
     if config.is_by_contents:
@@ -96,9 +96,9 @@ def _difference(
     where = pair.topic_partition
     identities = _identity(config, pair.source, where, here), _identity(config, pair.target, where, there)
     if None in identities:
-        return Reason.HEADERS_UNREAD.text()
+        return Reason.HEADERS_UNREAD()
     if identities[0] != identities[1]:
-        return Reason.OTHER_RECORD.text()
+        return Reason.OTHER_RECORD()
     return _difference_in(here, there, ("timestamp_ms", "key", "value"))
 
 
@@ -118,7 +118,7 @@ def _identity(config: Config, alias: str, where: TopicPartition, record: RecordC
 
 def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
     differing = (_SAID.get(name, name) for name in fields if getattr(here, name) != getattr(there, name))
-    return next((Reason.RECORD_DIFFERS.text(name) for name in differing), None)
+    return next((Reason.RECORD_DIFFERS(name) for name in differing), None)
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

@@ -38,8 +38,8 @@ class LastRehearsal(NamedTuple):
         age = to_duration(max(0, int((now - self.at).total_seconds() * 1000)))
         counts = self.source, self.target, age, self.partitions, self.groups
         if not self.failed:
-            return Reason.AS_PREDICTED.text(*counts)
-        return Reason.NOT_AS_PREDICTED.with_remedy(*counts, self.failed, self.example)
+            return Reason.AS_PREDICTED(*counts)
+        return Reason.NOT_AS_PREDICTED(*counts, self.failed, self.example)
 
 
 class Rehearsals:

@@ -170,7 +170,7 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
 
 def _reasons(rows: pa.Table) -> pa.ChunkedArray:
     """Return why each row is not in sync, and the other homes of its group."""
-    others = pc.binary_join_element_wise(Reason.NEWEST_ELSEWHERE.text(""), rows["elsewhere"], "")
+    others = pc.binary_join_element_wise(Reason.NEWEST_ELSEWHERE(""), rows["elsewhere"], "")
     both = pc.binary_join_element_wise(rows["reason"], others, "; ")
     return pc.coalesce(both, rows["reason"], others)
 

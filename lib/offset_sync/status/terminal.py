@@ -137,6 +137,11 @@ def name_column(title: str, name: str) -> Column:
     return Column(title, lambda row: Text(visible(row[name])), ratio=3)
 
 
+def text_column(name: str, *, is_number: bool = False) -> Column:
+    """Return a column of texts, with their name as the title."""
+    return Column(name, lambda row: Text(row[name]), is_number)
+
+
 def pair_name(row: Row) -> Text:
     """Return :func:`pair_of` as a cell."""
     return Text(pair_of(row))

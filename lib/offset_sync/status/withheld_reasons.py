@@ -32,7 +32,7 @@ class WithheldReasons:
 
     def of(self, state: State, partition: TopicPartition, offset: Int64s) -> str:
         """Return why all offsets of *partition* in *offset* are withheld as *state*."""
-        reason = Reason[state.name].text()
+        reason = Reason[state.name]()
         return "; ".join([reason, *self._facts(state, partition, offset)])
 
     def _facts(self, state: State, partition: TopicPartition, offset: Int64s) -> Iterator[str]:
@@ -41,9 +41,6 @@ class WithheldReasons:
             yield from self._unreachable(partition)
         elif state in _OF_A_LOG:
             yield self._of_log(state, partition) or self._of_former_log(partition, offset)
-        elif state in (State.PARTITION_MISSING, State.PARTITIONS_DIFFER):
-            for alias in self._pair:
-                yield Reason.PARTITIONS.text(alias, self._partitions(alias, partition))
         elif state is State.COMMIT_BEYOND_END:
             yield from self._beyond_end(source, partition, int(offset.min()))
 
@@ -54,7 +51,7 @@ class WithheldReasons:
             if isinstance(said, ClusterError):
                 yield str(said)
                 if alias == source:
-                    yield Reason.LOST_FOR_GOOD.text(source)
+                    yield Reason.LOST_FOR_GOOD(source)
                 return
         yield target if self._translator.view(target, partition, self._snapshot) is None else source
 
@@ -72,27 +69,21 @@ class WithheldReasons:
         source, highest = self._pair[0], int(offset.max(initial=0))
         incarnations = self._state.index.incarnations(ClusterPartition(source, *partition))
         noticed_ms = [each.noticed_ms for each in incarnations if each.begins_at < highest]
-        return Reason.TAKEN_AT.text(_after(max(noticed_ms))) if noticed_ms else source
-
-    def _partitions(self, alias: str, partition: TopicPartition) -> int:
-        said = self._snapshot.metadata[alias]
-        topic = None if isinstance(said, ClusterError) else said.topics.get(partition.topic)
-        indexed = max(self._state.index.partitions(alias, partition.topic), partition.partition + 1)
-        return topic.partitions if topic else indexed
+        return Reason.TAKEN_AT(_after(max(noticed_ms))) if noticed_ms else source
 
     def _beyond_end(self, source: str, partition: TopicPartition, offset: int) -> Iterator[str]:
         view = self._translator.view(source, partition, self._snapshot)
         if view is not None:
-            yield Reason.ENDS_AT.text(source, view.log_end)
+            yield Reason.ENDS_AT(source, view.log_end)
             return
         end = known_end(self._state.index, self._state.offsets.clusters, ClusterPartition(source, *partition))
         if offset <= end:
-            yield Reason.ENDED_BELOW.text()
+            yield Reason.ENDED_BELOW()
             return
-        yield Reason.KNOWN_TO.text(source, end)
+        yield Reason.KNOWN_TO(source, end)
         index = self._state.index.log(source, *partition)
         if index is not None and index.complete_until_ms:
-            yield Reason.TAKEN_AT.text(_after(index.complete_until_ms))
+            yield Reason.TAKEN_AT(_after(index.complete_until_ms))
 
 
 def _after(at_ms: int) -> str:

@@ -121,7 +121,7 @@ def test_where_the_last_stable_offset_does_not_move_is_told_with_for_how_long(si
         return site.progress.read(NOW_MS + after_ms).commits["X"]
 
     def said(offset: int, lasted: str) -> str:
-        return Reason.HELD_BACK.text(offset, "__consumer_offsets", 1, "X", lasted)
+        return Reason.HELD_BACK(offset, "__consumer_offsets", 1, "X", lasted)
 
     assert read(0) == StreamLag({0: 2, 1: 0}, 0, 2, {1: said(20, "0 s")})
     assert read(90_000).held == {1: said(20, "1 min 30 s")}

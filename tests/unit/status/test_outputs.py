@@ -66,7 +66,7 @@ SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin"
 SMALL = status_table(
     {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"}
     | dict.fromkeys(("lost", "duplicates", "duplicates_at_most")),
-    {"group_id": "billing", "status": "Behind", "reason": Reason.TARGET_BEHIND.text(3), "duplicates": 3}
+    {"group_id": "billing", "status": "Behind", "reason": Reason.TARGET_BEHIND(3), "duplicates": 3}
     | {"duplicates_at_most": 5, "staleness_ms": 70_000, "source_lag": 1234, "target_offset": 97, **SHARES},
     {"group_id": "billing", "partition": 1, "source_committed_at": NOW, "reported_at": REPORTED_AT},
     *({"group_id": f"quiet-{number}", "listed": 2, "topic": "a\nb"} for number in range(3)),

@@ -181,7 +181,7 @@ def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_
         assert site.state.offsets.clusters[alias].position(rows)[0].tolist() == [offset]
 
 
-SKIPS = ("Mirroring", Reason.STILL_SKIPS.text(8, "Y"))
+SKIPS = ("Mirroring", Reason.STILL_SKIPS(8, "Y"))
 
 
 @pytest.fixture
@@ -213,10 +213,10 @@ def test_what_is_on_the_list_at_its_home_is_not_unread(site: StatusSite, committ
 
 def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_in_sync(site: StatusSite) -> None:
     site.refusing[HOLDS] = ClusterError("Y", "does not answer")
-    assert site.said("Y", "X", "readers") == ("Behind", Reason.TARGET_AHEAD.text(2))
+    assert site.said("Y", "X", "readers") == ("Behind", Reason.TARGET_AHEAD(2))
     site.commit("Y", "readers", 9)
     site.reconciled()
-    assert site.said("Y", "X", "readers") == ("Mirroring", Reason.LISTS_SILENT.text("Y"))
+    assert site.said("Y", "X", "readers") == ("Mirroring", Reason.LISTS_SILENT("Y"))
 
 
 OTHER = TopicPartition("orders", 2)

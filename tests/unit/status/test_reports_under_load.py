@@ -17,7 +17,7 @@ from offset_sync.model.reasons import Reason
 from oracles.status import identity
 from oracles.translation import Case, Log
 
-LATE = ("Mirroring", Reason.NOT_MIRRORED.text(2))
+LATE = ("Mirroring", Reason.NOT_MIRRORED(2))
 
 
 def growing(here: str, there: str, committed: int, later_here: str, later_there: str) -> StatusSite:
