@@ -19,7 +19,7 @@ ARGS ?=
 # tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving test-contents protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -72,9 +72,13 @@ test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what t
 	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
 
-test-leaving: install ## Tests of promises that are given up next: copies told by contents
+test-leaving: install ## Tests of promises that are given up next: earlier versions
 	@$(BIN)/python scripts/jars.py clients
-	@for each in unit spark broker; do $(PYTEST) tests/$$each/leaving $(ARGS) || exit 1; done
+	@for each in unit broker; do $(PYTEST) tests/$$each/leaving $(ARGS) || exit 1; done
+
+test-contents: install ## Tests of lib/offset_sync_contents, copies recognised by contents; with Spark and brokers
+	@$(BIN)/python scripts/jars.py clients
+	@for each in tests/contents tests/spark/contents tests/broker/contents; do $(PYTEST) $$each $(ARGS) || exit 1; done
 
 protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from workloads import ClusterLog, Workload
 
-from offset_sync.contents.alignment.aligner import Aligner, AlignerState, Batch
-from offset_sync.contents.alignment.mirror import Reach, Settings
-from offset_sync.contents.alignment.records import Fingerprints, to_runs, unrecognised
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs, origin_of
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync_contents.alignment.aligner import Aligner, AlignerState, Batch
+from offset_sync_contents.alignment.mirror import Reach, Settings
+from offset_sync_contents.alignment.records import Fingerprints, to_runs
 
 _VALUES = 5
 _MIX = np.int64(-7046029254386353131)
@@ -34,11 +33,6 @@ def contents_log(logs: dict[str, ClusterLog], cluster: str) -> PartitionLog:
     nothing = Fingerprints.of([], [])
     for now_ms in (0, _SETTINGS.hold_ms + 1):
         found = aligner.advance(batch, now_ms)
-        places = unrecognised(found, 0, 0)
-        if len(places):
-            codes = [origin_of(code) for code in places.origin.tolist()]
-            zero = np.zeros(len(places))
-            index.note_unrecognised(Runs.of(places.start, places.length, codes, places.origin_start, zero))
         index.extend(to_runs(found, 0, 0), aligner.state.frontier)
         batch = batch._replace(originals=nothing, copies=nothing)
     metadata = PartitionMetadata("id", 0, index.frontier, frozenset({"id"}), index.frontier)

@@ -32,10 +32,10 @@ from offset_sync_demo.story.jobs import REPOSITORY, write_config
 TOPIC = "measured"
 BEGAN_MS = 1_795_000_000_000
 PATIENCE_S = 900.0
-MIRRORS: dict[str, dict[str, Any]] = {
+EXTENSIONS: dict[str, dict[str, Any]] = {
     "headers": {},
     # The copies have headers of which their originals know nothing.
-    "fingerprint": {"identity": "fingerprint", "flows": [["dc1", "dc2"]], "exclusive": True, "keeps": ["timestamps"]},
+    "fingerprint": {"contents": {"flows": [["dc1", "dc2"]], "exclusive": True, "keeps": ["timestamps"]}},
 }
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
-    found: dict[str, list[dict[str, Any]]] = {identity: [] for identity in MIRRORS}
+    found: dict[str, list[dict[str, Any]]] = {identity: [] for identity in EXTENSIONS}
     with (
         tempfile.TemporaryDirectory(prefix="offset-sync-contents-") as name,
         running_clusters(["dc1", "dc2"], Path(name) / "brokers") as clusters,
@@ -58,13 +58,13 @@ def main() -> None:
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             pool.starmap(produce, shares)
         for number in range(given.rounds):
-            for identity, mirror in MIRRORS.items():
+            for identity, extensions in EXTENSIONS.items():
                 folder = Path(name) / f"{identity}-{number}"
                 folder.mkdir()
                 config = folder / "indexing.yaml"
                 write_config(config, clusters, folder)
                 tree = yaml.safe_load(config.read_text())
-                tree["topics"]["include"], tree["mirror"] = [TOPIC], mirror
+                tree["topics"]["include"], tree["extensions"] = [TOPIC], extensions
                 tree["index"]["max_offsets_per_trigger"] = given.records // 6
                 config.write_text(yaml.safe_dump(tree))
                 found[identity].append(index(config, folder / "tables" / "record_runs", 2 * given.records))
@@ -111,9 +111,8 @@ def indexed(table: Path) -> int:
     """Return how many records are in the table."""
     if not any((table / "_delta_log").glob("*.json")):
         return 0
-    rows = deltalake.DeltaTable(table).to_pyarrow_table(columns=["length", "bound"])
-    is_record = pc.not_equal(pc.fill_null(rows.column("bound"), ""), "source")
-    return int(pc.sum(rows.filter(is_record).column("length")).as_py() or 0)
+    rows = deltalake.DeltaTable(table).to_pyarrow_table(columns=["length"])
+    return int(pc.sum(rows.column("length")).as_py() or 0)
 
 
 def wait_for(is_done: Any, job: subprocess.Popen[bytes]) -> None:

@@ -139,7 +139,7 @@ def running_jobs(clusters: Mapping[str, EmbeddedCluster], directory: Path, setup
             "include": [f"{kind}-.*" for kind in setup.partitions],
             "overrides": [{"topics": [f"{PLAIN}-.*"], "strategy": "timestamp"}] if PLAIN in setup.partitions else [],
         },
-        "mirror": dict(setup.mirror),
+        **{name: setup.configuration.get(name, {}) for name in ("mirror", "extensions")},
         "groups": {"include": [f".*-{OURS}"]},
         "tables": {"root": str(directory / "tables"), "checkpoints": str(directory / "checkpoints")},
     }

@@ -26,14 +26,14 @@ class Setup:
     partitions: Mapping[str, int]
     stamped: str | None
     ways: Mapping[str, tuple[str, str]]
-    mirror: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
     prefix: str = ""
 
 
 _MM2 = {"MirrorMaker 2": (MM2, STAMPED)}
 SAME_NAMES = Setup({STAMPED: 4, PLAIN: 1}, STAMPED, _MM2 | {"exact": (OURS, STAMPED), "timestamp": (OURS, PLAIN)})
 NAMED, NAMED_PLAIN = (
-    Setup({STAMPED: 4}, stamped, _MM2 | {ours: (OURS, STAMPED)}, configuration_tree(way)["mirror"], f"{SOURCE}.")
+    Setup({STAMPED: 4}, stamped, _MM2 | {ours: (OURS, STAMPED)}, configuration_tree(way), f"{SOURCE}.")
     for stamped, ours, way in ((STAMPED, "exact", "B"), (None, "fingerprint", "C"))
 )
 """Default names, with the jar's headers and with contents only: ways B and C of docs/mirrors-steps.md."""

@@ -1,4 +1,4 @@
-"""Build dist/offset_sync.zip for ``--py-files``: the package at its root, as in the wheel. Standard library only."""
+"""Build dist/offset_sync.zip for ``--py-files``: the packages at its root, as in the wheel. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ REPO = Path(__file__).resolve().parent.parent
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def build_zip(package: Path, target: Path) -> bool:
-    """Write *package* into *target* unless it holds these very sources already; True where it was written.
+PACKAGES = ("offset_sync", "offset_sync_contents", "offset_sync_contents-*.dist-info")
+"""Of ``lib``: what is shipped, and the entry points by which the first finds the second."""
+
+
+def build_zip(lib: Path, target: Path) -> bool:
+    """Write the packages in *lib* into *target* unless it holds these very sources; True where it was written.
 
     Two jobs may start at once: the new file takes the place of the old one in a single step, and equal sources give
     equal bytes.
     """
-    sources = {path.relative_to(package.parent).as_posix(): path.read_bytes() for path in _sources(package)}
+    packages = [package for pattern in PACKAGES for package in sorted(lib.glob(pattern))]
+    sources = {path.relative_to(lib).as_posix(): path.read_bytes() for each in packages for path in _sources(each)}
     made_from = hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest().encode()
     if _comment(target) == made_from:
         return False
@@ -50,5 +55,5 @@ def _comment(target: Path) -> bytes | None:
 
 if __name__ == "__main__":
     zip_path = REPO / "dist" / "offset_sync.zip"
-    written = build_zip(REPO / "lib" / "offset_sync", zip_path)
+    written = build_zip(REPO / "lib", zip_path)
     print(f"{zip_path}: {'built' if written else 'up to date'}")

@@ -67,7 +67,7 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
     if only_print:
         print(command)
         return
-    build_zip(REPO / "lib" / "offset_sync", _zip(REPO))
+    build_zip(REPO / "lib", _zip(REPO))
     os.execvpe(command.words[0], command.words, inherited | command.environment)
 
 

@@ -111,7 +111,8 @@ def walk(
         servers = {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
         text, classes = _settings(request.param, folder, servers), compile_transform(folder / "transform")
         tree = configuration_tree(request.param)
-        installation = install(folder / "jobs", servers, tree["topics"]["include"], mirror=tree["mirror"])
+        sections = {name: tree.get(name, {}) for name in ("mirror", "extensions")}
+        installation = install(folder / "jobs", servers, tree["topics"]["include"], **sections)
         with running_mirror_maker(folder / "mirror", text, classes) as mirror:
             yield Walk(request.param, clusters, mirror, installation)
 

@@ -1,7 +1,7 @@
-"""The fourteen rooms of the package: an import against the arrows fails here, with its place.
+"""The thirteen rooms of the package: an import against the arrows fails here, with its place.
 
-A room may import rooms on a lower level, and itself; nothing beside it and nothing above. An inner room is part of
-another one and has a level and libraries of its own.
+A room may import rooms on a lower level, and itself; nothing beside it and nothing above. Extensions are found by entry
+points, so none is imported.
 """
 
 from __future__ import annotations
@@ -42,26 +42,16 @@ ROOMS = {
     "state": room(3, "numpy pyarrow"),
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),
-    "contents": room(5, "numpy pyarrow pyspark"),
     "status": room(5, "numpy pyarrow rich"),
     "cutover": room(6, "numpy pyarrow rich"),
     "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),
 }
-INNER_ROOMS = {"contents.alignment": room(3, "numpy")}
-ALL_ROOMS = {**ROOMS, **INNER_ROOMS}
 # Bytes and arrays in, values out: no clock, no logging, no chance, nothing of the machine, no client and no table.
-PURE = ("model", "decode", "translate", "contents.alignment")
-# Who imports what of the room of copies without headers: one module each.
-DOORS_OF_CONTENTS = {
-    "jobs.checks.copies": "contents.check",
-    "jobs.index_records": "contents.index_contents",
-    "jobs.maintain_tables": "contents.known_logs",
-}
+PURE = ("model", "decode", "translate")
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
     "confluent_kafka": (
-        "contents.rows",
         "ingest.map_batches",
         "ingest.origin_check",
         "ingest.run_builder",
@@ -127,8 +117,8 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def room_of(module: str) -> str:
-    """Return the room or inner room of *module*: the innermost one."""
-    return next((each for each in INNER_ROOMS if is_within(module, each)), module.partition(".")[0])
+    """Return the room of *module*."""
+    return module.partition(".")[0]
 
 
 def is_within(module: str, package: str) -> bool:
@@ -153,7 +143,7 @@ def every_import() -> Iterator[tuple[str, str, str]]:
 
 
 def test_the_package_is_its_rooms() -> None:
-    assert {room_of(module) for module in SOURCES} - {""} == ALL_ROOMS.keys()
+    assert {room_of(module) for module in SOURCES} - {""} == ROOMS.keys()
     entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "__init__.py", "py.typed"}
     assert entries == ROOMS.keys()
     assert len({each.level for each in ROOMS.values()}) == 7
@@ -163,9 +153,7 @@ def test_rooms_import_only_from_the_levels_below() -> None:
     against = [
         f"{place}: {here} must not import {there}"
         for here, place, name in every_import()
-        if (there := room_of(inner(name) or "")) not in ("", here)
-        and here
-        and ALL_ROOMS[there].level >= ALL_ROOMS[here].level
+        if (there := room_of(inner(name) or "")) not in ("", here) and here and ROOMS[there].level >= ROOMS[here].level
     ]
     assert against == []
 
@@ -185,7 +173,7 @@ def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
         for here, place, name in every_import()
         if inner(name) is None
         and (library := name.partition(".")[0]) not in {"__future__", *sys.stdlib_module_names}
-        and library not in (ALL_ROOMS[here].libraries if here else ())
+        and library not in (ROOMS[here].libraries if here else ())
     ]
     assert against == []
 
@@ -194,16 +182,6 @@ def test_the_pure_core_has_no_clock_no_log_and_no_machine_and_imports_only_what_
     pure = [(place, name) for here, place, name in every_import() if here in PURE]
     assert [each for each in pure if each[1].partition(".")[0] in IMPURE_MODULES] == []
     assert [each for each in pure if room_of(inner(each[1]) or "") not in ("", *PURE)] == []
-
-
-def test_each_job_has_one_door_to_copies_without_headers() -> None:
-    found = {
-        (module, there)
-        for module, path in SOURCES.items()
-        for _, name in imports(path)
-        if is_within(there := inner(name) or "", "contents") and not is_within(module, "contents")
-    }
-    assert found == {*DOORS_OF_CONTENTS.items()}
 
 
 @pytest.mark.parametrize("library", WITHOUT)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, PrivateAttr, ValidationInfo
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
 
 from offset_sync.config.client_options import to_java, to_librdkafka
+from offset_sync.config.extensions import Part, load_part
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
@@ -17,6 +18,7 @@ from offset_sync.config.secret import Substitution, shown
 from offset_sync.config.sections import (
     Cluster,
     Directions,
+    Extensions,
     Groups,
     Index,
     Maintenance,
@@ -59,6 +61,7 @@ class Config(Section):
     report: Reporting = Reporting()
     metrics: Metrics = Metrics()
     maintenance: Maintenance = Maintenance()
+    extensions: Extensions = Field(default_factory=dict)
     _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
     _names: Names = PrivateAttr(default=SAME_NAMES)
     _ids: Mapping[str, str] = PrivateAttr(default_factory=dict)
@@ -147,13 +150,13 @@ class Config(Section):
         return next((each.strategy for each in topics.overrides if is_match(each.topics, topic)), topics.strategy)
 
     @property
-    def is_by_contents(self) -> bool:
-        """Whether copies are recognised by contents: the mirror stamps no headers."""
-        return self.mirror.identity == "fingerprint"
+    def is_stamped(self) -> bool:
+        """Whether copies are told by the mirror's headers, and by no extension."""
+        return not self.extensions
 
-    def origin_of(self, stream: str) -> str | None:
-        """Return the one cluster where *stream* is produced; None where that is by headers."""
-        return self._names.home(stream) or self.mirror.source_of_all
+    def of_extension(self, part: Part) -> Any:
+        """Return a part of the extension that is switched on, see :mod:`offset_sync.config.extensions`."""
+        return load_part(next(iter(self.extensions)), part)
 
     def is_timed(self, stream: str) -> bool:
         """Whether *stream* is translated by timestamp: its runs also end where the timestamp changes."""

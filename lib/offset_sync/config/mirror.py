@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, model_validator
 
-from offset_sync.config.duration import Duration, PositiveDuration
 from offset_sync.config.problems import refused
-from offset_sync.config.sections import Count, Pairs, Section, Text
+from offset_sync.config.sections import Section, Text
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 OWN: Final = "offset-sync"
@@ -62,26 +60,10 @@ def _checked_separator(separator: str) -> str:
 class Mirror(Section):
     """The headers the data mirror stamps on every record it copies; the third one only where it is named.
 
-    Defaults are those of the *preset*. *names* is how copies are named. With *identity* ``fingerprint`` records are
-    recognised by contents, and these properties of the mirror are needed:
-
-    *flows* are its pairs of source and target, where the names of copies do not tell them, and *exclusive* that only
-    the mirror writes to copies there. *order* says whether it may reorder records for good, *keeps* what a copy has of
-    its original beside key and value. It goes back at most *resend_window* and *resend_records* offsets. A copy that no
-    unique one follows is decided after *hold*. Where times are not kept a copy is at most *slack* offsets from its
-    place in the original order.
+    Defaults are those of the *preset*. *names* is how copies are named.
     """
 
     preset: Literal["offset-sync", "redpanda-migrator"] = OWN
-    identity: Literal["headers", "fingerprint"] = "headers"
-    flows: Pairs = ()
-    exclusive: bool = False
-    order: Literal["kept", "any"] = "kept"
-    keeps: tuple[Literal["timestamps", "headers"], ...] = ("timestamps", "headers")
-    resend_window: PositiveDuration = timedelta(hours=1)
-    resend_records: Count = 1_000_000
-    hold: Duration = timedelta(seconds=10)
-    slack: Count = 1_000
     origin_header: Text = PRESETS[OWN].origin_header
     offset_header: Text = PRESETS[OWN].offset_header
     offset_encoding: Encoding = PRESETS[OWN].offset_encoding
@@ -99,12 +81,6 @@ class Mirror(Section):
     def known(self) -> Preset:
         """The preset."""
         return PRESETS[self.preset]
-
-    @property
-    def source_of_all(self) -> str | None:
-        """The cluster at which all *flows* begin; None where there are none."""
-        targets = {target for _, target in self.flows}
-        return next((source for source, _ in self.flows if source not in targets), None)
 
     def header_columns(self) -> dict[str, str]:
         """Return the header of each column of :mod:`offset_sync.decode.mirror_headers`."""

@@ -31,6 +31,7 @@ _OF_COPIES = (
     "(docs/mirrors-presets.md)"
 )
 _OF_ORIGINALS = "was removed together with strategy identity, its only user; remove the line"
+_OF_CONTENTS = "belongs to the extension that tells copies by contents; move the line to extensions.contents"
 _FIXED: dict[KeyPath, str] = {
     ("topics", "header_look_back"): "1000",
     ("sync", "idle_after"): "10m",
@@ -47,6 +48,14 @@ _FIXED: dict[KeyPath, str] = {
 """Options that were removed because one value is right everywhere."""
 _REMOVED: dict[KeyPath, str] = {
     **{path: f"was removed: it is always {value}; remove the line" for path, value in _FIXED.items()},
+    ("mirror", "identity"): (
+        "was removed; remove the line, and for fingerprint write extensions: {contents: {}} and begin with new tables "
+        "(docs/mirrors-contents.md)"
+    ),
+    **{
+        ("mirror", key): _OF_CONTENTS
+        for key in ("flows", "exclusive", "order", "keeps", "resend_window", "resend_records", "hold", "slack")
+    },
     ("sync", "deletes"): (
         "was removed; remove the line: offsets that a group deleted at its home cluster are no longer refreshed at the "
         "other clusters and expire there; nothing is deleted"
@@ -63,8 +72,8 @@ _REMOVED: dict[KeyPath, str] = {
     ("topics", "overrides", "origin"): _OF_ORIGINALS,
     ("mirror", "pipelines"): "was removed together with mirror.preset lenses-k2k, its only user; remove the line",
     ("mirror", "preset", "lenses-k2k"): (
-        "'lenses-k2k' was removed: it was never tested with Lenses K2K; write identity: fingerprint and keeps: "
-        "[timestamps] instead, and begin with new tables (docs/mirrors-contents.md). Or write origin_header: "
+        "'lenses-k2k' was removed: it was never tested with Lenses K2K; write extensions: {contents: "
+        "{keeps: [timestamps]}} instead, and begin with new tables (docs/mirrors-contents.md). Or write origin_header: "
         "k2k_pipeline, offset_header: k2k_offset and, as clusters.X.origin, the pipeline that reads X; k2k_topic and "
         "k2k_partition are no longer checked then. So this is safe only if at most one pipeline reads each cluster, "
         "no copy is copied on or back, and no application passes headers on; else unread records may count as read"

@@ -9,13 +9,12 @@ from posixpath import normpath
 
 from offset_sync.config.client_options import option_problems
 from offset_sync.config.configuration import Config
+from offset_sync.config.extensions import load_part
 from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.prefix_names import ambiguous_aliases
 from offset_sync.config.problems import KeyPath, Problem
-from offset_sync.config.sections import Override, Topics
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_FLOWS: KeyPath = ("mirror", "flows")
 
 
 def rule_problems(config: Config) -> Iterator[Problem]:
@@ -32,7 +31,7 @@ def rule_problems(config: Config) -> Iterator[Problem]:
     yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
     yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
     yield from _header_problems(config.mirror, len(config.clusters))
-    yield from _identity_problems(config)
+    yield from _extension_problems(config)
     yield from _name_problems(config)
     if config.polled() and timedelta(0) < config.sync.home_silence < 2 * config.sync.poll_interval:
         text = "is less than twice sync.poll_interval: a group that commits would count as silent; make it longer"
@@ -45,7 +44,7 @@ def cautions(config: Config) -> Iterator[Problem]:
     """Yield what *config* leaves unverified, though it works. Refuses no start."""
     mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
     is_copied_on = mirror.names == "mm2" and len(config.clusters) > 2
-    if mirror.place_header or config.is_by_contents or not is_by_headers or not is_copied_on:
+    if mirror.place_header or not config.is_stamped or not is_by_headers or not is_copied_on:
         return
     text = (
         f"is empty, and with mirror.names mm2 and {len(config.clusters)} clusters a copy may come by way of another "
@@ -77,8 +76,8 @@ def _kerberos_problems(config: Config) -> Iterator[Problem]:
                 yield Problem(("clusters", alias, "security", key), f"{text}; use one principal, by one keytab")
 
 
-def _end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
-    """Return what is wrong with the *ends* of a direction or a flow; empty where nothing is."""
+def end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
+    """Return what is wrong with the *ends* of a direction; empty where nothing is."""
     if unknown := sorted({*ends} - {*clusters}):
         return f"no cluster {' or '.join(map(repr, unknown))}; use aliases below clusters"
     return "source and target are the same cluster; name two" if ends[0] == ends[1] else ""
@@ -87,7 +86,7 @@ def _end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
 def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
     for number, direction in enumerate(directions):
         is_twice = direction in directions[:number]
-        if text := _end_problem(direction, clusters) or ("is given twice; remove one" if is_twice else ""):
+        if text := end_problem(direction, clusters) or ("is given twice; remove one" if is_twice else ""):
             yield Problem(("directions", number), text)
 
 
@@ -115,52 +114,15 @@ def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
         yield Problem(("mirror", "preset"), text)
 
 
-def _identity_problems(config: Config) -> Iterator[Problem]:
-    """Yield options that contradict ``mirror.identity``, by contents or by headers."""
-    mirror, topics = config.mirror, config.topics
-    if not config.is_by_contents:
-        for key in ("flows", "exclusive"):
-            if getattr(mirror, key):
-                text = "is of mirror.identity: fingerprint, and headers identify copies; remove it, or set that"
-                yield Problem(("mirror", key), text)
-        return
-    if mirror.place_header:
-        text = "is not read with mirror.identity: fingerprint; remove one of the two"
-        yield Problem(("mirror", "place_header"), text)
-    for path, section in _sections(topics):
-        if section.strategy not in ("exact", "off"):  # others use headers, or only times
-            text = "does not use contents, as mirror.identity: fingerprint does; write exact or off"
-            yield Problem((*path, "strategy"), f"{section.strategy} {text}")
-    if mirror.names == "mm2":
-        if mirror.flows:
-            yield Problem(_FLOWS, "follows from the names of copies with mirror.names: mm2; remove it")
-    elif mirror.flows:
-        yield from _flow_problems(mirror.flows, config.clusters)
-        if not mirror.exclusive:
-            text = (
-                "is required where copies have the names of their originals: contents do not tell a copy from a "
-                "record that is produced there; write true if only the mirror writes to copies"
-            )
-            yield Problem(("mirror", "exclusive"), text)
-    else:
-        text = (
-            "is needed by mirror.identity: fingerprint with the same names, as contents do not tell where a record "
-            "was produced; write [[source, target], …], all of them from one cluster"
-        )
-        yield Problem(_FLOWS, text)
-
-
-def _flow_problems(flows: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
-    into: dict[str, str] = {}
-    for number, (source, target) in enumerate(flows):
-        text = _end_problem((source, target), clusters)
-        if not text and target in into:
-            text = f"is a second flow into {target}, beside that from {into[target]}; leave one"
-        if text:
-            yield Problem((*_FLOWS, number), text)
-        into.setdefault(target, source)
-    if len({*clusters} - into.keys()) != 1 or not {source for source, _ in flows} - into.keys():
-        yield Problem(_FLOWS, "does not lead from one cluster to all others; contents tell copies of one origin only")
+def _extension_problems(config: Config) -> Iterator[Problem]:
+    for name in config.extensions:
+        path: KeyPath = ("extensions", name)
+        try:
+            yield from load_part(name, "checks").problems(config)
+        except LookupError:
+            yield Problem(path, "no such extension is installed; correct the name, or install its package")
+    if len(config.extensions) > 1:
+        yield Problem(("extensions",), "are several, and one alone tells copies; leave one")
 
 
 def _name_problems(config: Config) -> Iterator[Problem]:
@@ -182,9 +144,3 @@ def _name_problems(config: Config) -> Iterator[Problem]:
         first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
         text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
         yield Problem(("clusters", other, "mirror_alias"), text)
-
-
-def _sections(topics: Topics) -> Iterator[tuple[KeyPath, Topics | Override]]:
-    """Yield the sections that have a strategy, with their paths."""
-    yield ("topics",), topics
-    yield from ((("topics", "overrides", number), each) for number, each in enumerate(topics.overrides))

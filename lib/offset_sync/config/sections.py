@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -108,6 +108,7 @@ Directions = Annotated[
     PlainValidator(_to_directions),
     WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": _PAIR, "minItems": 1}]}),
 ]
+Extensions = dict[str, dict[str, Any]]
 
 
 class Section(BaseModel):

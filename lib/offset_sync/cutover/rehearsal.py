@@ -255,8 +255,7 @@ def open_rehearsal(config: Config, live: LiveState, direction: Direction, record
     with state.lock:
         places = {key.topic_partition for key in state.offsets.keys}
         frontiers = {place: frontier(state.index, direction.target, place) for place in places}
-    keeps = not config.is_by_contents or "timestamps" in config.mirror.keeps
-    return Rehearsal(source, target, frontiers, records=records, seconds=seconds, keeps_timestamps=keeps)
+    return Rehearsal(source, target, frontiers, records=records, seconds=seconds, keeps_timestamps=config.is_stamped)
 
 
 def rehearse_groups(

@@ -163,11 +163,6 @@ class IncarnationCheck:
             self._log.known(ClusterPartition("", *partition))  # the table is read once
             return self._log.begun_ms.get(partition, 0)
 
-    def note_doubt(self, log: ClusterPartition, frontier: int, word: str) -> None:
-        """Record, as one of ``catalog.DOUBTS``, whether copies in *log* can be matched by contents, at *frontier*."""
-        with self._lock:
-            self._log.write([IncarnationRow(log, self._log.topic_id(log), None, frontier, word)])
-
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return the offsets from which logs of a cluster must be re-read, because their records have changed."""
         with self._lock:

@@ -13,7 +13,6 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEn
 from offset_sync.state.incarnations import end_of_epoch, epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
-    DOUBTS,
     ELECTED,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
@@ -165,8 +164,6 @@ class IncarnationLog:
         self._noticed_ms = max(self._noticed_ms, noticed_ms)
         if entry.reason == ARRIVED:
             self.arrived_ms[entry.log] = noticed_ms
-            return
-        if entry.reason in DOUBTS:
             return
         if entry.is_new:
             self.begun_ms[entry.log.topic_partition] = noticed_ms

@@ -54,7 +54,6 @@ class KeptRuns(NamedTuple):
             "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
             "indexed_at": F.lit(at),
             "complete_until": F.lit(None),
-            "bound": F.lit(None),
         }
         return self._rows_of(RECORD_RUNS, F.col("error").isNull(), named | self._place(alias, names))
 

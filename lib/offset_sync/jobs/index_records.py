@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.contents.index_contents import ContentQueries
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
@@ -37,6 +37,19 @@ from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
 _POLL_S = 0.2
+
+
+class OtherQueries(Protocol):
+    """The queries of an extension, in the place of those that read headers."""
+
+    def add_to(self, queries: QuerySupervisor) -> None:
+        """Add all of them to *queries*."""
+
+    def begin(self) -> Callable[[], None]:
+        """Begin what runs beside them; the returned function ends it, and waits for that."""
+
+    def run_once(self, supervisor: Callable[[], QuerySupervisor]) -> list[str]:
+        """Index up to what is there now; return one line per query that failed."""
 
 
 class TimedTopics:
@@ -81,11 +94,14 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     output = IndexOutput(progress, lease.stop)
     epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
     late_ms = to_ms(config.sync.hole_grace)
-    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), late_ms)
+    more = () if config.is_stamped else config.of_extension("maintenance").TABLES
+    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, more), late_ms)
     parts = IndexParts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
-    contents = ContentQueries(config, access, parts) if config.is_by_contents else None
-    if contents is not None:
-        contents.add_to(queries)
+    others: OtherQueries | None = None
+    if not config.is_stamped:
+        others = config.of_extension("index_queries")(config, access, parts)
+    if others is not None:
+        others.add_to(queries)
     else:
         for alias, admin in admins.items():
             queries.add(alias, _RecordQuery(config, admin, access, parts))
@@ -97,14 +113,14 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     output.start()
     sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
     if is_once:
-        failures = _run_once(queries) if contents is None else contents.run_once(lambda: _supervisor(config, lease))
+        failures = _run_once(queries) if others is None else others.run_once(lambda: _supervisor(config, lease))
         sealer.seal()
         output.end()
         return failures + access.refusals()
     watching = threading.Thread(target=_watch_rights, args=(access, queries, lease.stop), name="rights", daemon=True)
     watching.start()
     sealer.start()
-    end = contents.begin() if contents is not None else lambda: None
+    end = others.begin() if others is not None else lambda: None
     try:
         queries.run_until_stopped(every_poll)
     finally:

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.contents.known_logs import retire_fingerprints
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.jobs.open_tables import open_tables
 from offset_sync.jobs.retire_elections import RetireElections
@@ -31,7 +30,6 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import (
     LOG_INCARNATIONS,
     OFFSET_COMMITS,
-    RECORD_FINGERPRINTS,
     RECORD_RUNS,
     REPORT_TABLES,
     TABLES,
@@ -73,6 +71,7 @@ class MaintainJob:
         self._admins = {a: ClusterAdmin(a, config.admin_options(a), config.names) for a in config.clusters}
         learn_names(config, self._admins)
         self._maintainer = Maintainer(tables, config.maintenance.keep_versions)
+        self._others: Sequence[Table] = () if config.is_stamped else config.of_extension("maintenance").TABLES
         self._tables.create()
         folder = f"{config.tables.checkpoints}/sync_offsets"
         done = {alias: Checkpoint(self._tables.files, f"{folder}/{alias}") for alias in config.clusters}
@@ -86,7 +85,7 @@ class MaintainJob:
 
     def _run(self, lease: Lease) -> list[str]:
         failures: list[str] = []
-        for table in (*TABLES, *REPORT_TABLES):
+        for table in (*TABLES, *self._others, *REPORT_TABLES):
             if self._stop.is_set():
                 break
             lease.renew()
@@ -105,12 +104,13 @@ class MaintainJob:
         began_at = time.monotonic()
         self._tables.repair((table,))
         before, gone, failures = self._maintainer.size(table), 0, list[str]()
-        if table in TABLES:
+        if table in (*TABLES, *self._others):
             self._maintainer.prepare(table)
         if table is RECORD_RUNS:
             gone, failures = self._cut_runs(lease)
-        if table is RECORD_FINGERPRINTS:
-            gone = retire_fingerprints(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
+        if table in self._others:
+            retire = self._config.of_extension("maintenance").retire
+            gone = retire(self._config, self._tables, self._maintainer, datetime.now(timezone.utc))
         if table is LOG_INCARNATIONS:
             gone = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if table is RECORD_RUNS:

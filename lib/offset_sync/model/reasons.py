@@ -32,8 +32,6 @@ class Reason(Enum):
     OWNER_UNKNOWN = "a cluster's commits, which may be newer, could not be read since the start"
     TOPIC_NOT_INCLUDED = "topics.include does not match the topic"
     PARTITION_MISSING = "the source does not have this partition"
-    AMBIGUOUS = "hardly any copy has unique contents"
-    MIRROR_ALTERS_RECORDS = "copies have the contents of no original"
     COMMITTED_AT_BOTH = "two clusters commit the group"
     # What is known of an offset that no group has committed.
     ENDS_AT = "the log at {} ends at {:,}: is the offset of another topic or cluster?"

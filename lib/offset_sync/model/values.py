@@ -65,12 +65,8 @@ class State(Word):
     # Only for offsets given to ``translate`` that no group has committed.
     TOPIC_NOT_INCLUDED = 17  # the configuration leaves it out, so it is not indexed
     PARTITION_MISSING = 18  # the topic has fewer partitions
-    # Of committed offsets again.
-    # For mirrors that stamp no headers, whose copies are matched by contents.
-    AMBIGUOUS = 19  # hardly any record has unique contents
-    MIRROR_ALTERS_RECORDS = 20  # too many copies match no original
     # For a group and a topic as a whole.
-    COMMITTED_AT_BOTH = 21  # the group committed at two clusters within sync.home_silence: neither is its home
+    COMMITTED_AT_BOTH = 19  # the group committed at two clusters within sync.home_silence: neither is its home
 
     @property
     def is_withheld(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import incarnations_of
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_FINGERPRINTS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Directory
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.incarnations import Incarnation
@@ -26,15 +28,15 @@ Ends = Sequence[tuple[str, str]]
 LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 
 
-def highest_indexed(tables: TableStore) -> dict[ClusterPartition, int]:
-    """Return, by log, the first offset above all its indexed records.
+def highest_indexed(tables: TableStore, others: Collection[Table] = ()) -> dict[ClusterPartition, int]:
+    """Return, by log, the first offset above all its indexed records, and those in *others*.
 
     Of a log with several incarnations only rows of the last one count. Sealed files have it in their directories; rows
     are read of other files, and of parts older than an incarnation of the partition.
     """
     found = _Highest(incarnations_of(tables.all_rows(LOG_INCARNATIONS)))
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
-    for rows in tables.batches(RECORD_FINGERPRINTS, names):
+    for rows in chain.from_iterable(tables.batches(each, names) for each in others):
         found.take_in(rows, "read_at", (("cluster", "start_offset"),))
     segments = tables.segments(RECORD_RUNS)
     files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])

@@ -30,13 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, State, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import (
-    ALIGNED,
     ARRIVED,
     BEGINS,
-    DOUBTS,
     ELECTED,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,
@@ -110,13 +108,7 @@ class KnownIncarnations:
         self._incarnations: dict[TopicPartition, dict[ClusterPartition, list[Incarnation]]] = {}
         self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
-        self._doubts: dict[ClusterPartition, tuple[datetime, str]] = {}
         self._version: int | None = None
-
-    def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in *log* cannot be recognised by contents; None where they can, or by headers."""
-        word = self._doubts[log][1] if log in self._doubts else ALIGNED
-        return None if word == ALIGNED else State[word]
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of *log* but the first, in the order they were noticed."""
@@ -134,7 +126,6 @@ class KnownIncarnations:
             for partition, logs in self._incarnations.items()
         }
         found._epochs, found._version = dict(self._epochs), version
-        found._doubts = dict(self._doubts)
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
         return found, found._take_in(rows)
 
@@ -144,9 +135,6 @@ class KnownIncarnations:
                 arrived = self._arrived.setdefault(log_of(row), [])
                 arrived.append((epoch_ms(row["noticed_at"]), row["begins_at"]))
                 arrived.sort()
-            if row["reason"] in DOUBTS:
-                said = (row["noticed_at"], row["reason"])
-                self._doubts[log_of(row)] = max(said, self._doubts.get(log_of(row), said))
             if row["leader_epoch"] is None:
                 continue
             log, now = log_of(row), (row["noticed_at"], row["topic_id"], row["leader_epoch"])

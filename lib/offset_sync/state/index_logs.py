@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
-from offset_sync.state.index_rows import IndexRows, split_bounds, with_gaps, without_bounds
+from offset_sync.state.index_rows import IndexRows, with_gaps
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import NO_RUNS, Int64s, Runs
 from offset_sync.translate.index.time_index import TimeIndex
@@ -30,7 +29,7 @@ class IndexLogs:
         """Take in *rows* of a log, which are in order; note what a cut has removed as lost."""
         edges = NO_RUNS
         if incarnations.concern(of_log):
-            runs = without_bounds(rows).runs
+            runs = rows.runs
             self.lose(of_log, incarnations.lost(of_log, runs))
             edges = to_edges(incarnations.known_to_the_cut(of_log, runs))
         self.take_in_part(of_log, rows, incarnations, edges, is_timed=is_timed)
@@ -44,17 +43,12 @@ class IndexLogs:
         self, of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs, *, is_timed: bool
     ) -> None:
         """Take in some *rows* of a log, which are in order, and *edges* among them."""
-        rows, runs, kept, unrecognised = valid_runs(of_log, rows, incarnations, edges)
-        starts = [int(each.start[0]) for each in (runs, unrecognised) if each is not None and len(each)]
-        if not starts:
+        kept, runs = valid_runs(of_log, rows, incarnations, edges)
+        if len(runs) == 0:
             return
         log = self.logs.get(of_log)
         if log is None:
-            log = self.begin(of_log, min(starts))
-        if unrecognised is not None:
-            log.note_unrecognised(unrecognised)
-        if len(runs) == 0:
-            return
+            log = self.begin(of_log, int(runs.start[0]))
         whole = with_gaps(runs, log.frontier)
         if whole.length.sum() > runs.length.sum():
             logger.warning("clusters.%s: %s-%d: not all of it is in the index; its gaps are repeated", *of_log)
@@ -90,26 +84,14 @@ class IndexLogs:
             self.partitions[known[:2]] -= 1
 
 
-class ValidRuns(NamedTuple):
-    """Some *rows* of a log, what is true of them as *runs*, how much of each is *kept* (-1: nothing), shape (rows,).
+def valid_runs(
+    of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs
+) -> tuple[Int64s, Runs]:
+    """Return how much of each of *rows*, which are in order, is still true, and these runs; -1: nothing.
 
-    *unrecognised* says where unrecognised originals may be; None: not said.
+    By the *incarnations* of the partition's logs.
     """
-
-    rows: IndexRows
-    runs: Runs
-    kept: Int64s
-    unrecognised: Runs | None
-
-
-def valid_runs(of_log: ClusterPartition, rows: IndexRows, incarnations: KnownIncarnations, edges: Runs) -> ValidRuns:
-    """Return what is still true of *rows*, which are in order, by the *incarnations* of the partition's logs."""
-    if not incarnations.concern(of_log):
-        rows, unrecognised = split_bounds(rows)
-        return ValidRuns(rows, rows.runs, rows.length, unrecognised)
-    rows = without_bounds(rows)
-    kept, runs = incarnations.live(of_log, rows.runs, edges)
-    return ValidRuns(rows, runs, kept, None)
+    return incarnations.live(of_log, rows.runs, edges) if incarnations.concern(of_log) else (rows.length, rows.runs)
 
 
 def _note_times(log: LogIndex, rows: IndexRows, kept: Int64s, *, is_timed: bool) -> None:

@@ -227,7 +227,7 @@ class SealedPages:
 
 def runs_above(source: Source, rows: IndexRows, begin: int, edges: Runs = NO_RUNS) -> Runs:
     """Return the runs that *rows*, which are in order, add to a log of which all below *begin* is known."""
-    runs = valid_runs(source.place, rows, source.incarnations, edges).runs
+    _, runs = valid_runs(source.place, rows, source.incarnations, edges)
     log = LogIndex(begin)
     if len(runs):
         log.extend(with_gaps(runs, begin), int(runs.end.max()))

@@ -1,26 +1,22 @@
-"""Rows of ``record_runs`` as arrays: sorted, checked, and with their gaps.
-
-Rows that only bound where records are come apart from records and coverage.
-"""
+"""Rows of ``record_runs`` as arrays: sorted, checked, and with their gaps."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.tables.catalog import AT_MOST, BEGINS, NOT_BEFORE
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, origin_of, says_not_before, with_bounds
+from offset_sync.tables.catalog import BEGINS
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
-COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", "bound", *TIMES]
+COLUMNS = ["cluster", "topic", "partition", "start_offset", "length", "origin", "origin_start", *TIMES]
 UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timestamp")]
 """The columns read where no topic is translated by timestamp."""
 
@@ -130,8 +126,6 @@ class RowReader:
             times = (int64s(rows.column(name)) // 1000 for name in ("min_timestamp", "max_timestamp"))
             least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
         known = np.array([self._code(name) for name in codes], np.int64)[origin]
-        if (bound := rows.column("bound")).null_count < len(bound):
-            known = with_bounds(known, *(_is(bound, name) for name in (AT_MOST, NOT_BEFORE)))
         columns = (start, length, known, origin_start, seen_ms, least_ms, most_ms, complete_ms)
         return IndexRows(log, *columns)
 
@@ -169,11 +163,6 @@ def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Int64s]:
     return encoded.dictionary.to_pylist(), index
 
 
-def _is(column: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = pc.fill_null(pc.equal(column, value), False).to_numpy()
-    return found
-
-
 def with_gaps(rows: Runs, frontier: int) -> Runs:
     """Return the runs among *rows*, with offsets that were not indexed as records unread by every group.
 
@@ -197,25 +186,3 @@ def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
         column = column.cast(pa.int64()).fill_null(null)
     values: NDArray[np.int64] = column.to_numpy()
     return values.astype(np.int64, copy=False)
-
-
-def split_bounds(rows: IndexRows) -> tuple[IndexRows, Runs | None]:
-    """Return the *rows* of a log that are records or coverage, and those that bound where others may be, if any."""
-    if len(rows) == 0 or int(rows.origin.min()) >= UNKNOWN_ORIGIN or not (apart := says_not_before(rows.origin)).any():
-        return rows, None
-    others = rows.take(apart).runs
-    origin = np.array([origin_of(code) for code in others.origin.tolist()], np.int32)
-    return rows.take(~apart), replace(others, origin=origin)
-
-
-def without_bounds(rows: IndexRows) -> IndexRows:
-    """Return *rows* of a log without bounds: such records are of unknown origin, unread by every group.
-
-    For partitions of which a log has several incarnations: a bound does not say which one it is of.
-    """
-    rows, _ = split_bounds(rows)
-    is_bounded = rows.origin < UNKNOWN_ORIGIN
-    if not is_bounded.any():
-        return rows
-    origin = np.where(is_bounded, UNKNOWN_ORIGIN, rows.origin)
-    return replace(rows, origin=origin, origin_start=np.where(is_bounded, rows.start, rows.origin_start))

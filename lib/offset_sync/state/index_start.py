@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import LogPages, MixedBlock, PageCache, PartReader, PlainBlock, Source
-from offset_sync.state.index_rows import NO_ROWS, IndexRows, without_bounds
+from offset_sync.state.index_rows import NO_ROWS, IndexRows
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
@@ -160,7 +160,7 @@ class _LogStart:
         source, edges = self.source, dict[int, int]()
         for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):
             if len(rows):
-                runs = without_bounds(rows).runs
+                runs = rows.runs
                 self.found.lose(source.place, source.incarnations.lost(source.place, runs))
                 edges = source.incarnations.known_to_the_cut(source.place, runs) | edges
         return edges

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import ClusterPartition, EpochEnd, State, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.cluster_clock import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
@@ -268,10 +268,6 @@ class RecordIndex:
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of a log but the first, in the order they were noticed."""
         return self._incarnations.of(log)
-
-    def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in *log* cannot be recognised by contents, if so; as far as the tables know."""
-        return self._incarnations.doubt(log)
 
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return the ends of the records of a log's earlier leaders."""

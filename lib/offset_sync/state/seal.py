@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_rows import IndexRows, RowReader, split_bounds, with_gaps, without_bounds
+from offset_sync.state.index_rows import IndexRows, RowReader, with_gaps
 from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.maintenance import Maintainer, is_below
 from offset_sync.tables.segments import (
@@ -177,9 +177,7 @@ class _Parts:
         """Add the *rows* of one log in a row group."""
         first, number = int(rows.start[0]), len(self._parts)
         known_ms = rows.complete_ms[rows.complete_ms > 0]
-        is_plain = bool((rows.origin >= UNKNOWN_ORIGIN).all())
-        records, _ = split_bounds(rows) if is_plain else (without_bounds(rows), None)
-        log, runs = LogIndex(first), records.runs
+        log, runs = LogIndex(first), rows.runs
         if len(runs):
             log.extend(with_gaps(runs, first), int(runs.end.max()))
         found = log.runs
@@ -193,7 +191,7 @@ class _Parts:
                 int(known_ms[-1]) if len(known_ms) else 0,
                 *(
                     int(rows.length[0] == 0 and rows.origin_start[0] == BEGINS),
-                    int(is_plain and not log.is_contradicted),
+                    int(not log.is_contradicted),
                 ),
             )
         )

@@ -72,9 +72,6 @@ class Index(Protocol):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of a log but the first."""
 
-    def doubt(self, log: ClusterPartition) -> State | None:
-        """Return why copies in a log cannot be recognised by contents, if so."""
-
     def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return the ends of the records of a log's earlier leaders."""
 

@@ -354,12 +354,10 @@ class Translator:
         found = PartitionMetadata(topic.topic_id, start, end, ids, snapshot.frontiers[log], is_missing=is_missing)
         is_cut = partition in said.cut
         cut_at = min(said.ended[partition].end, end) if is_cut and partition in said.ended else None
-        doubt = State.LOG_TRUNCATED if is_cut and cut_at is None else self._index.doubt(log)
-        return found._replace(cut_at=cut_at, doubt=doubt)
+        return found._replace(cut_at=cut_at, is_cut_somewhere=is_cut and cut_at is None)
 
     def _remembered(self, cluster: str, partition: TopicPartition) -> PartitionMetadata:
-        known, log = last_known(self._topic_ids(cluster, partition)), ClusterPartition(cluster, *partition)
-        return known._replace(doubt=self._index.doubt(log))
+        return last_known(self._topic_ids(cluster, partition))
 
     def _topic_ids(self, cluster: str, partition: TopicPartition) -> Set[str]:
         """Return the ids of the topic that was indexed: of a log with several incarnations that of the last one.

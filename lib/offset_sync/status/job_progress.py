@@ -207,8 +207,7 @@ class CheckpointProgress:
         self._polled, self._poll_ms = config.polled(), to_ms(config.sync.poll_interval)
         root = config.tables.checkpoints
         self._sync = {alias: commit_checkpoint(files, config, alias) for alias in config.clusters}
-        # Where copies are recognised by contents, one query reads originals and another one copies.
-        kinds = (".originals", ".copies") if config.is_by_contents else ("",)
+        kinds = ("",) if config.is_stamped else config.of_extension("checks").CHECKPOINTS
         index = f"{root}/index_records/"
         self._index = {
             alias: [Checkpoint(files, f"{index}{alias}{kind}", alias, config.names) for kind in kinds]

@@ -17,7 +17,7 @@ from offset_sync.model.values import ABSENT
 from offset_sync.state.sync_state import Commits
 from offset_sync.status.assessment import Assessment, Bools
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, origin_of
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.position_cost import position_cost
@@ -157,8 +157,8 @@ def _missing_at_source(logs: LogPair) -> Iterator[ReplicationGap]:
 
 
 def _known(codes: AbstractSet[int]) -> set[int]:
-    """Return the origins whose records have an identity: missing ones of others, only bounded, are unknown."""
-    return {code for code in codes if code > UNKNOWN_ORIGIN}
+    """Return the origins whose records have an identity."""
+    return set(codes) - {UNKNOWN_ORIGIN}
 
 
 def _origin_shares(logs: LogPair) -> dict[str, float]:
@@ -175,7 +175,7 @@ def _by_name(logs: LogPair, counts: Mapping[int, int]) -> dict[str, int]:
     """Return *counts* by alias; origins that are not our clusters are summed as ``?``."""
     named: dict[str, int] = {}
     for origin in sorted(counts):
-        name = logs.origin_names.get(origin_of(origin), "?")
+        name = logs.origin_names.get(origin, "?")
         named[name] = named.get(name, 0) + counts[origin]
     return named
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.decode.mirror_headers import without_added
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
@@ -21,8 +20,6 @@ _REMEMBERED = 200_000
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
 _TOO_MANY = Reason.NOT_COMPARED()
-_KEPT = {"timestamps": "timestamp_ms", "headers": "headers"}
-"""For copies without stamps, by value of ``mirror.keeps``: the field that is the same."""
 _SAID = {"timestamp_ms": "timestamp"}
 
 
@@ -40,7 +37,7 @@ class RecordPair:
 class RecordComparer:
     """Compares by identity, timestamp, key and value; a pair once found the same is not read again.
 
-    If the mirror stamps no headers, a record has no identity, and all fields that the mirror keeps are compared.
+    If an extension tells copies, that compares the records.
 
     Pairs not compared within *budget_s* seconds do not count as the same this time. *renewed* returns the configuration
     with the origins known now.
@@ -90,16 +87,16 @@ def _difference(
             return Reason.RECORD_UNREAD(alias)
         records.append(record)
     here, there = records
-    if config.is_by_contents:
-        here, there = (replace(each, headers=without_added(each.headers)) for each in records)
-        return _difference_in(here, there, ("key", "value", *(_KEPT[each] for each in config.mirror.keeps)))
+    if not config.is_stamped:
+        different: str | None = config.of_extension("checks").difference(config, here, there)
+        return different
     where = pair.topic_partition
     identities = _identity(config, pair.source, where, here), _identity(config, pair.target, where, there)
     if None in identities:
         return Reason.HEADERS_UNREAD()
     if identities[0] != identities[1]:
         return Reason.OTHER_RECORD()
-    return _difference_in(here, there, ("timestamp_ms", "key", "value"))
+    return difference_in(here, there, ("timestamp_ms", "key", "value"))
 
 
 def _identity(config: Config, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
@@ -116,7 +113,8 @@ def _identity(config: Config, alias: str, where: TopicPartition, record: RecordC
     return identities.origins.get(name, name), int(found.origin_offset[0])
 
 
-def _difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
+def difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
+    """Return which of *fields* differs first between the next records of both sides; None: none does."""
     differing = (_SAID.get(name, name) for name in fields if getattr(here, name) != getattr(there, name))
     return next((Reason.RECORD_DIFFERS(name) for name in differing), None)
 

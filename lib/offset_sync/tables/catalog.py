@@ -6,14 +6,9 @@ from offset_sync.tables.definition import Table, columns
 
 BEGINS = -1
 """The origin_start of the row that says from where a micro-batch has read a partition."""
-AT_MOST, NOT_BEFORE = "target", "source"
-"""Values of ``bound`` in ``record_runs``, where a record's identity is only known by bounds."""
 RECREATED, TRUNCATED = "TOPIC_RECREATED", "LOG_TRUNCATED"
 READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
 """Reasons of rows of ``log_incarnations``; of all five the first two begin an incarnation."""
-ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED = "ALIGNED", "NOT_INDEXED", "AMBIGUOUS", "MIRROR_ALTERS_RECORDS"
-"""More of them, of copies that are recognised by contents: whether they can be, the newest counts."""
-DOUBTS = (ALIGNED, NOT_INDEXED, AMBIGUOUS, ALTERED)
 RECORD_RUNS = Table(
     "record_runs",
     "Runs: stretches of a log in which offset and origin offset grow together. Length 0: a micro-batch has read from "
@@ -24,31 +19,12 @@ RECORD_RUNS = Table(
         "partition | int | partition",
         "start_offset | bigint | offset of the run's first record",
         "length | bigint | records in the run",
-        "origin | string | where the records were produced; empty: unreadable headers",
+        "origin | string | where the records were produced; empty: unknown, as by unreadable headers",
         "origin_start | bigint | offset of the first record at its origin",
         "min_timestamp | timestamp | smallest timestamp of its records",
         "max_timestamp | timestamp | largest timestamp of its records",
         "indexed_at | timestamp | when it was indexed",
         "complete_until | timestamp | where origin_start is -1: all that the log held then is indexed; null: unknown",
-        "bound | string | null: exact; target: the originals are at most origin_start and so on, only with this log as "
-        "target; source: no record, but originals from origin_start on may be as late as start_offset and so on",
-    ),
-    is_cut=True,
-)
-RECORD_FINGERPRINTS = Table(
-    "record_fingerprints",
-    "Hashes of records, where the mirror stamps no headers, for as long as it may re-send them. A row is a stretch of "
-    "a log; a micro-batch has no gap.",
-    columns(
-        "cluster | string | cluster of this log",
-        "topic | string | topic",
-        "partition | int | partition",
-        "start_offset | bigint | first offset of the stretch",
-        "length | bigint | offsets in it",
-        "offsets | binary | of the records, 8 bytes each, little-endian; null: every offset has one",
-        "fingerprints | binary | hashes of the records, likewise",
-        "read_at | timestamp | when it was read",
-        "complete_until | timestamp | all that the log held then is read up to here; null: unknown",
     ),
     is_cut=True,
 )
@@ -77,8 +53,7 @@ LOG_INCARNATIONS = Table(
         "previous leaders' records",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
         "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED or null: the log goes "
-        "on. Of copies matched by contents the newest of ALIGNED and, withheld, AMBIGUOUS, MIRROR_ALTERS_RECORDS, "
-        "NOT_INDEXED counts",
+        "on",
         "noticed_at | timestamp | rows of this log indexed or captured later belong to this incarnation",
     ),
     is_cut=True,
@@ -228,7 +203,6 @@ LAST_KNOWN = Table(
 )
 TABLES = (
     RECORD_RUNS,
-    RECORD_FINGERPRINTS,
     INDEXED_TOPICS,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,

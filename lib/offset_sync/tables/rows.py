@@ -13,36 +13,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.tables.catalog import (
-    INDEXED_TOPICS,
-    LAST_KNOWN,
-    LOG_INCARNATIONS,
-    OFFSET_COMMITS,
-    OFFSET_TRANSLATIONS,
-    QUARANTINE,
-    RECORD_FINGERPRINTS,
-    RECORD_RUNS,
-)
-from offset_sync.tables.definition import fitted
+from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_TRANSLATIONS
+from offset_sync.tables.definition import Table, fitted
 
 _ROW, _PARTNER = "__row", "__partner"
 _WORTH_A_BATCH = 100_000
 Renamed = Callable[[str, str], str]
 """Takes the alias of a cluster and a topic's name there or inside; returns the other of the two."""
-CLUSTER_OF = {
-    **dict.fromkeys(
-        (RECORD_RUNS, RECORD_FINGERPRINTS, INDEXED_TOPICS, LOG_INCARNATIONS, OFFSET_COMMITS, QUARANTINE, LAST_KNOWN),
-        "cluster",
-    ),
-    OFFSET_TRANSLATIONS: "source_cluster",
-}
-"""The column with the cluster whose name a row's ``topic`` is, by table."""
 TOPIC = "topic"
 _ANSWERED = ("stream", "target_cluster", "target_topic")
 ANSWERS = (OFFSET_TRANSLATIONS, LAST_KNOWN)
 """The tables of which rows are answers, or some of them."""
-NEEDED_OF = {table: (cluster, *(_ANSWERED if table in ANSWERS else ())) for table, cluster in CLUSTER_OF.items()}
-"""The columns of a row that tell its stream."""
+
+
+def cluster_of(table: Table) -> str | None:
+    """Return the column with the cluster whose name a row's ``topic`` is; None where it is a stream."""
+    return (
+        "source_cluster"
+        if table is OFFSET_TRANSLATIONS
+        else "cluster"
+        if {"cluster", TOPIC} <= {*table.names}
+        else None
+    )
+
+
+def needed_of(table: Table) -> tuple[str, ...]:
+    """Return the columns of a row that tell its stream."""
+    cluster = cluster_of(table)
+    return (*([cluster] if cluster else []), *(_ANSWERED if table in ANSWERS else ()))
 
 
 class TopicNames(Protocol):

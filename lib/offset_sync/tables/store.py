@@ -17,11 +17,11 @@ from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_i
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
-    CLUSTER_OF,
-    NEEDED_OF,
     TOPIC,
     TopicNames,
     answered_as_now,
+    cluster_of,
+    needed_of,
     pieces_of,
     renamed,
 )
@@ -137,8 +137,8 @@ class TableStore:
         were cleaned up meanwhile: then start over.
         """
         wanted = list(names or table.names)
-        has_topic = self.names is not None and TOPIC in wanted and table in CLUSTER_OF
-        needed = {*wanted, *(NEEDED_OF[table] if has_topic else ())}
+        has_topic = self.names is not None and TOPIC in wanted and cluster_of(table) is not None
+        needed = {*wanted, *(needed_of(table) if has_topic else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
         found = self.data_files(table, version)
         for piece in pieces_of(read_in_pieces(self.files, found, schema.names, at_least), schema):
@@ -227,18 +227,16 @@ class TableStore:
         """
         if self.names is None:
             return rows
-        if self._is_renamed(table):
-            rows = renamed(rows, CLUSTER_OF[table], self.names.inside)
+        if not self.names.is_same and (cluster := cluster_of(table)):
+            rows = renamed(rows, cluster, self.names.inside)
         return answered_as_now(rows, self.names) if table in ANSWERS else rows
 
     def outside(self, table: Table, rows: pa.Table) -> pa.Table:
         """Return rows with streams as rows of the table."""
-        if self.names is None or not self._is_renamed(table):
+        cluster = cluster_of(table)
+        if self.names is None or self.names.is_same or cluster is None:
             return rows
-        return renamed(rows, CLUSTER_OF[table], self.names.outside)
-
-    def _is_renamed(self, table: Table) -> bool:
-        return self.names is not None and not self.names.is_same and table in CLUSTER_OF
+        return renamed(rows, cluster, self.names.outside)
 
     # Writing
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Int64s, Runs, origin_of
+from offset_sync.translate.index.runs import Int64s, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.read_window import ReadWindow, possible_duplicates
@@ -210,6 +210,7 @@ def _is_echo(first_runs: Runs, origin: int) -> NDArray[np.bool_]:
 
 def _may_differ(first_runs: Runs, source: PartitionLog, bounds: Bounds) -> NDArray[np.bool_]:
     """Return for which *first_runs* earlier copies may be lost at the source, or of a former incarnation."""
-    origins = [origin_of(code) for code in first_runs.origin.tolist()]
-    same_below = [min(source.index.lowest_lost(each), bounds.begun.get(each, NO_LIMIT)) for each in origins]
+    same_below = [
+        min(source.index.lowest_lost(each), bounds.begun.get(each, NO_LIMIT)) for each in first_runs.origin.tolist()
+    ]
     return first_runs.origin_start > np.array(same_below, np.int64)

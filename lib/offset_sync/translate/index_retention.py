@@ -131,8 +131,6 @@ def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> i
     """
     lowest = int(NO_LIMIT)
     for origin in source.index.origins - {source.origin, UNKNOWN_ORIGIN}:
-        if origin < UNKNOWN_ORIGIN:
-            continue  # bounds prove nothing; their rows count for commits below them, which are gone
         of_origin = _OriginParts(source.index, origin, floor)
         reach, last = of_origin.newest_below()
         if target.paged.lowest_of(origin, begin) < reach:

@@ -27,8 +27,8 @@ class PartitionMetadata(NamedTuple):
     *log_start* and *log_end* are offsets, both 0 where the topic has fewer partitions (*is_missing*). *indexed_ids* are
     the topic ids in the index. *frontier* is how far the index had read *before* the cluster was queried: by now it may
     be past the reported log end. *cut_at*: the log was truncated there, below its index; from there on it has other
-    records, or none, and below it the same. None: not truncated, as far as leader epochs show. *doubt* is why its
-    copies cannot be matched by contents, if so; or that it was truncated at an unknown offset.
+    records, or none, and below it the same. None: not truncated, as far as leader epochs show, or
+    *is_cut_somewhere*: at an unknown offset.
     """
 
     topic_id: str | None
@@ -39,7 +39,7 @@ class PartitionMetadata(NamedTuple):
     is_refused: bool = False
     is_missing: bool = False
     cut_at: int | None = None
-    doubt: State | None = None
+    is_cut_somewhere: bool = False
 
 
 NOT_ASKED = PartitionMetadata(topic_id="", log_start=0, log_end=NO_LIMIT)
@@ -108,9 +108,8 @@ def reason_of(metadata: PartitionMetadata) -> State | None:
         return State.TOPIC_MISSING
     if metadata.indexed_ids and metadata.indexed_ids != {metadata.topic_id}:
         return State.TOPIC_RECREATED
-    if metadata.cut_at is not None or metadata.frontier > metadata.log_end:
-        return State.LOG_TRUNCATED
-    return metadata.doubt
+    is_cut = metadata.cut_at is not None or metadata.is_cut_somewhere or metadata.frontier > metadata.log_end
+    return State.LOG_TRUNCATED if is_cut else None
 
 
 def reason_of_target(metadata: PartitionMetadata) -> State | None:

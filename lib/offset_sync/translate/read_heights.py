@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins, origin_of
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
 from offset_sync.translate.index.stretches import Stretches
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces
@@ -66,8 +66,8 @@ class ReadHeights:
         """Return which commits have one height for each origin so far, shape (commits,).
 
         Then all records known to be below the commit have offsets up to the height, all others are above it, and no
-        lost or unrecognised record is up to it. A hole above the height is unread however old, because the record that
-        shows it is above the commit. Commits beyond the source's index are not decided: they cover unknown records.
+        lost record is up to it. A hole above the height is unread however old, because the record that shows it is
+        above the commit. Commits beyond the source's index are not decided: they cover unknown records.
         """
         found: Bools = self._committed <= self._source.index.frontier
         for origin, safe in self.safe.items():
@@ -132,12 +132,11 @@ class ReadHeights:
     def _not_above(self, origin: int, committed: Int64s, high: Int64s, lowest: Int64s) -> Int64s:
         """Return up to where everything is read, by offsets up to *high* below a commit and from *lowest* on above it.
 
-        Lost records do not count as read, nor unrecognised ones that may be above the commit. Below a record of unknown
-        identity nothing does, because that one may fill a hole.
+        Lost records do not count as read. Below a record of unknown identity nothing does, because that one may fill
+        a hole.
         """
         index = self._source.index
         safe = np.minimum(np.minimum(high, lowest - 1), index.lowest_lost(origin) - 1)
-        safe = np.minimum(safe, index.unrecognised(origin).first_not_below(committed) - 1)
         return np.where(committed <= index.last_unknown, -1, safe)
 
 
@@ -212,22 +211,19 @@ def _ramp(corners: Int64s, committed: Int64s) -> Int64s:
     return ramp
 
 
-def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, source_origin: int) -> tuple[Bools, Bools]:
+def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools) -> tuple[Bools, Bools]:
     """Return of which stretches the groups *rows* have read everything, and of which nothing.
 
     Both have shape (stretches, rows). A record is unread if its origin offset is above all those below the commit at
     the source, in any order. It is read if it is not, and below all those at or above the commit. One that may still
-    fill a hole is neither, nor is one known only by a bound, unless it was produced at the source.
+    fill a hole is neither.
     """
     everything = np.ones((len(stretches), np.count_nonzero(rows)), np.bool_)
     nothing = everything.copy()
-    for code, span in stretches.spans.items():
-        has_any, origin = (span.records > 0)[:, None], origin_of(code)
-        if code == UNKNOWN_ORIGIN:
+    for origin, span in stretches.spans.items():
+        has_any = (span.records > 0)[:, None]
+        if origin == UNKNOWN_ORIGIN:
             everything &= ~has_any
-        elif code != origin and origin != source_origin:
-            everything &= ~has_any
-            nothing &= ~has_any
         else:
             is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
             everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe[origin][rows]))
@@ -236,14 +232,14 @@ def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools, sourc
 
 
 def origins_in(stretches: Stretches) -> set[int]:
-    """Return the origins of which *stretches* have records or bounds, without the unknown one."""
-    return {origin_of(code) for code in stretches.spans} - {UNKNOWN_ORIGIN}
+    """Return the origins of which *stretches* have records, without the unknown one."""
+    return stretches.spans.keys() - {UNKNOWN_ORIGIN}
 
 
 def is_decided_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
     """Return which of *stretches* are fully decided by the heights of decided commits."""
     found = np.ones(len(stretches), np.bool_)
-    for code, span in stretches.spans.items():
-        is_open = code <= UNKNOWN_ORIGIN or heights.is_open(code, span.low, span.high)
+    for origin, span in stretches.spans.items():
+        is_open = origin == UNKNOWN_ORIGIN or heights.is_open(origin, span.low, span.high)
         found &= (span.records == 0) | ~np.asarray(is_open)
     return found

@@ -10,9 +10,8 @@ A consumer that starts at t(c) with this list can skip what the group has read a
 
 A record is on the list only if the source's index has its identity below c, or the source itself produced it at an
 offset below c. Holes are not on it: for t(c) they count as read, but no group has read them. Neither is any record
-whose place at the source is unknown: beyond either index, malformed, of another incarnation of its origin, truncated,
-or known only by bounds, unless the bound is a native offset of the source. Errs to fewer records: one that is missing
-on the list is read twice, one too many is lost.
+whose place at the source is unknown: beyond either index, malformed, of another incarnation of its origin, or
+truncated. Errs to fewer records: one that is missing on the list is read twice, one too many is lost.
 
 A list is handed over as text. A text that is not exactly as :func:`encode_read_list` writes it is no list.
 """
@@ -141,10 +140,10 @@ def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog
         return
     commits, one, stretches = np.array([committed], np.int64), np.ones(1, np.bool_), view.stretches
     heights = ReadHeights(commits, source, NEVER_YOUNG, origins_in(stretches))
-    _, nothing = read_for_sure(stretches, heights, one, source.origin)
+    _, nothing = read_for_sure(stretches, heights, one)
     if not nothing.all():
         heights.look_into(one)
-        _, nothing = read_for_sure(stretches, heights, one, source.origin)
+        _, nothing = read_for_sure(stretches, heights, one)
     for number, is_unread in enumerate(nothing[:, 0].tolist()):
         if is_unread:
             found.is_open = False
@@ -194,7 +193,7 @@ class _Ranges:
 def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog, target: PartitionLog) -> int:
     """Return how many records of the target's *span*, ``[low, high)``, the source has within *read*.
 
-    Errs to fewer: holes, and copies of which only bounds are known, do not count.
+    Errs to fewer: holes do not count.
     """
     count, (low, high) = 0, span
     for runs in target.index.paged.parts(low, high):

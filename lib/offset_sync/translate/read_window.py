@@ -13,8 +13,7 @@ could not read the headers. At most as many are read as there are such places be
     source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
     target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
 
-A record that was truncated at the source may have been read before. So may one known only by bounds, and one that was
-not recognised at the source.
+A record that was truncated at the source may have been read before.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, at_most, records_below
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import Stretches, in_a_row
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
@@ -93,8 +92,8 @@ class ReadWindow:
     records before it. *read* counts all that is read, *read_deleted* those of them below the log start. There are
     *deleted* records, and *unknown* ones that the source may hold beyond its index. Of those that are not deleted
     *unknown_left* are unknown, *malformed_left* could not be identified, and *readable_left* could. *unknown_copies*
-    counts unknown records of which there is another copy, or more than that, *bounded* those known only by bounds.
-    *pieces* is set only if all of it is in memory.
+    counts unknown records of which there is another copy, or more than that. *pieces* is set only if all of it is in
+    memory.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class ReadWindow:
         self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
         self.at_frontier = np.ones(len(committed), np.bool_)
         self.below, self.read, self.read_deleted = np.zeros((3, len(committed)), np.int64)
-        self.unknown_copies = self.bounded = 0
+        self.unknown_copies = 0
         self.has_young_hole = False
         self._all, self._gone = np.zeros((2, 3), np.int64)
         """How many records there are, how many of them are unknown and how many malformed: in all, and deleted."""
@@ -145,13 +144,11 @@ class ReadWindow:
         stretches, committed = self._view.stretches, self._committed
         is_cut: Bools = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
         heights = ReadHeights(committed, self._source, self._young_since_ms, origins_in(stretches))
-        everything, nothing = read_for_sure(stretches, heights, np.ones(len(committed), np.bool_), self._source.origin)
+        everything, nothing = read_for_sure(stretches, heights, np.ones(len(committed), np.bool_))
         open_to: Bools = np.asarray(~(everything | nothing).all(axis=0))
         if open_to.any():
             heights.look_into(open_to)
-            everything[:, open_to], nothing[:, open_to] = read_for_sure(
-                stretches, heights, open_to, self._source.origin
-            )
+            everything[:, open_to], nothing[:, open_to] = read_for_sure(stretches, heights, open_to)
         some: Bools = ~(everything | nothing) | is_cut[:, None]
         everything &= ~some
         nothing &= ~some
@@ -207,8 +204,6 @@ class ReadWindow:
         self._gone += _counts(gone)
         self.unknown_copies += pieces.unknown_copies
         self.has_young_hole |= bool(pieces.is_young.any())
-        if len(runs) and runs.origin.min() < UNKNOWN_ORIGIN:
-            self.bounded += int(runs.length[runs.origin < UNKNOWN_ORIGIN].sum())
         return pieces
 
     def _stop(self, rows: NDArray[Any], offset: Int64s, below: Int64s) -> None:
@@ -216,14 +211,13 @@ class ReadWindow:
 
     def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
         """Count the stretches that were not read, and the copies between stretches."""
-        malformed, spans = stretches.span(UNKNOWN_ORIGIN).records, stretches.spans
+        malformed = stretches.span(UNKNOWN_ORIGIN).records
         foreign = np.zeros(len(stretches), np.int64)
-        for origin in spans.keys() - {UNKNOWN_ORIGIN, self._source.origin, at_most(self._source.origin)}:
+        for origin in stretches.spans.keys() - {UNKNOWN_ORIGIN, self._source.origin}:
             span = stretches.span(origin)
             foreign += span.records
             reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
             self.unknown_copies += int(np.minimum(np.maximum(reach - span.low + 1, 0), span.records).sum())
-        self.bounded += sum(int(each.records[others].sum()) for code, each in spans.items() if code < UNKNOWN_ORIGIN)
         self.unknown_copies += int(stretches.copies[others & is_beyond].sum())
         counts = np.array([stretches.records, foreign * is_beyond, malformed])
         self._all += counts[:, others].sum(axis=1)
@@ -267,13 +261,6 @@ def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex)
             places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
             at_most = np.minimum(places, at_most)
         may_be_read = np.where(unreadable > 0, at_most, may_be_read)
-    uncertain: Int64s | int = window.bounded
-    if source.unrecognised_records:
-        copies = _copies_unread(window.pieces, committed) if window.pieces is not None else window.unread()
-        # Without a later record of their origin, unrecognised originals show no hole to count.
-        uncertain = uncertain + source.unrecognised_records + copies + window.unknown_copies
-    if window.bounded or source.unrecognised_records:
-        may_be_read = np.minimum(may_be_read + uncertain, window.unread())
     if source.lost_records:
         may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
     total: Int64s = may_be_read + window.malformed_left

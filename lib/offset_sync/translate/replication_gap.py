@@ -7,8 +7,7 @@ The source's segments of an origin less the target's, by identity::
     pending    x4 x5 (not mirrored yet)
 
 A record that the mirror has passed may still come for a while, as in ``pieces``; until then it is pending. Errs to too
-many: what the target's index has not read yet counts as missing. If copies are matched by contents, a record with the
-contents of some copy counts as mirrored, though that copy may be of another.
+many: what the target's index has not read yet counts as missing.
 
 Paged logs are compared window by window of origin offsets, each of which meets few pages of either log.
 """
@@ -149,9 +148,6 @@ def _missing(
         mine, near = _between(here, low, end), _between(there, low, end)
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
         row, gap, first, last = _without(first, last, there.start[near], there.end[near])
-        if len(alike := target.unrecognised(origin).between(low, end)):
-            part, _, first, last = _without(first, last, alike.start, alike.end)
-            row, gap = row[part], gap[part]
         start = here.position[mine][row] + (first - here.start[mine][row])
         shown_at_ms = np.append(there.next_offset_indexed_at_ms, NO_LIMIT)[gap + near.start]
         yield OffsetRanges(start, last - first), shown_at_ms

@@ -251,5 +251,5 @@ def prepare_environment() -> None:
     settings = [word for name, value in _OF_ALL_TESTS.items() for word in ("--conf", f"{name}={value}")]
     options = split_options(["--master", "local[2]", *_SHORT_LIVED, *settings])
     command = build_command(REPO, "index_records", options, os.environ)
-    build_zip(REPO / "lib" / "offset_sync", REPO / "dist" / "offset_sync.zip")
+    build_zip(REPO / "lib", REPO / "dist" / "offset_sync.zip")
     os.environ.update(command.environment)

@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
 def run(start: int, cluster: str = "dc1", length: int = 10, partition: int = 0) -> pa.Table:
     """Return a row."""
-    row = (cluster, "orders", partition, start, length, "dc1", start, NOW, NOW, NOW, None, None)
+    row = (cluster, "orders", partition, start, length, "dc1", start, NOW, NOW, NOW, None)
     return pa.Table.from_pylist([dict(zip(RECORD_RUNS.names, row, strict=True))], RECORD_RUNS.arrow_schema)
 
 

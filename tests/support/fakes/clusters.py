@@ -187,8 +187,6 @@ class MemoryIndex:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
 
-    def doubt(self, log: ClusterPartition) -> None: ...
-
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return under which leader epoch a log was looked at, as far as a test says so."""
         return self.epochs.get(log)

@@ -114,7 +114,6 @@ def _run(source: random.Random, next_time: Callable[[], datetime]) -> dict[str, 
         "min_timestamp": at,
         "max_timestamp": at,
         "indexed_at": at,
-        "bound": source.choice((None, None, None, "target", "source")) if length else None,
     }
 
 

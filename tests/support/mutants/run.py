@@ -59,14 +59,6 @@ TESTS = {
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.
 
 Only the tests nearest to it: each is run once, to see what it calls, before the first change."""
-LEFT_OUT = (
-    "translate/identity_strategy.py",
-    "translate/pieces.py needs_of_bounded",
-    "translate/pieces.py _last_to",
-    "translate/pieces.py _one_by_one",
-    "translate/pieces.py _raised",
-)
-"""What leaves with copies that are known only by bounds: files, and functions of others."""
 _OPTIONS = (
     "-q",
     "--no-header",
@@ -95,13 +87,9 @@ def main(words: Sequence[str] | None = None) -> int:
     mutants: list[Mutant] = []
     for path, its_tests in tests_of.items():
         name = path.relative_to(LIB).as_posix()
-        if name not in LEFT_OUT and (not options.files or any(word in name for word in options.files)):
+        if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
-            mutants += [
-                each
-                for each in _mutants(path)
-                if options.function in each.function and f"{name} {each.function}" not in LEFT_OUT
-            ]
+            mutants += [each for each in _mutants(path) if options.function in each.function]
     # To see that a change is noticed by now, quick tests will do: a mutant that survives all tests costs most.
     quick = [each for each in mutants if options.quick or _change(each) in named]
     loop = Loop(mutants, options.workers, quick=quick)

@@ -15,7 +15,7 @@ def failover_cost(moment: datetime, commits: Rows, translations: Rows, runs: Row
     answers = [row | {"since": row["committed_at"] or row["translated_at"]} for row in translations]
     answers = sorted((row for row in answers if row["since"] <= moment), key=lambda row: row["since"])
     ways = {at(row, (*PAIR, *KEY)) for row in translations}
-    known = [row for row in runs if row["indexed_at"] <= moment and row["length"] > 0 and not row.get("bound")]
+    known = [row for row in runs if row["indexed_at"] <= moment and row["length"] > 0]
     found = []
     history = logs(commits, lives)
     for commit in owned(moment, history):

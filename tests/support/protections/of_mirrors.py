@@ -1,6 +1,6 @@
 """Mirrors and records: for each row of docs/reliability.md's table what protects, taken out.
 
-Without rows of what goes: copies recognised by contents.
+Without rows of copies recognised by contents, which are a package of their own.
 """
 
 from __future__ import annotations

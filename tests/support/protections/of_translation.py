@@ -28,14 +28,14 @@ def _last_occurrences(start: Any, end: Any, position: Any, seen_ms: Any) -> Any:
 
 
 def _holes_need_nothing(*asked: Any, real: Any = pieces._mirrored) -> Any:
-    from_origin, found = real(*asked)
+    found = real(*asked)
     is_hole = ~found.is_linear & ~found.is_unknown
-    return from_origin, replace(found, needs=np.where(is_hole, -1, found.needs))
+    return replace(found, needs=np.where(is_hole, -1, found.needs))
 
 
 def _absent_need_nothing(*asked: Any, real: Any = pieces._mirrored) -> Any:
-    from_origin, found = real(*asked)
-    return from_origin, replace(found, needs=np.where(found.needs >= NO_LIMIT, -1, found.needs))
+    found = real(*asked)
+    return replace(found, needs=np.where(found.needs >= NO_LIMIT, -1, found.needs))
 
 
 def _holes_are_old(runs: Any, positions: Any, last_unknown: int, _since: int, real: Any = pieces._mirrored) -> Any:

@@ -30,7 +30,7 @@ def test_the_commands_leave_out_of_the_recipe_what_the_way_does_not_have_and_not
 def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copies() -> None:
     a, b, c = map(configuration, WAYS)
     assert (a.names.is_same, b.names.is_same, c.names.is_same) == (True, False, False)
-    assert (a.is_by_contents, b.is_by_contents, c.is_by_contents) == (False, False, True)
+    assert (a.is_stamped, b.is_stamped, c.is_stamped) == (True, True, False)
     assert [each.mirror.place_header for each in (a, b, c)] == ["Place", "Place", ""]
     assert {each.names.topic("dc2", "dc1.orders") for each in (b, c)} == {"dc1.orders"}
 

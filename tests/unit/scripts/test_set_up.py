@@ -127,27 +127,32 @@ def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -
 
 
 def test_the_zip_has_the_package_at_its_root_and_is_written_again_only_when_a_source_changed(tmp_path: Path) -> None:
-    package = tmp_path / "lib" / "offset_sync"
-    (package / "deep" / "__pycache__").mkdir(parents=True)
+    lib = tmp_path / "lib"
+    package, entries = lib / "offset_sync", lib / "offset_sync_contents-0.1.0.dist-info"
+    for folder in (package / "deep" / "__pycache__", entries, lib / "offset_sync_demo"):
+        folder.mkdir(parents=True)
+        (folder / "entry_points.txt").write_text("")
+    (package / "deep" / "__pycache__" / "entry_points.txt").unlink()
     for name in ("__init__.py", "deep/one.py", "deep/page.html", "deep/__pycache__/one.cpython-311.pyc"):
         (package / name).write_text(name)
     target = tmp_path / "dist" / "offset_sync.zip"
-    assert build_zip(package, target)
+    assert build_zip(lib, target)
     with zipfile.ZipFile(target) as archive:
         assert archive.namelist() == [
             "offset_sync/__init__.py",
             "offset_sync/deep/one.py",
             "offset_sync/deep/page.html",
+            "offset_sync_contents-0.1.0.dist-info/entry_points.txt",
         ]
         assert archive.read("offset_sync/deep/one.py") == b"deep/one.py"
     assert [path.name for path in target.parent.iterdir()] == [target.name]
     first = target.read_bytes()
-    assert not build_zip(package, target), "nothing has changed"
+    assert not build_zip(lib, target), "nothing has changed"
     (package / "__init__.py").write_text("a = 2")
-    assert build_zip(package, target)
+    assert build_zip(lib, target)
     target.write_bytes(b"cut short")
     (package / "__init__.py").write_text("__init__.py")
-    assert build_zip(package, target)
+    assert build_zip(lib, target)
     assert target.read_bytes() == first
 
 

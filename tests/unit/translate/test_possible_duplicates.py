@@ -9,7 +9,7 @@ from builders.logs import NOW_MS, log
 from generators.unreadable_headers import Unreadable, unreadable_histories
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs, at_most
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
 from oracles.translation import Answer, Case
 from oracles.translation_check import ask, growing
@@ -73,18 +73,6 @@ def test_where_all_headers_can_be_read_nothing_is_added() -> None:
 def test_of_a_record_that_the_source_could_not_read_the_target_may_hold_several_copies(source: str) -> None:
     (found,) = answered(Case("X", log("X", source), log("Y", "X0 Y1 X2 Y1"), now_ms=NOW_MS), [3])
     assert (found.offset, found.duplicates, found.duplicates_at_most) == (1, 1, 3)
-
-
-def test_copies_of_an_unrecognised_original_that_nothing_shows_are_counted() -> None:
-    source, target = LogIndex(), LogIndex()
-    source.note_unrecognised(Runs.of([1], [1], [0], [3], [0]))
-    source.extend(Runs.of([0, 1], [1, 1], [0, at_most(0)], [0, 3], [0, 0]), 2)
-    target.extend(Runs.of([0, 1, 2], [1, 1, 1], [0, 0, 0], [0, 3, 3], [0] * 3), 3)
-    found = translate(np.array([2], np.int64), PartitionLog(source, 1), PartitionLog(target, 0), Bounds(1))
-    assert (found.offset.tolist(), found.duplicates_at_most.tolist()) == (
-        [1],
-        [2],
-    )  # it may have been read, twice there
 
 
 def test_of_an_unreadable_record_each_unknown_copy_may_be_one_more() -> None:

@@ -15,7 +15,7 @@ from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import CountedPages, KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import cases, generators, histories, law
 from generators.lives_of_logs import Lives
-from offset_sync.model.values import ABSENT, State
+from offset_sync.model.values import ABSENT
 from offset_sync.translate import read_list as read_lists
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
@@ -185,7 +185,7 @@ def test_without_a_known_leader_epoch_there_is_no_list() -> None:
         ({"is_missing": True}, {}),
         ({}, {"topic_id": "another"}),
         ({}, {"cut_at": 3}),
-        ({}, {"doubt": State.AMBIGUOUS}),
+        ({}, {"is_cut_somewhere": True}),
     ],
 )
 def test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_is_no_list(

@@ -41,8 +41,7 @@ def test_two_sound_partitions_are_translated() -> None:
         ({"frontier": 101}, State.LOG_TRUNCATED),
         ({"log_end": 99}, State.LOG_TRUNCATED),
         ({"is_missing": True}, State.PARTITIONS_DIFFER),
-        ({"doubt": State.AMBIGUOUS}, State.AMBIGUOUS),
-        ({"doubt": State.AMBIGUOUS, "frontier": 101}, State.LOG_TRUNCATED),
+        ({"is_cut_somewhere": True}, State.LOG_TRUNCATED),
     ],
 )
 def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected: State) -> None:

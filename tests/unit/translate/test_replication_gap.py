@@ -15,7 +15,6 @@ from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import Runs, at_most
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import (
@@ -154,14 +153,3 @@ def test_an_empty_log_costs_nothing_at_any_position(position: int) -> None:
     source, target = PartitionLog.of(None, 0), PartitionLog(LogIndex(), 1)
     found = position_cost(np.array([4]), np.array([3]), np.array([position]), source, target, young_since_ms=0)
     assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])
-
-
-def test_a_record_with_the_contents_of_some_copy_is_not_missing() -> None:
-    source, target = LogIndex(), LogIndex()
-    source.extend(Runs.of([0], [20], [0], [0], [1]), 20)
-    # Originals 4 to 6 and 15 may be any of some copies; it is unknown which.
-    target.note_unrecognised(Runs.of([4, 12], [3, 1], [0, 0], [4, 15], [1, 1]))
-    target.extend(Runs.of([0, 4, 8], [2, 4, 4], [0, at_most(0), 0], [0, 6, 8], [1, 1, 1]), 13)
-    found = replication_gap(0, source, target)
-    assert offsets(found.skipped) == [2, 3, 7]
-    assert offsets(found.pending) == [12, 13, 14, 16, 17, 18, 19]

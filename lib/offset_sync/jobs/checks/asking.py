@@ -28,8 +28,8 @@ _MOST_LOGS = 2_000
 _LOGS_OF_A_TOPIC = 3
 _RECORDS_OF_A_LOG = (5, 50)
 _RECORDS_OF_A_CLUSTER = 20_000
-_BY_CONTENTS = 200
-"""Records of a log to compare if copies are told by contents."""
+_WITHOUT_STAMPS = 200
+"""Records of a log to compare if copies are told by an extension."""
 CHECKPOINTS = re.compile(r".+[._-]checkpoints[._-]internal")
 _OWN = re.compile(
     rf"mm2-offset-syncs[._-].+[._-]internal|mm2-(configs|offsets|status)[._-].+[._-]internal|{CHECKPOINTS.pattern}"
@@ -159,7 +159,7 @@ def look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, S
 
     def read(alias: str) -> Tails:
         # Most mirrors without headers copy records of aborted transactions too.
-        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=not config.is_by_contents)
+        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=config.is_stamped)
 
     tails, seen = side_by_side(read, known), dict[str, SeenLogs]()
     for alias, cluster in clusters.items():
@@ -194,7 +194,7 @@ def chosen_ranges(config: Config, ends: Mapping[str, Ends]) -> dict[str, dict[To
     chosen = {place for of_stream in logs.values() for place in of_stream[:_LOGS_OF_A_TOPIC]}
     least, most = _RECORDS_OF_A_LOG
     count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(chosen))))
-    count = _BY_CONTENTS if config.is_by_contents else count
+    count = count if config.is_stamped else _WITHOUT_STAMPS
     return {
         alias: {place: _newest(found[place], count) for place in sorted(chosen & found.keys(), key=_by_number)}
         for alias, found in ends.items()

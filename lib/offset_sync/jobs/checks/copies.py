@@ -1,4 +1,4 @@
-"""Checks copies against their stamps, or ``mirror.keeps``."""
+"""Checks copies against their stamps, or has an extension do so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from offset_sync.config import Config
-from offset_sync.contents.check import judge_contents
 from offset_sync.jobs.checks.asking import DEADLINE_S
 from offset_sync.jobs.checks.stamps import Kind, Stamped
 from offset_sync.kafka.tail_reader import Pair, SeenLogs
@@ -30,8 +29,9 @@ def check_copies(config: Config, seen: Mapping[str, SeenLogs], stamped: Sequence
     *stamped* are the records there whose headers count: the last copy of each log is compared, unless its original is
     deleted or not read in time.
     """
-    if config.is_by_contents:
-        return judge_contents(config, seen, alias)
+    if not config.is_stamped:
+        found: list[Finding] = config.of_extension("checks").judge(config, seen, alias)
+        return found
     newest = {each.place: each for each in stamped if each.stamp.kind is Kind.STAMPED}
     pairs = list[Compared]()
     for origin, there in seen.items():

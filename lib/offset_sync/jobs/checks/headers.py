@@ -35,8 +35,8 @@ def judge_headers(config: Config, seen: Mapping[str, SeenLogs], records: _Record
         lines = Lines(f"clusters.{alias}", CHECK)
         if mine.error:
             yield lines.of(Level.FAIL, mine.error)
-        elif config.is_by_contents:
-            yield lines.of(Level.SKIP, "not checked: copies are identified by their contents (mirror.identity)")
+        elif not config.is_stamped:
+            yield lines.of(Level.SKIP, "not checked: copies are identified by an extension")
         else:
             yield from _with_headers(topics[alias], lines)
             yield from _without_headers(config, alias, topics, unstamped, lines)

@@ -73,7 +73,7 @@ def stamped_records(config: Config, alias: str, seen: SeenLogs) -> list[Stamped]
 
 def has_stamps(config: Config, alias: str, stream: str) -> bool:
     """Whether copies of *stream* at the cluster *alias* are told by headers."""
-    return not config.is_by_contents and config.names.home(stream) != alias
+    return config.is_stamped and config.names.home(stream) != alias
 
 
 def stamps_of(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[Stamp]:

@@ -1,6 +1,6 @@
 -- What a failover would have cost at each moment. The cost is unknown where the target held a commit of another
 -- writer, or the newest answer was withheld for more than an outage: the offset may mean other records then. Groups
--- without a commit by then have no row. Copies whose contents do not identify the original count as not mirrored.
+-- without a commit by then have no row.
 --
 -- moment | timestamp | when the source would have died
 -- source_cluster | string | where the group had committed last
@@ -114,7 +114,7 @@ indexed AS (
     max(origin_start + length) AS reached, min(origin_start) AS begins
   FROM record_runs LEFT JOIN called
     ON called.cluster = record_runs.cluster AND called.topic = record_runs.topic
-  WHERE length > 0 AND bound IS NULL
+  WHERE length > 0
   GROUP BY
     record_runs.cluster, coalesce(called.stream, record_runs.topic), partition, origin, indexed_at
 ),

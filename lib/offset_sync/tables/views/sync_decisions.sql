@@ -55,8 +55,6 @@ SELECT
       WHEN 'COMMITTED_AT_BOTH' THEN 'withheld: the group commits at two clusters at once'
       WHEN 'OWNER_UNKNOWN' THEN 'withheld: a cluster that could not be read since the start may hold a newer commit'
       WHEN 'TRANSLATION_FAILED' THEN 'withheld: translating this partition failed; see the log of sync_offsets'
-      WHEN 'AMBIGUOUS' THEN 'withheld: hardly any record has unique contents, and the mirror stamps no headers'
-      WHEN 'MIRROR_ALTERS_RECORDS' THEN 'withheld: copies differ in contents from their originals'
       WHEN 'TOPIC_NOT_INCLUDED' THEN 'withheld: the configuration does not include the topic'
       WHEN 'PARTITION_MISSING' THEN 'withheld: the topic has fewer partitions'
       ELSE 'withheld: ' || state

@@ -12,7 +12,7 @@ from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
-from offset_sync.translate.index.stretches import LatestPlaces, OriginSpans, Stretches
+from offset_sync.translate.index.stretches import OriginSpans, Stretches
 from offset_sync.translate.index.time_index import TimeIndex
 
 
@@ -60,7 +60,7 @@ class LogIndex:
         self.reorders = 0
         self._first_runs: dict[int, Runs] = {}
         self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
-        self.lost, self._unrecognised = NO_RUNS, dict[int, LatestPlaces]()
+        self.lost = NO_RUNS
         self.begin = self.frontier = begin
         self.is_contradicted = False
         self.times: TimeIndex | None = None
@@ -138,25 +138,6 @@ class LogIndex:
             if origin > UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
                 self.reorders += 1
             self._reach[origin] = int(reach_before[-1])
-
-    def note_unrecognised(self, rows: Runs) -> None:
-        """Add the possible places of unrecognised originals, before the runs that are indexed together with them.
-
-        An original below the highest recognised one may have counted as a hole, and has a later place now.
-        """
-        for origin in distinct_origins(rows.origin):
-            mine = rows.take(np.asarray(rows.origin == origin))
-            self.reorders += int(mine.origin_start.min() < self._reach.get(origin, -1))
-            self._unrecognised[origin] = self.unrecognised(origin).with_rows(mine)
-
-    def unrecognised(self, origin: int) -> LatestPlaces:
-        """Return unrecognised originals of *origin*; if one was recognised somewhere that place counts."""
-        return self._unrecognised.get(origin) or LatestPlaces.none()
-
-    @property
-    def unrecognised_records(self) -> int:
-        """How many originals are unrecognised, of all origins."""
-        return sum(places.records for places in self._unrecognised.values())
 
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Replace the oldest runs in memory by the directory of *pages*; *store* has so many *runs* there."""
@@ -266,7 +247,6 @@ class LogIndex:
         found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
         found._unknown = (self._unknown[0].view(), self._unknown[1].view())
         found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
-        found._unrecognised = dict(self._unrecognised)
         found.origins, found.indexing_times = set(self.origins), shallow(self.indexing_times)
         found.times = self.times.view() if self.times is not None else None
         return found

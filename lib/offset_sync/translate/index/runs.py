@@ -1,7 +1,4 @@
-"""Runs: ranges of one partition's log in which offset and origin offset both grow by one.
-
-Origin codes below :data:`UNKNOWN_ORIGIN` are of records whose identity is known only by bounds.
-"""
+"""Runs: ranges of one partition's log in which offset and origin offset both grow by one."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ _FEW = 64
 """For up to so many numbers a set is faster than numpy."""
 
 UNKNOWN_ORIGIN = -1
-"""Origin code of a record whose headers could not be read: it counts as unread, whatever was committed."""
-Bools = NDArray[np.bool_]
+"""Origin code of a record whose identity is unknown: it counts as unread, whatever was committed."""
 
 
 @dataclass(frozen=True)
@@ -101,27 +97,12 @@ class Runs(Columns):
         # Runs here are joined as far as possible, so one that is confirmed is inside a single one of them.
         is_same = (self.end[at] >= end) & (self.origin[at] == others.origin)
         is_same &= self.origin_start[at] - self.start[at] == others.origin_start - others.start
-        if is_same.all():
-            return True
-        row = np.flatnonzero(~is_same)
-        return self._agrees_by_bounds(others.take(row), start[row], end[row])
+        return bool(is_same.all())
 
     def same_records(self, others: Runs) -> bool:
         """Return whether *others* are the same runs, whenever they were indexed."""
         columns = ("start", "length", "origin", "origin_start")
         return all(np.array_equal(getattr(self, name), getattr(others, name)) for name in columns)
-
-    def _agrees_by_bounds(self, others: Runs, start: Int64s, end: Int64s) -> bool:
-        """Return the same where either side has bounds, which agree with any record."""
-        if not ((self.origin < UNKNOWN_ORIGIN).any() or (others.origin < UNKNOWN_ORIGIN).any()):
-            return False
-        first, last = self.end.searchsorted(start, "right"), self.start.searchsorted(end, "left")
-        row, at = members(first, last - first)
-        is_same = self.origin[at] == others.origin[row]
-        is_same &= (self.origin_start - self.start)[at] == (others.origin_start - others.start)[row]
-        is_same |= (self.origin[at] < UNKNOWN_ORIGIN) | (others.origin[row] < UNKNOWN_ORIGIN)
-        covered = np.minimum(self.end[at], end[row]) - np.maximum(self.start[at], start[row])
-        return bool(is_same.all()) and int(covered.sum()) == int((end - start).sum())
 
     def from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
@@ -177,32 +158,3 @@ def distinct_origins(origin: NDArray[np.int32]) -> list[int]:
     if high - low <= len(origin):
         return [low + code for code in np.flatnonzero(np.bincount(origin - low)).tolist()]
     return [int(code) for code in np.unique(origin)]
-
-
-def at_most(origin: int) -> int:
-    """Return the code of records whose original, of *origin*, has at most the offset that the row names."""
-    return -2 - 2 * origin
-
-
-def not_before(origin: int) -> int:
-    """Return the code of rows that say: originals of *origin* may be as late as here."""
-    return -3 - 2 * origin
-
-
-def origin_of(code: int) -> int:
-    """Return the origin of a code of any kind."""
-    return code if code >= UNKNOWN_ORIGIN else (-2 - code) // 2
-
-
-def with_bounds(origin: Int64s, is_at_most: Bools, is_not_before: Bools) -> Int64s:
-    """Return the codes of rows, shape (rows,), by their kind of bound on *origin*; an unknown one is kept."""
-    found: Int64s = np.select(
-        [origin == UNKNOWN_ORIGIN, is_at_most, is_not_before], [origin, -2 - 2 * origin, -3 - 2 * origin], origin
-    )
-    return found
-
-
-def says_not_before(code: Int64s) -> Bools:
-    """Return which codes are of rows that are no records."""
-    found: Bools = (code < UNKNOWN_ORIGIN) & (code % 2 == 1)
-    return found

@@ -5,10 +5,6 @@ That is enough to decide for most stretches that a group has read all of them, o
     log of Y     | o1 .. o90 |  o91 .. o140 p7 .. p20 |  o141 .. o200 |
     of origin o       1 to 90        91 to 140           141 to 200         a group that has read o up to 100 has read
     of origin p         -              7 to 20               -              all, some, nothing
-
-Also the unrecognised originals of a log of copies, and the last place where each of them may be there.
-
-If several rows name one original the latest place counts: an earlier copy may be of another.
 """
 
 from __future__ import annotations
@@ -20,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.translate.index.columns import Columns
-from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins, members
 
 NONE_LOW, NONE_HIGH = NO_LIMIT, -1
@@ -133,51 +128,6 @@ def repeated(start: Int64s, length: Int64s) -> int:
     start, end = start[order], (start + length)[order]
     covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
     return int(length[order].sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())
-
-
-@dataclass(frozen=True)
-class LatestPlaces(Columns):
-    """Disjoint ranges ``[start, end)`` of one origin's offsets, ascending; shapes (ranges,).
-
-    Original ``start + i`` may be as late as at ``position + i``.
-    """
-
-    start: Int64s
-    end: Int64s
-    position: Int64s
-
-    @property
-    def records(self) -> int:
-        """How many originals there are."""
-        return int((self.end - self.start).sum())
-
-    def with_rows(self, rows: Runs) -> LatestPlaces:
-        """Return the same with *rows* of this origin, in any order."""
-        kept = int(self.end.searchsorted(rows.origin_start.min(), "left")) if len(rows) else len(self)
-        start = np.concatenate((self.start[kept:], rows.origin_start))
-        if len(start) == 0:
-            return self
-        end = np.concatenate((self.end[kept:], rows.origin_start + rows.length))
-        position = np.concatenate((self.position[kept:], rows.start))
-        # By the distance of place and original, which decides for any original which of two ranges puts it later.
-        low, high, won = disjoint_ranges(start, end, np.argsort(start - position, kind="stable"))
-        position = position[won] + (low - start[won])
-        continues = (low[1:] == high[:-1]) & (position[1:] - position[:-1] == low[1:] - low[:-1])
-        first = np.flatnonzero(np.concatenate(([True], ~continues)))
-        parts = LatestPlaces(low[first], np.append(high[first[1:] - 1], high[-1]), position[first])
-        return self.take(slice(0, kept)).followed_by(parts)
-
-    def between(self, low: int, high: int) -> LatestPlaces:
-        """Return the ranges that hold any of ``[low, high)``."""
-        return self.take(slice(int(self.end.searchsorted(low, "right")), int(self.start.searchsorted(high, "left"))))
-
-    def first_not_below(self, offset: Int64s) -> Int64s:
-        """Return the lowest original of which a place is not below each offset, or less; NO_LIMIT: there is none."""
-        last = self.position + (self.end - self.start) - 1
-        order = np.argsort(last, kind="stable")
-        lowest = np.minimum.accumulate(np.append(NO_LIMIT, self.start[order][::-1]))[::-1]
-        found: Int64s = lowest[last[order].searchsorted(offset, "left")]
-        return found
 
 
 def cut_at(

@@ -18,7 +18,7 @@ REPO = Path(__file__).resolve().parents[4]
 
 def test_the_views_are_read_from_inside_the_zip(tmp_path: Path) -> None:
     target = tmp_path / "offset_sync.zip"
-    build_zip(REPO / "lib" / "offset_sync", target)
+    build_zip(REPO / "lib", target)
     program = (
         "import offset_sync.tables.views as v; print(v.__file__); print(*[view.name for view in v.VIEWS]);"
         "import offset_sync.status.page as p; print(*map(len, (p._script(), p._file('plotly-basic.min.js'))))"
