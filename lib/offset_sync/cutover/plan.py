@@ -11,9 +11,8 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.stream_names import Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdicts
@@ -306,28 +305,14 @@ def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.
     return pa.table({name: pa.array(values, types.field(name).type) for name, values in columns.items()})
 
 
-def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
-    """Print one line per group, then why some may not be moved, and the topics to subscribe to at the target."""
+def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
+    """Print one line per group, then why some may not be moved, and the notes."""
     title = f"{visible(direction.source)} → {visible(direction.target)}"
     print_table(console, title, _COLUMNS, [_row(plan, direction) for plan in plans])
     for plan in plans:
         for reason in [*plan.blocking, *plan.notes]:
             console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
-    if not names.is_same:
-        _print_subscriptions(plans, direction.target, console, names)
     console.print(Text(_CAPTION, "dim"))
-
-
-def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
-    """Print the topic names under which each group continues, and those it has never committed itself."""
-    for plan in plans:
-        topics = plan.subscriptions(names, target)
-        if not plan.partitions or not topics:  # nothing to move
-            continue
-        name, fresh = visible(plan.group_id), [topic for topic, is_known in topics.items() if not is_known]
-        told = [(Reason.SUBSCRIBES, topics), (Reason.MAKE_SURE, fresh)]
-        for reason, named in told[: 2 if fresh else 1]:
-            console.print(Text(reason(name, visible(target), ", ".join(map(visible, named)))), soft_wrap=True)
 
 
 def _row(plan: GroupPlan, direction: Direction) -> Row:

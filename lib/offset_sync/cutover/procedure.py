@@ -185,7 +185,14 @@ class CutoverProcedure:
             notes.append(Reason.NOT_IN_SYNC(name, first.status.word, first.reason, len(left)))
         if plan.missing and plan.mode is Mode.PLANNED:
             notes.append(Reason.APPLY_WAITS(self._target, plan.missing))
-        return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
+        return [*notes, *self._subscriptions(plan), *(self._later_repeats(plan) if plan.mode is Mode.DISASTER else ())]
+
+    def _subscriptions(self, plan: GroupPlan) -> list[str]:
+        """Return the topic names under which a group continues, and those it has never committed itself."""
+        topics = plan.subscriptions(self._names, self._target) if plan.partitions and not self._names.is_same else {}
+        fresh = [topic for topic, is_known in topics.items() if not is_known]
+        told = {Reason.SUBSCRIBES: list(topics), Reason.MAKE_SURE: fresh}
+        return [reason(self._target, ", ".join(named)) for reason, named in told.items() if named]
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
         """Return what a group repeats after a disaster beyond its lists and its known repeats."""
@@ -209,8 +216,7 @@ class CutoverProcedure:
         # A partition whose home is the target needs no move: the group has not read it elsewhere since.
         third, reasons = ", ".join(alias for alias in elsewhere if alias != self._target), list[str]()
         if not plan.partitions:
-            reasons.append(Reason.NOTHING_TO_MOVE(self._source))
-            reasons += [Reason.ITS_COMMITS_AT(", ".join(elsewhere))] if elsewhere else []
+            reasons.append(Reason.NOTHING_TO_MOVE(self._source, ", ".join(elsewhere) or "no cluster"))
         elif third:
             reasons.append(Reason.MOVE_FROM_THERE(third))
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]

@@ -109,7 +109,7 @@ def cutover_groups(config: Config, arguments: argparse.Namespace, stop: threadin
             if arguments.action == "plan":
                 with waiting(f"clusters {', '.join(config.clusters)}"):
                     plans = cutover.plan(groups, mode)
-                print_plan(plans, direction, Console(), config.names)
+                print_plan(plans, direction, Console())
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
                 return cutover.verify(groups)

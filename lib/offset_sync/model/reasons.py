@@ -110,8 +110,7 @@ class Reason(Enum):
         "--confirm-internal",
         "kafka-streams",
     )
-    NOTHING_TO_MOVE = "it has no commits at {} to move"
-    ITS_COMMITS_AT = "its newest commits are at {}"
+    NOTHING_TO_MOVE = "it has no commits at {} to move; its newest commits are at {}"
     MOVE_FROM_THERE = "some of its newest commits are at {}; stop it there and move it from there first"
     IS_WITHHELD = "{} is withheld: {} ({}); partitions withheld: {:,}", _BY_REASON
     GETS_NO_LISTS = "it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"
@@ -153,8 +152,8 @@ class Reason(Enum):
     UNKNOWN_REPEATS = "partitions whose repeats are unknown, as their logs could not be read: {:,}"
     LIST_NOT_THERE = "{}: {} does not hold its present read list; repeats more records: {:,}"
     NEVER_MIRRORED = "never mirrored, so not at {}: {}"
-    SUBSCRIBES = "{} subscribes at {} to: {}"
-    MAKE_SURE = "{} has never committed itself at {}: {}; make sure that it subscribes"
+    SUBSCRIBES = "subscribes at {} to: {}"
+    MAKE_SURE = "it has never committed itself at {}: {}; make sure that it subscribes"
     NONE_LOST = "no unread record is known to be lost"
 
     # What a rehearsal has found.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,24 +9,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, FakeClusters, Move
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.plan import (
-    Activity,
     Committed,
     Direction,
-    GroupPlan,
     Mode,
     Options,
     PartitionStatus,
     Reader,
     Step,
-    print_plan,
 )
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status, TopicPartition
@@ -222,12 +218,14 @@ def mm2() -> Names:
 def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
     names: Names, streams: dict[str, bool], moved: list[str], said: str | None
 ) -> None:
-    out = io.StringIO()
-    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, [of(each) for each in moved], streams=streams)
-    print_plan([plan], THERE, Console(file=out, width=100), names)
-    assert ("subscribes" in out.getvalue()) == (said is not None)
-    assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
-    assert (Reason.MAKE_SURE("g", "dc2", "dc1.orders") in out.getvalue()) != all(streams.values())
+    class OfStreams(FakeClusters):
+        def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
+            return {"g": streams}
+
+    site, move = OfStreams([[of(each) for each in moved]]), Move(FakeClusters())
+    (plan,) = CutoverProcedure(THERE, site, move, names=names).plan(["g"], Mode.PLANNED)
+    fresh = [] if all(streams.values()) else [Reason.MAKE_SURE("dc2", "dc1.orders")]
+    assert plan.notes == ([Reason.SUBSCRIBES("dc2", said), *fresh] if said else [])
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:

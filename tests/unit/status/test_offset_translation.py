@@ -180,7 +180,7 @@ def test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_
 def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site = site_of()
     site.clusters["Y"].topics.pop("orders")
-    assert why(translated(site, kept((ORDERS, 3)))) == "the topic does not exist; Y"
+    assert why(translated(site, kept((ORDERS, 3)))) == f"{Reason.TOPIC_MISSING()}; Y"
     site = site_of()
     site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
     assert Reason.PARTITIONS_DIFFER() == why(translated(site, kept((second, 3))))
