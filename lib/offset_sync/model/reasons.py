@@ -38,6 +38,7 @@ class Reason(Enum):
     ENDED_BELOW = "a commit not above it was beyond the end when the cluster last answered"
     KNOWN_TO = "the log at {} is known up to {:,} only: translate that, which repeats the records above"
     TAKEN_AT = "if it was taken after {}, give that time (--taken-at)"
+    OFFSETS_WITHHELD = "{:,} of {:,} offsets are withheld: {}", _BY_REASON
     LOST_FOR_GOOD = "if {} is lost for good, use --disaster"
 
     # Stalled, Behind, Mirroring: column reason of sync_status.
