@@ -53,7 +53,8 @@ class Verification:
         is_held = partition.target_offset == partition.wanted_offset
         if crossed is not None and is_held and partition.status in (Status.IN_SYNC, Status.MIRRORING):
             return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), Reason.IF_BEHIND()
-        return f"{partition.status.word}: {partition.reason}", self._remedy(partition)
+        why = ": ".join(filter(None, (partition.status.word, partition.reason)))
+        return why, self._remedy(partition)
 
     def lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""

@@ -133,6 +133,7 @@ class Reason(Enum):
     IF_STALLED = "start the job or mirror that has stopped, then verify again"
     IF_BEHIND = "repeat apply"
     IF_TARGET_ACTIVE = "stop the group's members at {}"
+    IF_IN_SYNC = "it holds another offset than the answer: repeat apply"
     IF_MIRRORING = "wait until the mirror has copied all records, then verify again"
     IF_CROSSING = "send all producers to {}, and let the group read at {} until records no longer cross"
     MISSING = "records that it has read and that are not at {} yet: {:,} ({})"

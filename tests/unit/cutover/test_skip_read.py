@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, ORDERS, FakeClusters, Move
+from fakes.moves import CROSSING, GOOD, ORDERS, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
     OF_MOVES,
@@ -114,6 +114,11 @@ def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
     (failure,) = never.apply(timeout=4.0)
     assert f"not read within 4 s: {left}" in failure
     assert never.clusters.committed == []
+
+
+def test_a_group_in_sync_at_another_offset_than_its_list_is_for_is_not_ready() -> None:
+    site = FakeClusters([[replace(GOOD, target_offset=6)]], lists=[[LISTED]])
+    assert Move(site, options=SKIPPING).cutover.verify(["g"]) == [f"g orders-0: InSync; {Reason.IF_IN_SYNC()}"]
 
 
 @pytest.mark.parametrize("held", ["", "another list", None])
