@@ -146,7 +146,7 @@ def _partitions(status: pa.Table, groups: Sequence[Row], reported_at: datetime) 
 def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
     """Return the rows of *topics*, rolled up by TOPIC from *status*, with three columns of text for people.
 
-    ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52 %, dc2 48 %``.
+    ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52.0 %, dc2 48.0 %``.
     ``mirror_by_origin``: the records in flight per origin, ``dc1 12``.
     ``target_topic``: its name at the target. Each is null if empty.
     """
