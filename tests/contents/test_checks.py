@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fakes.newest_logs import asked, copied, known_config, natives, record, said_at, told
+from contents.said_at import said_at
+from fakes.newest_logs import asked, copied, known_config, natives, record, told
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.record_comparison import RecordComparer, RecordPair

@@ -15,7 +15,6 @@ from consumer.consumer_host import SKIP_READ
 from consumer.crossing import Crossing
 from consumer.skip_read_jar import compiled
 from offset_sync_demo.kafka.broker_files import find_jars, free_ports, java_command, write_log_configuration
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 _CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _CONNECT = "org.apache.kafka.connect.cli.ConnectStandalone"
@@ -43,17 +42,6 @@ def streams_reader(
     words += [str(folder / "state"), protocol, guarantee, str(pause_ms)]
     with _running(folder, "StreamsReader", words, [jar, *jars]) as application:
         yield application
-
-
-@contextmanager
-def streams_counter(
-    cluster: EmbeddedCluster, application: str, topics: tuple[str, str], folder: Path, *, protocol: str, guarantee: str
-) -> Iterator[Application]:
-    """Run an application of Kafka Streams that counts the records of one topic into another; it ends as usual."""
-    jars = _jars_or_skip("streams", "kafka-streams-*.jar")
-    words = ["StreamsCounter", cluster.bootstrap_servers, application, *topics]
-    with _running(folder, "StreamsCounter", [*words, str(folder / "state"), protocol, guarantee], jars) as running:
-        yield running
 
 
 @contextmanager

@@ -142,10 +142,3 @@ def told(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[str]
     for each in in_order([*judge_mirrors(config, clusters)]):
         found.setdefault(each.place, []).append(f"{each.level.value} {each.check}: {each.text}")
     return found
-
-
-def said_at(
-    alias: str, config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
-) -> list[str]:
-    """Return what is found at a cluster with these *logs*."""
-    return told(config, asked(config, logs, **more))[f"clusters.{alias}"]

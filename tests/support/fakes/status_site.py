@@ -161,17 +161,6 @@ def moved(here: str, there: str, committed: int, **sections: object) -> StatusSi
     return site
 
 
-def at_target(site: StatusSite, offset: int, *, is_ours: bool = True) -> StatusSite:
-    """The same with another offset at Y, of ours or older than the source's commit."""
-    source = site.target_offset("X", "g")
-    assert source is not None
-    if is_ours:
-        note_own(site, "Y", "g", offset)
-    site.clusters["Y"].commit("g", ORDERS, offset)
-    site.commit("X", "g", source)
-    return site
-
-
 def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite:
     """The clusters of *case*, with a group for each of *positions*: commit at the source, offset at the target."""
     assert case.source is not None

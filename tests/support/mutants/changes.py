@@ -76,7 +76,7 @@ _TYPES = (
     | m.Call(m.Attribute(m.Name("pa")), args=[])
 )
 """A word like ``np.int64`` or ``pa.string()``."""
-_GUARDS = {"strict", "dtype", "stacklevel"}
+_GUARDS = {"strict", "dtype", "stacklevel", "kind"}
 _TEXTS = m.Raise() | m.Assert() | m.Call(m.Attribute(m.Name("logger")))
 
 
@@ -95,6 +95,8 @@ def _is_told_by_another(mutation: Mutation) -> bool:
     enough of three.
     """
     old, new = mutation.original_node, mutation.mutated_node
+    if m.matches(old, m.Assign(value=m.Name("False"))) and m.matches(new, m.Assign(value=m.Name("None"))):
+        return True  # by True
     if isinstance(old, cst.SimpleString | cst.FormattedString | cst.ConcatenatedString):
         return not (isinstance(new, cst.SimpleString) and new.raw_value.startswith("XX"))
     if not (isinstance(old, cst.Call) and isinstance(new, cst.Call)) or old.func is not new.func:

@@ -51,7 +51,7 @@ class Loop:
         functions = {(each.module, each.function) for each in self._mutants}
         tests = _recorded(session.items, functions)
         self._tests: dict[tuple[str, str], list[_Test]] = {
-            each: sorted((test for test in tests if each in test.functions), key=lambda test: test.seconds)
+            each: sorted((test for test in tests if each in test.functions), key=partial(_distance, each[0]))
             for each in functions
         }
         gc.freeze()
@@ -136,6 +136,11 @@ def _record(items: Sequence[pytest.Item], functions: set[tuple[str, str]], write
         failed = _fails(item, few=True)
         os.write(write, json.dumps([failed, time.process_time() - began, sorted(called)]).encode() + b"\n")
     return _SURVIVED
+
+
+def _distance(module: str, test: _Test) -> tuple[bool, float]:
+    """Tests that are named after the *module* come first, then the cheapest."""
+    return module.rpartition(".")[2] not in test.item.nodeid, test.seconds
 
 
 def _is_law(item: pytest.Item) -> bool:

@@ -56,7 +56,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record that the mirror dropped is on no read list",
         ((_LIST + "_HOLES_ARE_UNREAD", NEVER_YOUNG),),
-        _OF_LIST + "on_the_list_are[not-what-the-mirror-dropped]",
+        _OF_LIST + "what_the_mirror_dropped_is_not_on_the_list",
     ),
     Protection(
         "Where a log is withheld there is no read list",

@@ -30,9 +30,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "A record below an earlier one of its origin is noticed, in the order of the log",
         (("offset_sync.translate.index.log_index.LogIndex._note_order", lambda _log, _fresh, _origins: None),),
-        _TESTS
-        + "translate/test_exact_laws.py::"
-        + "test_what_came_again_at_a_source_counts_as_lost_though_its_first_place_is_deleted",
+        _TESTS + "translate/index/test_log_index.py::test_a_late_record_is_noticed_without_being_asked_for",
     ),
     Protection(
         "Runs of two batches are joined only where no offset and no change of time is between them",

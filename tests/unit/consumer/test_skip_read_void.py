@@ -198,12 +198,3 @@ def test_who_seeks_back_to_retry_gets_the_same_records_again_whatever_it_has_com
 def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:
     assert listed.poll(*ALL) == UNREAD
     assert listed.asked_cluster == CLUSTER
-
-
-def test_so_do_the_consumers_after_it(listed: SkipReadCases) -> None:
-    listed.set(own={PLACE: 107})
-    listed.seek()
-    assert listed.poll(100, 101) == [100, 101]
-    listed.set(own={PLACE: 102})
-    listed.restart()
-    assert listed.poll(*ALL[2:]) == [*range(102, 107), 110, 111]

@@ -94,7 +94,7 @@ LONG = [
     for number in (128, 201)
     for size in (0, 126, 127, 199, 200)
 ]
-ROWS = [*LONG, *SHORT, *LONG, b"\x81"]
+ROWS = [*LONG, *SHORT, *LONG, b"\x80\x80\1" + bytes(1 << 15)]
 
 
 def strings_of(row: bytes, *, compact: bool) -> list[tuple[bytes, int]]:
@@ -108,10 +108,13 @@ def strings_of(row: bytes, *, compact: bool) -> list[tuple[bytes, int]]:
     return found
 
 
-@pytest.mark.parametrize("compact", [False, True])
-def test_strings_of_many_rows_are_those_of_each_row_by_itself(compact: bool) -> None:
-    rows = to_byte_rows(pa.array(ROWS, pa.binary()))
-    cursor, expected = BulkCursor(rows, np.arange(len(ROWS))), [strings_of(row, compact=compact) for row in ROWS]
+@pytest.mark.parametrize(("compact", "last"), [(False, b"\x81"), (True, b"\x81"), (True, b"\x81\0")])
+def test_strings_of_many_rows_are_those_of_each_row_by_itself(compact: bool, last: bytes) -> None:
+    rows = to_byte_rows(pa.array([*ROWS, last], pa.binary()))
+    cursor, expected = (
+        BulkCursor(rows, np.arange(len(rows))),
+        [strings_of(row, compact=compact) for row in [*ROWS, last]],
+    )
     for number in range(4):
         spans = Spans.empty(rows)
         cursor.read_string(spans, **({"compact": True} if compact else {}))
@@ -122,10 +125,10 @@ def test_strings_of_many_rows_are_those_of_each_row_by_itself(compact: bool) -> 
 
 
 def test_bytes_are_skipped_only_where_there_are_so_many() -> None:
-    rows = to_byte_rows(pa.array([b"", b"ab", b"abc", b"abcd"], pa.binary()))
+    rows = to_byte_rows(pa.array([b"abcd", b"", b"ab", b"abc"], pa.binary()))
     cursor = BulkCursor(rows, np.arange(4))
     cursor.skip(3)
-    assert (cursor.rows.tolist(), cursor.position.tolist()) == ([2, 3], [5, 8])
+    assert (cursor.rows.tolist(), cursor.position.tolist()) == ([0, 3], [3, 9])
 
 
 @pytest.mark.parametrize("size", [0, 3, 4, 5])

@@ -56,12 +56,6 @@ def by_the_rules(origin: Header, at: Header, encoding: Encoding) -> Answer:
     return (name, int(at)) if is_number and int(at) <= LARGEST else "malformed"
 
 
-def test_both_headers_make_a_mirrored_record_and_one_alone_a_native_one() -> None:
-    found = decode([(b"IDC1", b"17"), (None, b"17"), (b"IDC1", None), (None, None), (b"IDC2", b"0"), (b"IDC1", b"007")])
-    assert answers(found) == [("IDC1", 17), None, None, None, ("IDC2", 0), ("IDC1", 7)]
-    assert found.origins == ["IDC1", "IDC2"]
-
-
 @pytest.mark.parametrize(
     ("offset", "reason"),
     [
@@ -90,57 +84,6 @@ def test_an_offset_that_is_no_plain_number_is_malformed(offset: bytes, reason: s
         reason,
         ("IDC1", 123456),
     ]
-
-
-@pytest.mark.parametrize("offset", [b"4611686018427387903", b"0009223372036854775"])
-def test_nineteen_digits_are_read_where_they_fit(offset: bytes) -> None:
-    assert answers(decode([(b"IDC1", offset)])) == [("IDC1", int(offset))]
-
-
-@pytest.mark.parametrize(
-    ("offset", "answer"),
-    [
-        (struct.pack(">q", 258), ("IDC1", 258)),
-        (struct.pack(">q", LARGEST), ("IDC1", LARGEST)),
-        (struct.pack(">q", LARGEST + 1), "offset header exceeds 4611686018427387903"),
-        (struct.pack(">q", 2**63 - 1), "offset header exceeds 4611686018427387903"),
-        (struct.pack(">q", -5), "offset header -5 is negative"),
-        (b"", "offset header has 0 bytes, not 8"),
-        (b"\0" * 7, "offset header has 7 bytes, not 8"),
-        (b"\0" * 9, "offset header has 9 bytes, not 8"),
-        (b"00000000", "offset header is text, eight digits"),
-        (b"12345678", "offset header is text, eight digits"),
-        (b"99999999", "offset header is text, eight digits"),
-        (b"1234567:", ("IDC1", 0x313233343536373A)),
-        (b"/2345678", ("IDC1", 0x2F32333435363738)),
-    ],
-)
-def test_an_int64_offset_has_eight_bytes_and_no_sign(offset: bytes, answer: Answer) -> None:
-    assert answers(decode([(b"IDC1", offset), (None, offset)], "int64")) == [answer, None]
-
-
-@pytest.mark.parametrize(
-    ("origin", "reason"),
-    [
-        (b"", "origin header is empty"),
-        (b"\xff\xfe", "origin header is not valid UTF-8"),
-        (b"o" * 250, "origin header has 250 bytes, more than 249"),
-    ],
-)
-def test_an_origin_that_can_be_no_name_is_malformed(origin: bytes, reason: str) -> None:
-    assert answers(decode([(origin, b"1"), (b"o" * 249, b"1"), ("東京".encode(), b"2")])) == [
-        reason,
-        ("o" * 249, 1),
-        ("東京", 2),
-    ]
-
-
-def test_a_digit_beside_an_empty_header_is_read() -> None:
-    assert answers(decode([(b"a", b"5"), (b"a", b"")])) == [("a", 5), "offset header is empty"]
-
-
-def test_a_bad_origin_beside_a_missing_offset_is_native() -> None:
-    assert answers(decode([(b"\xff", None), (b"", None)])) == [None, None]
 
 
 headers = st.one_of(st.none(), st.binary(max_size=21), st.integers(0, 2**64).map(lambda number: b"%d" % number))

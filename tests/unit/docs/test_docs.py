@@ -194,11 +194,6 @@ class Step(NamedTuple):
     file: str
     passed_in_by: str | None
 
-    @property
-    def doors(self) -> list[str]:
-        """The files that have to be imported on the way to it, itself included."""
-        return [self.file, self.passed_in_by] if self.passed_in_by else [self.file]
-
 
 def steps(page: str) -> list[Step]:
     """Return the rows of *page*, in their order."""
@@ -235,11 +230,6 @@ WAY = steps(PAGE.read_text(encoding="utf-8"))
 def test_the_way_is_numbered_and_no_longer_than_agreed() -> None:
     assert [step.number for step in WAY] == [*range(1, len(WAY) + 1)]
     assert 30 < len({step.file for step in WAY}) == len(WAY) <= MOST
-
-
-@pytest.mark.parametrize("file", [file for step in WAY for file in step.doors])
-def test_its_files_exist(file: str) -> None:
-    assert (LIB / file).is_file()
 
 
 def test_each_file_is_reached_from_one_before_it() -> None:

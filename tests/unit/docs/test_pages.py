@@ -6,15 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 import jars
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State
-from offset_sync.tables.catalog import ALL_TABLES, LAST_KNOWN
-from offset_sync.tables.views import QUESTIONS, VIEWS
 from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
 from write_docs import COMMAND, PAGE, with_written_parts
 
@@ -40,14 +37,6 @@ def test_every_fault_and_every_invariant_names_tests_that_there_are() -> None:
 
 def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
     assert with_written_parts(TABLES) == TABLES, f"docs/tables.md is out of date: {COMMAND}"
-
-
-def test_every_column_of_every_table_view_and_question_is_there() -> None:
-    for described in ({*ALL_TABLES} - {LAST_KNOWN}) | {*VIEWS, *QUESTIONS}:
-        section = TABLES.split(f"\n### {described.name}\n")[1].split("\n#")[0]
-        found = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section, re.MULTILINE)
-        assert [(name, kind) for name, kind, _ in found] == [(c.name, c.type) for c in described.columns]
-        assert [text for _, _, text in found if len(text) < 3] == []
 
 
 def section(title: str) -> str:
@@ -133,11 +122,3 @@ def test_every_file_that_makes_threads_says_what_they_do() -> None:
     page = ORDER.read_text()
     listed = re.findall(r"^\| `([\w/]+\.py)` \| [^`|]*(?:`.*?)?\|", page.split("## Locks")[0], re.MULTILINE)
     assert sorted(listed) == sorted({file for file, _ in calls(POOLS)})
-
-
-def made(name: str) -> Any:
-    """Return a lock that is made in the line in which the program makes the one of this *name*."""
-    file, line = next(place for place in calls({*KINDS}) if lock_at(Path(LIB, place[0]), place[1]) == name)
-    names: dict[str, Any] = {}
-    exec(compile("\n" * (line - 1) + "import threading; lock = threading.Lock()", str(LIB / file), "exec"), names)
-    return names["lock"]

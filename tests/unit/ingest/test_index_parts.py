@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.clock import HandClock
 from fakes.clusters import MemoryEnds
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.batch_rows import ReadBatch
@@ -96,18 +95,9 @@ def test_every_record_keeps_its_identity_or_loses_it_by_the_end_of_its_origin(
     assert records == wanted
 
 
-# Rows
-
-
-def record(topic: str, partition: int, start: int) -> dict[str, Any]:
-    """A record of Y that was written so many ms after the epoch as its offset says."""
-    numbers = {"start_offset": start, "length": 1, "origin": "Y", "origin_start": start}
-    return {"topic": topic, "partition": partition, "min_timestamp_ms": start, "max_timestamp_ms": -start} | numbers
-
-
 # Up to when a log is indexed completely: never later than an unread record came to it
 
-LOG, LOG_1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOG = TopicPartition("orders", 0)
 EPOCH = datetime(2026, 11, 23, tzinfo=timezone.utc)
 NOTHING = CUT_SCHEMA.empty_table()
 
@@ -155,11 +145,3 @@ def test_whatever_came_before_the_moment_that_is_told_is_read(steps: list[tuple[
         log_end += come
         if (complete_until := looked(known, Look(end, log_end, second + 1))) is not None:
             assert all(came >= complete_until for came in came_at[end:])
-
-
-# How far a backfill is
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock(100.0)

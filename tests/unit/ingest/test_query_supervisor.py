@@ -155,38 +155,6 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_rea
     assert seen[-1] == (has, has and query.error is None, True)
 
 
-@pytest.mark.parametrize(
-    ("done_after", "over_at", "ends_at"), [(5, 0, 5), (999, 0, 8), (999, 15, 8)], ids=["in time", "late", "in vain"]
-)
-def test_a_query_that_is_restarted_ends_between_two_batches_or_in_time_and_restarts_once_its_thread_has_ended(
-    group: QuerySupervisor,
-    clock: Clock,
-    run_for: Run,
-    caplog: pytest.LogCaptureFixture,
-    done_after: float,
-    over_at: float,
-    ends_at: float,
-) -> None:
-    busy, over = Query(status=dict(BUSY)), threading.Event()
-    group.add("dc1", starts := Starts(clock, iter([busy, Query()])))
-    clock.after(done_after, lambda: busy.status.update(isTriggerActive=False))
-    ended_at = ends_when(busy, clock)
-    is_told, busy.stop = busy.stop, lambda: (is_told(), over.wait(PATIENCE_S))  # type: ignore[method-assign,assignment,return-value]
-
-    def end() -> None:
-        over.set()
-        for each in threading.enumerate():
-            if each.name == f"end {busy.name}":
-                each.join(PATIENCE_S)
-
-    clock.after(over_at, end)
-    clock.after(1, lambda: group.restart("dc1", patience_seconds=7))
-    run_for(20)
-    assert ended_at == [pytest.approx(ends_at, abs=0.5)]
-    assert starts.times == [100, pytest.approx(100 + max(over_at, *ended_at), abs=0.5)]
-    assert (group.errors(), caplog.records) == ({}, [])
-
-
 PATIENCE_S = 10.0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import struct
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -104,13 +103,6 @@ def test_malformed_headers_get_a_reason_and_their_offsets_an_empty_origin() -> N
         Run("orders", 0, 9 + number, 0, None, None, None, None, reason, *headers)
         for number, (*headers, reason) in enumerate(bad)
     ]
-
-
-def test_both_encodings_of_the_offset_are_read() -> None:
-    cutter = RunBuilder(StreamIdentities("X", {"IDC-Y": "Y"}, "int64"), is_legacy)
-    runs, malformed = cut([Record(7, b"IDC-Y", struct.pack(">q", 300)), Record(8, b"IDC-Y", b"301")], cutter=cutter)
-    assert runs == [run(7, 1, "Y", 300), run(8, 1, "", 8)]
-    assert malformed[0].error == "offset header has 3 bytes, not 8"
 
 
 def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border() -> None:
@@ -260,20 +252,13 @@ def test_records_that_name_another_place_are_produced_here_and_copies_without_on
 
 
 @pytest.mark.parametrize(("names", "there", "stream"), [("same", "orders", "orders"), ("mm2", "X.orders", "X.orders")])
-def test_copies_of_redpanda_migrator_have_the_alias_of_the_cluster_with_that_id(
+def test_copies_of_redpanda_migrator_have_the_alias_of_the_cluster_with_that_id_and_those_of_another_hop_are_unread(
     names: str, there: str, stream: str
 ) -> None:
-    config = config_of(names, preset="redpanda-migrator")
-    copies = [of_redpanda("id-X", 70), of_redpanda("id-X", 71), (), of_redpanda("id-X", 72)]
-    wanted = [(0, 2, "X", 70), (2, 1, "Y", 2), (3, 1, "X", 72)]
-    assert runs_at(config, "Y", there, *copies) == ([(stream, *each) for each in wanted], [])
-
-
-@pytest.mark.parametrize("origin", ["id-W", "id-Y", "X", "Y"])
-@pytest.mark.parametrize(("names", "there", "stream"), [("same", "orders", "orders"), ("mm2", "X.orders", "X.orders")])
-def test_a_copy_of_another_hop_is_unread(names: str, there: str, stream: str, origin: str) -> None:
-    config = config_of(names, preset="redpanda-migrator")
-    copies = [of_redpanda("id-X", 70), of_redpanda(origin, 0), of_redpanda("id-X", 71)]
-    runs, errors = runs_at(config, "Y", there, *copies)
-    assert runs == [(stream, 0, 1, "X", 70), (stream, 1, 1, "", 1), (stream, 2, 1, "X", 71)]
-    assert errors == [(1, f"origin header {origin!r} is of no cluster that is mirrored to this one")]
+    config, others = config_of(names, preset="redpanda-migrator"), ("id-W", "id-Y", "X", "Y")
+    copies = [of_redpanda("id-X", 70), of_redpanda("id-X", 71), (), *(of_redpanda(each, 0) for each in others)]
+    runs, errors = runs_at(config, "Y", there, *copies, of_redpanda("id-X", 72))
+    wanted = [(0, 2, "X", 70), (2, 1, "Y", 2), (3, 4, "", 3), (7, 1, "X", 72)]
+    assert runs == [(stream, *each) for each in wanted]
+    said = [f"origin header {origin!r} is of no cluster that is mirrored to this one" for origin in others]
+    assert errors == [*enumerate(said, 3)]

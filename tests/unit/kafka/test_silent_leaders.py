@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 
 PLACES = [TopicPartition("orders", number) for number in range(6)]
-EVEN, ODD = PLACES[::2], PLACES[1::2]
+EVEN = PLACES[::2]
 
 
 class Client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,7 @@ import pytest
 from builders.delta_rs_tables import write_tables
 from generators.scripted_day import Day
 from offset_analysis.failover import costs
-from offset_analysis.lagging import find_lagging, newest_report
 from offset_sync.tables.views.duckdb import open_tables
-
-TEN, ONE = timedelta(minutes=10), timedelta(minutes=1)
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +27,6 @@ def tables(day: Day, tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBP
     root = tmp_path_factory.mktemp("day")
     write_tables(root, {table: day.arrow(table) for table in day.rows})
     return open_tables(str(root))
-
-
-def found(lagging: pd.DataFrame) -> list[tuple[str, str]]:
-    return list(zip(lagging["group_id"], lagging["cause"]))
-
-
-def test_each_trouble_is_found_since_when_it_began(tables: duckdb.DuckDBPyConnection, day: Day) -> None:
-    lagging = find_lagging(tables, TEN, ONE)
-    assert found(lagging) == [
-        ("reports", "no commits"),
-        ("audit", "withheld"),
-        ("shipping", "target active"),
-        ("fraud", "mirror behind"),
-    ]
-    begins = [day.at(23, 60), day.at(36, 61), day.at(42, 61), day.at(day.mirror_stops)]
-    assert list(lagging["since"]) == [pd.Timestamp(moment) for moment in begins]
-    assert list(lagging["partitions"]) == [2, 2, 2, 2]
-    assert list(lagging["detail"]) == ["orders", "TOPIC_RECREATED", "orders", "payments"]
-    assert newest_report(tables) == day.ends_at
 
 
 def test_the_cost_is_summed_by_moment_and_group(tables: duckdb.DuckDBPyConnection, day: Day) -> None:

@@ -132,13 +132,8 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     ("reason", "spoil"),
     [
         ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
-        ("LOG_TRUNCATED", lambda site: site.put(log("Y", "X0:3"))),
         ("LOG_TRUNCATED", lambda site: setattr(site.index.logs["Y", "orders", 0], "is_contradicted", True)),
-        ("PARTITIONS_DIFFER", lambda site: site.put(log("Y", "X0:10"), partitions=0)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
-        ("TOPIC_MISSING", lambda site: site.clusters["Y"].topics.clear()),
-        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["Y"].forbidden.add("orders")),
-        ("TOPIC_UNAUTHORIZED", lambda site: site.clusters["X"].forbidden.add("orders")),
         ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],

@@ -184,7 +184,7 @@ def test_a_driver_runs_until_it_says_that_it_has_ended(
 
 # The index
 
-ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+ORDERS = TopicPartition("orders", 0)
 
 
 @dataclass

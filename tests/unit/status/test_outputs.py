@@ -130,10 +130,6 @@ def test_what_is_piped_is_plain_text_and_hostile_names_bring_no_control_characte
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("orders-v2.eu", "orders-v2.eu"),
-        ("長い名前 🔥", "長い名前 🔥"),
-        ("<b>&amp;", "<b>&amp;"),
-        ("right\u202eto-left", r"right\u202eto-left"),
         ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
         ("no\u00a0break", r"no\u00a0break"),
         ("back\\slash", r"back\\slash"),

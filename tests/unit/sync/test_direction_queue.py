@@ -17,7 +17,7 @@ from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
 from offset_sync.sync.write_pace import Pace
 
-CHANGED, UNSETTLED, DUE = Selection.CHANGED, Selection.UNSETTLED, Selection.DUE
+CHANGED, UNSETTLED = Selection.CHANGED, Selection.UNSETTLED
 
 
 def asked(selection: Selection, *rows: int) -> ReconcileRequest:

@@ -8,7 +8,6 @@ import pytest
 
 from fakes.reconciler_site import ORDERS, Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.group_homes import Move
 
 MINUTE_MS = 60_000
 
@@ -32,12 +31,6 @@ def told(site: Site) -> dict[tuple[str, str], tuple[str, str]]:
     return {(row.source, row.target): (row.state, row.outcome) for row in rows}
 
 
-def move(site: Site, alias: str) -> None:
-    """Have ``cutover`` move the group."""
-    site.pass_time(1)
-    site.state.homes.note_moves([Move("g", "orders", alias, site.clock_ms[0])])
-
-
 def read_at_both(site: Site) -> None:
     """Have a reader at X and another one of the same group at Y, a minute apart."""
     site.commit("X", "g", 5)
@@ -57,23 +50,6 @@ def test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_a
         site.commit("Y", "g", offset + 4)
         assert set(told(site).values()) == {AT_BOTH}
     assert (site.asked, held(site)) == ([], [7, 11, None])
-
-
-@pytest.mark.parametrize(("to", "wanted"), [("X", [5, 9, 7]), ("Y", [7, 9, 9])])
-def test_a_move_ends_it_at_once_and_goes_over_nothing_that_is_ahead(
-    site: Site, to: str, wanted: list[int | None]
-) -> None:
-    read_at_both(site)
-    assert set(told(site).values()) == {AT_BOTH}
-    move(site, to)
-    told(site)
-    assert held(site) == wanted
-
-
-# Resets at a target
-
-
-# Deletions
 
 
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -101,12 +77,6 @@ def test_what_was_deleted_together_with_its_topic_stays_at_the_targets_and_is_re
     site.clusters["X"].is_down = True
     assert refreshed(site) == ["Y", "Z"], "the source that said so is gone by now"
     assert held(site) == [None, 7, 7]
-
-
-# The leader epoch that is committed
-
-
-# Our own commits
 
 
 def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from builders.logs import log
-from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.reconciler_site import ORDERS, Site, mirrored_site
-from offset_sync.model.values import CLOCKS_APART_MS, ClusterPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.translate.index.incarnations import Incarnation
 
 SECOND = TopicPartition("orders", 1)
-
-
-def answer(site: Site) -> tuple[str, str, int | None]:
-    """State and outcome of the only row, and the offset at Y."""
-    (row,) = site.rows()
-    return row.state, row.outcome, site.target_offset("Y", row.group_id, row.place)
-
-
-# Silence
-# Logs that are not what they were
-def recreate(site: Site, alias: str) -> None:
-    site.clusters[alias].topics["orders"] = MemoryTopic("another life")
-
-
-def recreate_indexed(site: Site, alias: str) -> None:
-    site.index.ids[alias, "orders"] = {"first life", "second life"}
-
-
-def delete(site: Site, alias: str) -> None:
-    del site.clusters[alias].topics["orders"]
-
-
-def truncate(site: Site, alias: str) -> None:
-    site.clusters[alias].logs[ORDERS] = MemoryEnds(0, 9)
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-@pytest.mark.parametrize(
-    ("change", "state"),
-    [
-        (recreate, "TOPIC_RECREATED"),
-        (recreate_indexed, "TOPIC_RECREATED"),
-        (delete, "TOPIC_MISSING"),
-        (truncate, "LOG_TRUNCATED"),
-    ],
-)
-def test_it_is_withheld_on_either_side(change: Callable[[Site, str], None], state: str, alias: str) -> None:
-    site = mirrored_site()
-    change(site, alias)
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert answer(site) == (state, "WITHHELD", None)
 
 
 @pytest.mark.parametrize("is_down", [False, True])
@@ -86,13 +41,13 @@ def test_a_commit_beyond_the_end_of_its_log_is_withheld_alone() -> None:
 LIFE = "the id of the life that is there now"
 
 
-def site_with(begins_at: int, *, is_recreated: bool, noticed_ms: int | None = None) -> Site:
+def site_with(begins_at: int, *, is_recreated: bool) -> Site:
     """Return X's ten records, of which those from *begins_at* on are others since now, and a group at 4."""
     site = mirrored_site()
     topic_id = LIFE if is_recreated else site.clusters["X"].topics["orders"].topic_id
     site.clusters["X"].topics["orders"] = type(site.clusters["X"].topics["orders"])(topic_id)
-    noticed_ms = site.clock_ms[0] + 1 if noticed_ms is None else noticed_ms
-    site.index.lives[ClusterPartition("X", *ORDERS)] = [Incarnation(begins_at, noticed_ms, topic_id, is_recreated)]
+    lives = [Incarnation(begins_at, site.clock_ms[0] + 1, topic_id, is_recreated)]
+    site.index.lives[ClusterPartition("X", *ORDERS)] = lives
     return site
 
 
@@ -100,16 +55,6 @@ def answer_of(site: Site) -> tuple[str, int | None]:
     site.reconcile()
     (row,) = site.rows()
     return row.state, site.target_offset("Y", "readers")
-
-
-def test_a_commit_made_since_holds_once_no_clock_can_be_wrong() -> None:
-    site = site_with(2, is_recreated=False)
-    site.commit("X", "readers", 3)
-    assert answer_of(site) == ("LOG_TRUNCATED", None)
-    site.pass_time(CLOCKS_APART_MS)
-    assert answer_of(site) == ("LOG_TRUNCATED", None), "time alone says nothing"
-    site.commit("X", "readers", 4)
-    assert answer_of(site) == ("EXACT", 6)
 
 
 def test_a_commit_that_names_the_new_topic_is_made_to_it() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,52 +15,25 @@ from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
 ORDERS = TopicPartition("orders", 3)
-EPOCH = 8
 OURS, THEIRS = True, False
 
 
-@dataclass
-class Given:
-    """One key: its commits at the source and at the target (offset, time, whether ours), and what was answered.
-
-    *offset* is what the source holds, *answered* what of it was answered last.
-    """
-
-    source: list[tuple[int, int, bool]]
-    target: list[tuple[int, int, bool]] = field(default_factory=list)
-    offset: int = 0
-    answered: int = -1
-    is_at_start: bool = False
-
-
-def planned(*given: Given) -> WritePlan:
-    committed = CommittedOffsets(["X", "Y"])
-    for number, one in enumerate(given):
-        key = committed.ids([GroupPartition(f"g{number}", *ORDERS)]).tolist()
-        for alias, commits in (("X", one.source), ("Y", one.target)):
+def planned(*targets: list[tuple[int, int, bool]]) -> WritePlan:
+    """Return the plan for keys with a commit at the source and these at the target: offset, time, whether ours."""
+    committed, number = CommittedOffsets(["X", "Y"]), len(targets)
+    for n, target in enumerate(targets):
+        key = committed.ids([GroupPartition(f"g{n}", *ORDERS)]).tolist()
+        for alias, commits in (("X", [(7, 1, THEIRS)]), ("Y", target)):
             rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
             ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
             committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
             committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
-    zeros, states = np.zeros(len(given), np.int64), np.full(len(given), int(State.EXACT))
-    wanted = np.full(len(given), 50, np.int64)
-    is_at_start = np.array([one.is_at_start for one in given], np.bool_)
-    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, zeros > 0, is_at_start, zeros > 0)
-    answered = np.array([one.answered for one in given], np.int64)
-    commits = Commits(np.arange(len(given)), np.array([one.offset for one in given], np.int64), zeros)
-    translated = Translated("X", "Y", commits, answers, answered, 0)
-    epoch = np.full(len(given), EPOCH)
+    zeros, states, wanted = np.zeros(number, np.int64), np.full(number, int(State.EXACT)), np.full(number, 50, np.int64)
+    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, *[zeros > 0] * 3)
+    translated = Translated("X", "Y", Commits(np.arange(number), zeros, zeros), answers, zeros - 1, 0)
     return plan_writes(
-        committed, translated, epoch=epoch, refresh_before_ms=-1, asks_everything=False, is_decided=False
+        committed, translated, epoch=zeros + 8, refresh_before_ms=-1, asks_everything=False, is_decided=False
     )
-
-
-def outcomes(plan: WritePlan) -> list[Outcome]:
-    return [Outcome(code) for code in plan.outcome.tolist()]
-
-
-def states(plan: WritePlan) -> list[State]:
-    return [State(code) for code in plan.state.tolist()]
 
 
 @pytest.mark.parametrize(
@@ -77,36 +49,8 @@ def states(plan: WritePlan) -> list[State]:
 def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
     target: list[tuple[int, int, bool]], rule: Rule, expected: int | None
 ) -> None:
-    (write,) = planned(Given([(7, 1, THEIRS)], target)).writes
+    (write,) = planned(target).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
-
-
-# Of a group that is at home with other partitions of the topic
-
-HOUR_MS = 3_600_000
-AT_HOME = [(7, HOUR_MS, OURS)]
-"""What we brought to the home when the group was not there yet."""
-
-
-@pytest.mark.parametrize("author", [THEIRS, OURS])
-def test_what_we_brought_to_the_home_raises_nothing_elsewhere_and_begins_nothing_at_its_log_start(author: bool) -> None:
-    """It may have been clamped to the log start of the home, which is above what the group has not read elsewhere."""
-    brought = Given(AT_HOME, [(10, HOUR_MS - 60_000, author)])
-    theirs = Given([(7, HOUR_MS, THEIRS)], [(10, HOUR_MS - 1_000, author)])
-    plan = planned(brought, theirs, Given(AT_HOME, is_at_start=True), Given(AT_HOME))
-    assert [write.group_id for write in plan.writes] == ["g1", "g3"]
-    assert (outcomes(plan)[0], outcomes(plan)[2]) == (Outcome.NOT_FORWARD, Outcome.NOT_FORWARD)
-
-
-# Rewinds
-
-WENT_BACK = [(9, 1, THEIRS), (3, 5, THEIRS)]
-
-
-def test_an_answer_that_goes_back_because_the_source_did_is_a_rewind() -> None:
-    plan = planned(Given(WENT_BACK, [(60, 2, OURS)], offset=3, answered=9), Given(WENT_BACK, [(60, 2, THEIRS)]))
-    assert states(plan) == [State.REWIND, State.REWIND]
-    assert [write.rule for write in plan.writes] == [Rule.SET, Rule.FOLLOW]
 
 
 # Any row at all
@@ -197,13 +141,8 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
 
 
 def test_without_some_rows_a_plan_is_the_same_but_for_their_writes() -> None:
-    plan = planned(*[Given([(7, 1, THEIRS)])] * 4)
+    plan = planned(*[[]] * 4)
     left = plan.without({1, 3})
     assert ([write.group_id for write in left.writes], left.rows.tolist()) == (["g0", "g2"], [0, 2])
     assert (left.outcome.tolist(), left.state.tolist()) == (plan.outcome.tolist(), plan.state.tolist())
     assert plan.without(()) is plan
-
-
-def test_no_answers_make_an_empty_plan() -> None:
-    plan = planned()
-    assert (plan.writes, plan.rows.tolist(), plan.outcome.tolist()) == ([], [], [])

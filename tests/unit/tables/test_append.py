@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from builders.claims import claims, epochs, start_process
+from builders.claims import claims, epochs
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables import table_log
@@ -33,21 +33,6 @@ def test_a_version_of_a_writer_is_appended_once_be_it_its_first(tables: TableSto
         tables.append(DRIVERS, claims(version), ("query", version))
         tables.append(DRIVERS, claims(10 + version), ("the query with a new checkpoint", version))
     assert by_delta_rs(tables) == epochs(tables.all_rows(DRIVERS)) == [0, 1, 3, 10, 11, 13]
-
-
-_APPENDS = """
-tables, first = TableStore(sys.argv[1]), int(sys.argv[2])
-tables.create([DRIVERS])
-for number in range(first, first + 10):
-    tables.append(DRIVERS, claims(number), (sys.argv[2], number))
-assert not {"pyspark", "py4j"} & sys.modules.keys()
-"""
-
-
-def test_processes_that_are_one_writer_append_each_of_its_versions_once(tmp_path: Path) -> None:
-    others = [start_process(_APPENDS, tmp_path, 0) for _ in range(2)]
-    assert [other.wait(120) for other in others] == [0, 0]
-    assert epochs(TableStore(str(tmp_path)).all_rows(DRIVERS)) == list(range(10))
 
 
 @pytest.mark.parametrize("writer", [None, ("query", 3)])
@@ -171,10 +156,6 @@ def new_file(tables: TableStore, *numbers: int) -> DataFile:
     return written._replace(statistics="{}", rows=None)
 
 
-def rows(tables: TableStore) -> list[int]:
-    return epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table())
-
-
 def test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through(tables: TableStore, path: str) -> None:
     """The other is asked again, and would have its rows twice if delta-rs let it pass by itself."""
     first, second, asked = log_at(path), log_at(path), list[int]()
@@ -190,7 +171,7 @@ def test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through(tab
     before = first.newest().number
     assert second.commit(of_second) is None
     assert asked == [before, before + 1]
-    assert rows(tables) == [1, 2]
+    assert by_delta_rs(tables) == [1, 2]
 
 
 def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
@@ -202,4 +183,4 @@ def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
     threading.Timer(0.5, lambda: entry(path, 2).write_text(whole)).start()
     assert log_at(path).newest().number == 3
     assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == 4
-    assert rows(tables) == [1, 2, 3]
+    assert by_delta_rs(tables) == [1, 2, 3]

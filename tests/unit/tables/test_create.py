@@ -8,14 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs, start_process
 from offset_sync.model.errors import PlatformError, TableError
 from offset_sync.tables import storage_check
 from offset_sync.tables.catalog import (
-    ALL_TABLES,
     DRIVERS,
     TABLES,
 )
@@ -23,24 +21,6 @@ from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.store import TableStore
 
 ENTRY = f"{0:020d}.json"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TableStore:
-    """All tables, to be looked at."""
-    tables = TableStore(str(tmp_path_factory.mktemp("made")))
-    tables.create(ALL_TABLES)
-    return tables
-
-
-def test_every_table_and_every_column_says_what_it_means(made: TableStore) -> None:
-    for table in ALL_TABLES:
-        found = DeltaTable(made.path(table))
-        assert found.metadata().description == table.comment
-        assert [(field.name, field.metadata.get("comment")) for field in found.schema().fields] == [
-            (column.name, column.comment) for column in table.columns
-        ]
-        assert found.version() == 0
 
 
 _MAKES = """

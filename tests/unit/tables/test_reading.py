@@ -48,30 +48,6 @@ def test_a_table_is_read_whatever_was_done_to_it(tables: TableStore) -> None:
     assert list(Path(tables.path(DRIVERS)).glob("_delta_log/*.checkpoint*.parquet"))
 
 
-def test_what_was_added_is_read_without_what_a_compaction_wrote_again_or_retention_removed(tables: TableStore) -> None:
-    for number in (1, 2):
-        tables.append(DRIVERS, claims(number, 10 + number))
-    middle = tables.version(DRIVERS)
-    tables.append(DRIVERS, claims(3))
-    theirs(tables).optimize.compact()
-    compacted = tables.version(DRIVERS, middle)
-    assert compacted == middle + 2
-    tables.append(DRIVERS, claims(4))
-    theirs(tables).delete("epoch = 1")
-    newest = tables.version(DRIVERS, middle)
-
-    def added(after: int, until: int) -> list[int]:
-        rows = tables.read_added(DRIVERS, after, until)
-        assert rows.schema == DRIVERS.arrow_schema
-        return epochs(rows)
-
-    assert added(middle, newest) == [3, 4]
-    assert added(middle, middle + 1) == [3]
-    assert added(middle + 1, compacted) == added(newest, newest) == []
-    assert added(compacted, newest) == [4]
-    assert read(tables) == [2, 3, 4, 11, 12]
-
-
 def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TableStore, "data_files", lambda *_: [(f"{tables.path(DRIVERS)}/gone.parquet", 1)])
     with pytest.raises(FileNotFoundError):

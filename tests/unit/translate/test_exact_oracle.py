@@ -9,7 +9,7 @@ import pytest
 
 from generators.mirrored_logs import clean_world, random_cases, random_world
 from offset_sync.model.values import State
-from oracles.translation import MALFORMED, Answer, Case, Log, LogRecord, answers, f_by_offset, readable_from
+from oracles.translation import MALFORMED, Case, Log, LogRecord, answers, f_by_offset, readable_from
 from tools.thorough import examples
 
 Entry = tuple[str, int] | None
@@ -87,39 +87,6 @@ def test_a_group_that_moves_without_faults_reads_every_record_and_repeats_what_w
                 after = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset >= answer.offset]
                 assert {(r.origin, r.origin_offset) for r in case.target.indexed} <= before | set(after)
                 assert answer.duplicates == answer.duplicates_at_most == sum(1 for r in after if r in before)
-
-
-def test_the_picture_in_the_docstring_is_right() -> None:
-    source = log("X", [("A", 0), ("B", 0), ("A", 1), ("B", 1)])
-    case = Case("X", source, log("Y", [("B", 0), ("B", 1), ("A", 0), ("A", 1)]))
-    assert f_by_offset(case) == [1, 3, 0, 2]
-    assert answers(case, [2]) == [Answer(1, 1, State.EXACT, 1, 1, 0)]
-
-
-@pytest.mark.parametrize(("grace_ms", "expected"), [(0, 1), (4, 1), (5, 0), (9, 0)])
-def test_a_hole_is_young_while_its_evidence_was_indexed_less_than_the_grace_ago(grace_ms: int, expected: int) -> None:
-    source = Log("X", (LogRecord(0, "Y", 1, indexed_at_ms=6), LogRecord(1, "Y", 2, indexed_at_ms=0)), 0, 2, 2)
-    case = Case("X", source, log("Y", [("Y", 0), ("Y", 1)]), now_ms=10, hole_grace_ms=grace_ms)
-    # The evidence is the record with the lowest offset, indexed 4 ms ago; at exactly the age of the grace it is old.
-    assert (answers(case, [1])[0].offset > 0) == bool(expected)
-
-
-def test_behind_the_frontier_a_record_is_unread_and_counted_only_in_the_upper_bound() -> None:
-    source = log("X", [("Y", 0), ("Y", 1), ("Y", 2)], frontier=1)
-    case = Case("X", source, log("Y", [("Y", 0), ("Y", 1), ("Y", 2)]))
-    assert answers(case, [1, 2, 3]) == [
-        Answer(1, 1, State.EXACT, 0, 0, 0),
-        Answer(1, 1, State.INDEX_BEHIND, 0, 1, 0),
-        Answer(1, 1, State.INDEX_BEHIND, 0, 2, 0),
-    ]
-
-
-def test_below_the_log_start_the_answer_is_the_log_start_and_what_retention_took_is_lost() -> None:
-    target = log("Y", [("X", 0), ("X", 2), ("X", 1), ("X", 3), ("X", 4)], log_start=4)
-    assert answers(Case("X", None, target), [2, 5]) == [
-        Answer(1, 4, State.EXACT, 0, 0, 2),  # 2 and 3 are lost, 1 was read
-        Answer(5, 5, State.AT_FRONTIER, 0, 0, 0),
-    ]
 
 
 def test_the_generator_reaches_every_state_and_every_fault() -> None:

@@ -29,12 +29,6 @@ def kept(*logs: Log, **commits: list[int]) -> dict[str, int]:
     return Indexes(by_name, rows, held, NOW_MS, 0).begins(NOW_MS)
 
 
-def test_one_log_alone_begins_at_its_log_start_or_its_lowest_commit() -> None:
-    assert kept(log("X", "X0:9", log_start=4)) == {"X": 4}
-    assert kept(log("X", "X0:9", log_start=4), X=[3, 8]) == {"X": 3}
-    assert kept(log("X", "X0:9", log_start=9)) == {"X": 9}
-
-
 def test_the_target_keeps_records_that_a_group_at_the_source_has_not_read() -> None:
     source, target = log("X", "X0:9", log_start=6), log("Y", ". . X0:9", log_start=10)
     assert kept(source, target) == {"X": 6, "Y": 8}
@@ -51,10 +45,6 @@ def test_the_source_keeps_the_first_place_of_records_that_the_mirror_has_sent_ag
     target = log("Y", "? Z0:3 X3:9", log_start=8)
     assert kept(log("X", "Z0:3 X3:9 X9", log_start=6), target) == {"X": 2, "Y": 0}
     assert kept(log("X", "Z0:3 X3:9 Z1", log_start=6), target) == {"X": 0, "Y": 0}
-
-
-def test_an_unreadable_record_is_unread_by_everyone_and_stays() -> None:
-    assert kept(log("X", "X0:9", log_start=8), log("Y", "X0:2 ? X2:9", log_start=8)) == {"X": 7, "Y": 2}
 
 
 def test_what_one_log_keeps_for_another_can_make_that_keep_more_itself() -> None:
@@ -81,3 +71,9 @@ def test_what_has_come_since_the_rows_were_read_is_too_young_to_go() -> None:
     index.extend(Runs.of([0, 10, 20], [10] * 3, [0, 1, 0], [0, 0, 20], [1, 2, 900]), 30)
     one = IndexedLog(index, 0, 30, 30, UnsealedRows(np.array([0, 10]), np.array([1, 2])))
     assert (one.floor(1_000), one.floor(900), one.floor(2)) == (30, 20, 10)
+
+
+def test_the_target_keeps_the_last_record_to_its_log_start_that_is_read_after_all_before_it() -> None:
+    # Or a commit of 5, below all that can come, would have read X5, and be answered above the log start.
+    source, target = log("X", "Z0 . . . . . X6:10", log_start=6), log("Y", "X5 X4 X5 X6:10", log_start=1)
+    assert kept(source, target)["Y"] == 0

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.long_logs import FEW, RUNS, Mirrored
+from builders.long_logs import FEW, RUNS, Mirrored, disordered
 from fakes.pages import CountedPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
-from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, _OriginParts, begins
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import copies_between, deleted_of, joined
@@ -53,17 +53,6 @@ def test_few_pages_of_a_log_are_held_at_a_time(ask: Callable[[Mirrored], None]) 
     ask(logs)
     assert max(len(set(pages.asked)) for pages in logs.pages) > 60
     assert logs.most() <= FEW
-
-
-def disordered(rng: random.Random, own: int) -> LogIndex:
-    """A log in which records of other origins come late, again and with gaps, as a mirror that restarts sends."""
-    index, at = LogIndex(), 0
-    for _ in range(rng.randint(3, 14)):
-        origin, length = rng.choice((0, 1, 2)), rng.randint(1, 3)
-        origin_start = at if origin == own else rng.randint(0, 12)
-        index.extend(Runs.of([at], [length], [origin], [origin_start], [0]), at + length)
-        at += length + (rng.random() < 0.2)
-    return index
 
 
 @law(300)
@@ -111,24 +100,3 @@ def test_pages_change_nothing_of_what_may_go_where_much_was_sent_again(seed: int
         ]
         found.append(begins(one_by_one, old_before_ms=1))
     assert found[0] == found[1]
-
-
-@law(300)
-@given(st.integers(0, 2**32), st.sampled_from([None, 1, 2, 4]))
-def test_the_newest_record_below_an_offset_and_the_first_that_is_repeated_above_it(
-    seed: int, page_runs: int | None
-) -> None:
-    rng = random.Random(seed)
-    index = disordered(rng, 0)
-    runs, floor = index.runs.take(np.asarray(index.runs.origin == 1)), rng.randint(0, index.frontier)
-    columns = zip(*(each.tolist() for each in (runs.start, runs.length, runs.origin_start)), strict=True)
-    held = [(start + n, first + n, start) for start, length, first in columns for n in range(length)]
-    below = [each for each in held if each[0] < floor]
-    above = {number for offset, number, _ in held if offset >= floor}
-    if page_runs:
-        let_go_of_all_but(index, 1, page_runs, CountedPages(), cuts_runs=False)
-    newest = max((number for _, number, _ in below), default=-1)
-    last = next((offset for offset, number, _ in below if number == newest), NO_LIMIT)
-    parts = _OriginParts(index, 1, floor)
-    assert parts.newest_below() == (newest + 1, last)
-    assert parts.first_sent_again() == next((start for _, number, start in below if number in above), NO_LIMIT)

@@ -34,40 +34,6 @@ def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, 
     return [answer.offset for answer in found], *pages
 
 
-def test_an_unidentified_record_may_fill_a_hole_in_another_page() -> None:
-    source, target = log("X", "Y0:2 Y3 ? Y4:9"), log("Y", "Y0:4 X9 Y4:9")
-    assert ask(source, target, 3, 4)[0] == [2, 4]
-
-
-def test_late_records_at_the_source_are_unread_whatever_came_before_them() -> None:
-    source, target = log("X", "Y0 Y2 Y1 X3 Y3:9"), log("Y", "Y0:2 X3 Y2:9")
-    assert ask(source, target, 2, 3)[0] == [1, 2]
-
-
-def test_what_a_cut_has_taken_is_unread_whatever_page_it_is_looked_for_in() -> None:
-    found = []
-    for is_paged in (False, True):
-        source, target, pages = LogIndex(), LogIndex(), KeptPages()
-        source.lose(Runs.of([1], [1], [1], [1], [0]))
-        source.extend(Runs.of([0, 1, 2, 3, 5], [1, 1, 1, 2, 1], [1, 0, 1, 0, 1], [0, 1, 2, 3, 3], [0] * 5), 6)
-        target.extend(Runs.of([0, 3, 4], [3, 1, 1], [1, 2, 1], [0, 0, 3], [0] * 3), 5)
-        for index in (source, target) if is_paged else ():
-            let_go_of_all_but(index, 1, 1, pages)
-            pages = KeptPages()
-        logs = PartitionLog(source, 0), PartitionLog(target, 1)
-        found.append(translate(np.array([3, 6], np.int64), *logs, Bounds(1)).offset.tolist())
-    assert found == [[1, 1], [1, 1]]
-
-
-def test_what_comes_late_voids_earlier_answers_also_where_they_rest_on_a_page() -> None:
-    index, pages = LogIndex(), KeptPages()
-    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [0, 1, 2, 3], [0] * 4), 4)
-    let_go_of_all_but(index, 1, 1, pages)
-    assert index.reorder_count() == 0
-    index.extend(Runs.of([4], [1], [1], [1], [0]), 5)
-    assert index.reorder_count() == 1
-
-
 @pytest.mark.parametrize(
     ("here", "there", "commit", "offset", "is_behind"),
     [
@@ -91,18 +57,6 @@ def test_what_is_below_a_record_that_a_cut_has_taken_is_judged_by_what_came_sinc
         logs = PartitionLog(source, 0), PartitionLog(target, 1)
         found = translate(np.array([commit], np.int64), *logs, Bounds(1))
         assert (found.offset.tolist(), found.index_behind.tolist()) == ([offset], [is_behind])
-
-
-def test_a_window_that_was_promised_before_pages_were_let_go_is_void_when_a_record_comes_late() -> None:
-    source, target, pages = LogIndex(), LogIndex(), KeptPages()
-    source.extend(Runs.of([0, 1, 2], [1, 1, 2], [1, 1, 0], [0, 2, 2], [0] * 3), 4)
-    target.extend(Runs.of([0, 3], [3, 2], [1, 0], [0, 2], [0] * 2), 5)
-    logs, commits = (PartitionLog(source, 0), PartitionLog(target, 1)), np.array([2], np.int64)
-    before, revision = int(translate(commits, *logs, Bounds(1)).offset[0]), source.reorder_count()
-    let_go_of_all_but(source, 1, 2, pages)
-    source.extend(Runs.of([4], [1], [1], [1], [0]), 5)
-    window_start = before if source.reorder_count() == revision else 0
-    assert (before, translate(commits, *logs, Bounds(1, window_start)).offset.tolist()) == (3, [1])
 
 
 def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:

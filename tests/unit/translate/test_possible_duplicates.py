@@ -64,11 +64,6 @@ def test_a_record_whose_headers_the_source_could_not_read_may_be_any_missing_one
     ]
 
 
-def test_where_all_headers_can_be_read_nothing_is_added() -> None:
-    (found,) = answered(Case("X", log("X", "X0 X1 X2"), log("Y", "X0 Y1 X2 Y3")), [3])
-    assert (found.duplicates, found.duplicates_at_most) == (1, 1)
-
-
 @pytest.mark.parametrize("source", ["X0 ? X2 X3 X4 Y1", "X0 ? X2 X3 X4 Y5"], ids=["sent again", "a hole"])
 def test_of_a_record_that_the_source_could_not_read_the_target_may_hold_several_copies(source: str) -> None:
     (found,) = answered(Case("X", log("X", source), log("Y", "X0 Y1 X2 Y1"), now_ms=NOW_MS), [3])

@@ -127,31 +127,10 @@ def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> No
 # One rule each, by hand
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "committed", "on_list"),
-    [
-        pytest.param("X0 Y0 X2 Y2 X4", "Y0:3 X0 X2 X4", 4, [(0, 1), (2, 5)], id="not-what-the-mirror-dropped"),
-        pytest.param("X0:9", ". X0:2 . . X2:4 Y7 . X4:9 .", 6, [(1, 7), (9, 11)], id="across-offsets-without-a-record"),
-        pytest.param("X0:2 Z0:3 Z0:3", "X0:2 Z0:3 X0:2 Z0:3", 4, [(0, 4), (5, 9)], id="every-copy"),
-        pytest.param("X0 Z0 X2 Z1", "Z0:3 X0 X2", 3, [(0, 1), (3, 5)], id="of-a-third-origin"),
-        pytest.param("X0:5", "Y0:5", 5, [], id="nothing-where-nothing-is-stamped"),
-        pytest.param("X0 ? X2", "X0 ? X2", 3, [(0, 1), (2, 3)], id="nothing-unreadable"),
-    ],
-)
-def test_on_the_list_are(source: str, target: str, committed: int, on_list: list[tuple[int, int]]) -> None:
-    case = Case("X", log("X", source), log("Y", target), NOW_MS, 0)
+def test_what_the_mirror_dropped_is_not_on_the_list() -> None:
+    case = Case("X", log("X", "X0 Y0 X2 Y2 X4"), log("Y", "Y0:3 X0 X2 X4"), NOW_MS, 0)
     *_, (_, here, there) = growing(case)
-    assert ranges(read_list(committed, 0, *logs_of(case, here, there), leader_epoch=EPOCH)) == on_list
-
-
-def test_what_a_cut_has_taken_from_the_source_is_not_on_the_list_until_it_has_it_again() -> None:
-    source, target = LogIndex(), LogIndex()
-    source.lose(Runs.of([1], [2], [Z], [1], [0]))
-    source.extend(Runs.of([0, 1], [1, 1], [Z, Z], [0, 2], [0, 0]), 2)
-    target.extend(Runs.of([0], [3], [Z], [0], [0]), 3)
-    logs = PartitionLog(source, X), PartitionLog(target, Y)
-    assert ranges(read_list(2, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
-    assert ranges(read_list(NO_LIMIT, 0, *logs, leader_epoch=EPOCH)) == [(0, 1), (2, 3)]
+    assert ranges(read_list(4, 0, *logs_of(case, here, there), leader_epoch=EPOCH)) == [(0, 1), (2, 5)]
 
 
 # Where there is no list
@@ -196,14 +175,6 @@ def test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_i
     assert ranges(read_list(5, 0, *logs, leader_epoch=EPOCH)) == []
 
 
-def test_what_retention_has_cut_from_an_index_makes_the_list_shorter() -> None:
-    source, target = LogIndex(4), LogIndex(2)
-    source.extend(Runs.of([0, 4], [2, 2], [Z, Z], [0, 2], [0, 0]), 6)
-    target.extend(Runs.of([0], [4], [Z], [0], [0]), 4)
-    logs = PartitionLog(source, X), PartitionLog(target, Y)
-    assert ranges(read_list(6, 0, *logs, leader_epoch=EPOCH)) == [(2, 4)]
-
-
 # How much is read and held
 
 
@@ -216,6 +187,8 @@ def test_no_more_ranges_are_held_than_a_text_can_hold_and_the_rest_is_counted(mo
             let_go_of_all_but(there, 1, page_runs, KeptPages())
         found = read_list(19, 0, *logs_of(case, here, there), leader_epoch=EPOCH)
         assert (ranges(found), found.records.tolist(), found.left_out) == ([(0, 2), (3, 5), (6, 8)], [2, 2, 2], 13)
+        everything = OffsetRanges(np.array([0]), np.array([19]))
+        assert count_listed(everything, (0, 99), *logs_of(case, here, there)) == 19
 
 
 def test_only_pages_are_read_of_which_something_may_be_read_and_one_at_a_time() -> None:

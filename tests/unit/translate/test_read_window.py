@@ -13,9 +13,11 @@ from fakes.pages import KeptPages, let_go_of_all_but
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.read_window import ReadWindow, TargetView
 from oracles.translation import Case, LogRecord, copies, f_by_offset, might_stand_beyond, passed_by
 from oracles.translation_check import describe, growing, logs_of
+from tools.thorough import examples
 
 
 def test_of_a_page_that_is_looked_at_as_a_whole_nothing_is_read() -> None:
@@ -25,6 +27,14 @@ def test_of_a_page_that_is_looked_at_as_a_whole_nothing_is_read() -> None:
     for offset in (0, 4, *index.paged.pages.start.tolist()):
         TargetView.of(index, offset)
     assert kept.asked == []
+
+
+def test_between_pages_the_copies_of_each_unknown_origin_count() -> None:
+    index, start = LogIndex(), np.arange(4)
+    index.extend(Runs.of(start, start * 0 + 1, [2, 2, 3, 3], start * 0, start * 0), 4)
+    let_go_of_all_but(index, 0, 1, KeptPages())
+    window = ReadWindow(np.array([9]), PartitionLog.of(None, 0), PartitionLog.of(index, 1), 0, 0)
+    assert window.unknown_copies == 2
 
 
 def counted(case: Case, commits: Sequence[int], start: int) -> list[object]:
@@ -75,7 +85,7 @@ def are_in_order(records: Sequence[LogRecord]) -> bool:
 
 @pytest.mark.parametrize("page_runs", [None, 1, 2, 3])
 def test_a_window_says_what_brute_force_counts_whatever_pages_there_are(page_runs: int | None) -> None:
-    for seed in range(120):
+    for seed in range(examples(120, 40)):
         rng = random.Random(seed)
         world = random_world(rng, steps=rng.choice((3, 8, 14)))
         world = replace(world, malformed=rng.choice((0, 0, 0.2)), resend=rng.choice((0, 0.9)))

@@ -144,25 +144,6 @@ def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path
 # Moments, and tables that are not there
 
 
-def test_a_moment_shows_the_tables_as_they_were_then(tmp_path: Path) -> None:
-    first, second = random_history(1)[SYNC_STATUS], random_history(2)[SYNC_STATUS]
-    before = datetime.now(timezone.utc)
-    write_tables(tmp_path, {SYNC_STATUS: first})
-    between = datetime.now(timezone.utc)
-    write_tables(tmp_path, {SYNC_STATUS: second, OFFSET_COMMITS: random_history(2)[OFFSET_COMMITS]})
-
-    def status(at: datetime | None) -> list[Any]:
-        return sorted(open_tables(str(tmp_path), at).sql("SELECT wanted_offset FROM sync_status").fetchall(), key=str)
-
-    def wanted(table: Any) -> list[Any]:
-        return sorted([(value,) for value in table["wanted_offset"].to_pylist()], key=str)
-
-    assert status(before) == []
-    assert status(between) == wanted(first) != wanted(second)
-    assert status(None) == status(datetime.now(timezone.utc)) == wanted(second)
-    assert open_tables(str(tmp_path), between).sql("SELECT * FROM current_offsets").fetchall() == []
-
-
 def test_a_moment_before_the_log_begins_is_refused_unless_the_table_was_not_there_yet() -> None:
     at = [AN_HOUR + timedelta(minutes=minute) for minute in range(4)]
     history = [Version(7, at[2]), Version(6, at[1])]

@@ -13,7 +13,6 @@ from offset_sync.translate.index.runs import (
     NO_RUNS,
     UNKNOWN_ORIGIN,
     Runs,
-    at_most,
     distinct_origins,
     members,
     records_below,
@@ -23,7 +22,6 @@ Row = tuple[int, int, int, int, int]
 """(offset, length, origin, origin offset, when it was indexed)"""
 Records = dict[int, tuple[int, int, int]]
 """(origin, origin offset, when it was indexed) by offset."""
-BOUND = at_most(1)
 _rows = st.tuples(
     st.integers(0, 2), st.integers(1, 4), st.sampled_from([0, 0, 1, UNKNOWN_ORIGIN]), st.integers(0, 4), st.booleans()
 )
@@ -107,21 +105,21 @@ def test_joined_runs_are_as_few_as_can_be_and_as_old_as_their_first_records(runs
         assert above.continues(below) == (joined < parts)
 
 
-_CHANGES = ("none", "none", "bound", "bound", "origin", "first", "start")
+_CHANGES = ("none", "none", "none", "origin", "first", "start")
 
 
-def test_a_log_holds_what_is_the_same_record_by_record_and_bounds_agree_with_any() -> None:
+def test_a_log_holds_what_is_the_same_record_by_record() -> None:
     for seed in range(300):
         rng, known_rows, at = random.Random(seed), list[Row](), 0
         for _ in range(rng.randint(1, 4)):
             at += rng.choice((0, 0, 1))
-            origin = rng.choice((0, 1, UNKNOWN_ORIGIN, BOUND))
+            origin = rng.choice((0, 1, UNKNOWN_ORIGIN))
             known_rows.append((at, rng.randint(1, 3), origin, at if origin == UNKNOWN_ORIGIN else rng.randint(0, 3), 0))
             at += known_rows[-1][1]
         rows = []
         for start, length, origin, first, _ in rng.sample(known_rows, min(len(known_rows), rng.choice((1, 1, 2)))):
             change = rng.choice(_CHANGES)
-            origin = {"bound": BOUND, "origin": origin + 1}.get(change, origin)
+            origin += change == "origin"
             length += rng.choice((0, 0, 2))
             rows.append((start + (change == "start"), length, origin, first + (change == "first"), 0))
         runs, asked = runs_of(known_rows), runs_of(sorted(rows))
@@ -131,8 +129,7 @@ def test_a_log_holds_what_is_the_same_record_by_record_and_bounds_agree_with_any
         for row, low, high in zip(rows_of(asked), start.tolist(), end.tolist(), strict=True):
             for offset in range(low, high):
                 origin, first, _ = known.get(offset, (None, 0, 0))
-                is_same = (origin, first) == (row[2], row[3] + offset - row[0])
-                wanted &= is_same or (origin is not None and min(origin, row[2]) < UNKNOWN_ORIGIN)
+                wanted &= (origin, first) == (row[2], row[3] + offset - row[0])
         assert runs.joined().holds(asked, start, end) == wanted, seed
 
 
