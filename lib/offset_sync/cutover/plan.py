@@ -11,7 +11,6 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from offset_sync.config.stream_names import Names
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
@@ -217,14 +216,6 @@ class GroupPlan:
     streams: Mapping[str, bool] = field(default_factory=dict)
     crossed: Sequence[CrossedPartition] | None = None
     mode: Mode = Mode.PLANNED
-
-    def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
-        """Return the names of its topics at the *target*, and whether it has ever committed each there.
-
-        Topics without offsets to move are included: otherwise it would miss their future records.
-        """
-        found = ((names.topic(target, stream), is_known) for stream, is_known in self.streams.items())
-        return dict(sorted((topic, is_known) for topic, is_known in found if topic is not None))
 
     @property
     def verdict(self) -> Verdict:

@@ -188,10 +188,14 @@ class CutoverProcedure:
         return [*notes, *self._subscriptions(plan), *(self._later_repeats(plan) if plan.mode is Mode.DISASTER else ())]
 
     def _subscriptions(self, plan: GroupPlan) -> list[str]:
-        """Return the topic names under which a group continues, and those it has never committed itself."""
-        topics = plan.subscriptions(self._names, self._target) if plan.partitions and not self._names.is_same else {}
-        fresh = [topic for topic, is_known in topics.items() if not is_known]
-        told = {Reason.SUBSCRIBES: list(topics), Reason.MAKE_SURE: fresh}
+        """Return the topic names under which a group continues, and those it has never committed itself.
+
+        Topics without offsets to move are included: otherwise it would miss their future records.
+        """
+        streams = plan.streams if plan.partitions and not self._names.is_same else {}
+        topics = {self._names.topic(self._target, stream): is_known for stream, is_known in streams.items()}
+        there = sorted(topic for topic in topics if topic is not None)
+        told = {Reason.SUBSCRIBES: there, Reason.MAKE_SURE: [topic for topic in there if not topics[topic]]}
         return [reason(self._target, ", ".join(named)) for reason, named in told.items() if named]
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
