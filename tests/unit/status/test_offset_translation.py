@@ -182,14 +182,5 @@ def test_what_is_wrong_with_a_topic_is_told_with_the_cluster() -> None:
     site.clusters["Y"].topics.pop("orders")
     assert why(translated(site, kept((ORDERS, 3)))) == f"{Reason.TOPIC_MISSING()}; Y"
     site = site_of()
-    site.put(log("X", "X0:10"), (second := TopicPartition("orders", 1)), topic_id="orders at X", partitions=2)
-    assert Reason.PARTITIONS_DIFFER() == why(translated(site, kept((second, 3))))
-    assert said(translated(site, kept((ORDERS, 3)))) == [("EXACT", 3)]
-    site = site_of()
-    site.put(log("Y", "X0:10"), topic_id="another")
-    found = translated(site, kept((ORDERS, 3)))
-    assert said(found) == [("TOPIC_RECREATED", ABSENT)]
-    assert why(found) == f"{Reason.TOPIC_RECREATED()}; Y"
-    site = site_of()
     site.clusters["X"].forbidden.add("orders")
     assert "orders may not be described" in why(translated(site, kept((ORDERS, 3))))
