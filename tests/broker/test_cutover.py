@@ -18,6 +18,7 @@ from consumer import moving
 from offset_sync.config import load_config
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.reasons import Reason
 from offset_sync.status.outputs import status_arguments
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
@@ -123,7 +124,7 @@ def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
 
 
 def test_before_any_job_has_run_the_groups_of_the_coordinators_are_withheld(installation: Installation) -> None:
-    assert report(installation) == ["3 partitions of 3 groups: Withheld (NOT_INDEXED)"]
+    assert report(installation) == [Reason.WITHHELD(of=Reason.OF_ROWS(3, 3), why=" (NOT_INDEXED)")]
     plan = cutover(installation, "plan", "dc1", "dc2")
     assert plan == [f"moved-{each} may not be moved" for each in ("middle", "none", "tail")]
 

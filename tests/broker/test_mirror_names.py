@@ -134,8 +134,8 @@ def test_reports_plans_and_single_offsets_have_both_names(
     assert "dc1.named" in (installation.folder / "status.html").read_text()
     assert cutover(installation, "plan", "dc1", "dc2") == []
     said = capsys.readouterr().out
-    assert "namer subscribes at dc2 to: dc1.named, named" in said
-    assert "it has never committed dc1.named, named there itself" in said
+    assert "namer: subscribes at dc2 to: dc1.named, named" in said
+    assert "itself at dc2: dc1.named, named" in said
     words = ["--from", "dc1", "--to", "dc2", "--topic", TOPIC, "--partition", "0", "--offset", "9"]
     one = add_arguments(job_arguments("translate", has_once=False)).parse_args(["--conf", "x", *words])
     assert translate(config, one, stop) == []
@@ -157,7 +157,7 @@ def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
     capsys.readouterr()
     assert cutover(installation, "plan", "dc2", "dc1") == []
     said = capsys.readouterr().out
-    assert "namer subscribes at dc1 to: dc2.named, named" in said
+    assert "namer: subscribes at dc1 to: dc2.named, named" in said
     assert "never committed" not in said
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
     assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}

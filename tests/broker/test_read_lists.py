@@ -196,7 +196,7 @@ def repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site: Site
     assert cutover(site.installation, "apply", "dc1", "dc2", "--groups", PATTERN, "--disaster") == []
     rows = {step: site.installation.rows("cutovers", mode="disaster", step=step) for step in ("check", "verify")}
     repeats = {row["group_id"]: row["duplicates"] for row in rows["check"]}
-    told = {row["group_id"]: re.findall(r"repeats up to ([\d,]+) more", row["detail"]) for row in rows["verify"]}
+    told = {row["group_id"]: re.findall(r"is back: ([\d,]+)", row["detail"]) for row in rows["verify"]}
     most = {group: repeats[group] + int(told[group][0].replace(",", "")) for group in GROUPS}
     site.groups.start("dc2")
     site.groups.wait_until_read()

@@ -20,6 +20,7 @@ from broker.crafted_logs import Clusters
 from broker.installation import _SHORT_LIVED, REPO, Installation
 from broker.kept_offsets import Kept, every_offset, install_kept
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.reasons import Reason
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1200)]
 
@@ -64,7 +65,7 @@ def test_a_withheld_line_is_a_failure_with_its_reason(
     wanted = [("TOPIC_MISSING", ""), ("COMMIT_BEYOND_END", ""), ("TOPIC_NOT_INCLUDED", ""), ("EXACT", "0")]
     assert [(row["state"], row["target_offset"]) for row in found] == wanted
     assert [row["reason"] == "" for row in found] == [False, False, False, True]
-    assert f"topic {ONLY_THERE} does not exist at dc2" in found[0]["reason"]
+    assert found[0]["reason"] == f"{Reason.TOPIC_MISSING()}; dc2"
 
 
 def test_without_the_source_the_answers_are_the_same(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +78,7 @@ def test_without_the_source_the_answers_are_the_same(kept: Kept, capsys: pytest.
     capsys.readouterr()
     assert gone.run(*words, "--disaster") == []
     assert int(rows(capsys.readouterr().out)[0]["target_offset"]) == kept.first_unread(1, 9, "dc1", "dc2")
-    assert gone.run(*words) == ["1 of 1 offsets are withheld: CLUSTER_UNREACHABLE 1"]
+    assert gone.run(*words) == [Reason.OFFSETS_WITHHELD(1, 1, "CLUSTER_UNREACHABLE 1")]
     assert "--disaster" in rows(capsys.readouterr().out)[0]["reason"]
 
 

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
@@ -89,27 +90,21 @@ class CrossedPartition:
     def reason_to_stay(self, source: str, *, needs_proof: bool, is_at_cost: bool) -> str | None:
         """Return why it cannot move by its list, None where it can."""
         if self.until is not None:
-            if self.until == UNKNOWN:
-                return f"{source} did not answer, so its consumers may still skip there: repeat the command"
-            does = f"its consumers still skip up to {self.until} at {source}"
-            return f"{does}: start them there, and repeat the command once they have committed that offset"
+            reason = Reason.MAY_STILL_SKIP if self.until == UNKNOWN else Reason.SKIPS_TO_THERE
+            return reason(source, self.until)
         if self.repeated and not is_at_cost:
-            return (
-                f"{self.repeated:,} records would be repeated, as they are not on its read list; --at-cost accepts that"
-            )
+            return Reason.NOT_ON_LIST(self.repeated)
         if needs_proof and not self.is_proven:
-            seen = "there is none" if self.seen is None else f"the newest is at {self.seen}"
-            told = f"no consumer with the interceptor has left a mark at {self.source_offset} ({seen})"
-            return f"{told}: start all consumers with the interceptor and close them, or pass --without-proof"
+            return Reason.NO_MARK(self.seen, self.source_offset)
         return None
 
     def problem(self, target: str, *, is_at_cost: bool) -> str | None:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
-            return f"{self.missing:,} records that it has read are not at {target} yet ({self.pending})"
+            return Reason.MISSING(target, self.missing, self.pending)
         if self.held != self.text:
-            return f"{target} does not hold its present read list"
-        return f"{self.repeated:,} records would be repeated" if self.repeated and not is_at_cost else None
+            return Reason.LIST_NOT_HELD(target)
+        return Reason.REPEATS(self.repeated) if self.repeated and not is_at_cost else None
 
 
 @dataclass(frozen=True)
@@ -128,12 +123,8 @@ class ArrivedPartition:
     def problem(self, target: str, *, needs_proof: bool) -> str | None:
         """Return which promise of the move is not kept yet, None if all are."""
         if self.until is not None:
-            return f"its consumers still skip up to {self.until} at {target}"
-        if needs_proof and self.due and not self.is_used:
-            return (
-                f"no consumer of the group at {target} has used a read list; this partition's has {self.due:,} records"
-            )
-        return None
+            return Reason.STILL_SKIPS(self.until, target)
+        return Reason.LIST_UNUSED(target, self.due) if needs_proof and self.due and not self.is_used else None
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.text import visible
 from offset_sync.model.values import Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdicts
+from offset_sync.status.report import Row
+from offset_sync.status.terminal import Column, name_column, offset_column, print_table, text_column
 from offset_sync.tables.catalog import SYNC_STATUS
 
 _MOVES = {
@@ -25,6 +25,17 @@ _MOVES = {
     Verdict.AT_COST: Text("at cost", "yellow"),
     Verdict.NOW: Text("yes", "green"),
 }
+_COLUMNS = (
+    name_column("group", "group"),
+    text_column("members at"),
+    offset_column("partitions", "partitions"),
+    text_column("repeats", is_number=True),
+    offset_column("lost", "lost"),
+    Column("move", lambda row: _MOVES[row["move"]]),
+)
+_CAPTION = """
+repeats: records it would read again; lost: unread records that are not at the target (yet)
+move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses"""
 _AS_IN_STATUS = (
     "group_id",
     "reason",
@@ -206,14 +217,6 @@ class GroupPlan:
     crossed: Sequence[CrossedPartition] | None = None
     mode: Mode = Mode.PLANNED
 
-    def subscriptions(self, names: Names, target: str) -> dict[str, bool]:
-        """Return the names of its topics at the *target*, and whether it has ever committed each there.
-
-        Topics without offsets to move are included: otherwise it would miss their future records.
-        """
-        found = ((names.topic(target, stream), is_known) for stream, is_known in self.streams.items())
-        return dict(sorted((topic, is_known) for topic, is_known in found if topic is not None))
-
     @property
     def verdict(self) -> Verdict:
         """The least verdict of its partitions, by the rule of every report; BLOCKED with any blocking reason."""
@@ -293,49 +296,25 @@ def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.
     return pa.table({name: pa.array(values, types.field(name).type) for name, values in columns.items()})
 
 
-def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console, names: Names = SAME_NAMES) -> None:
-    """Print one line per group, then why some may not be moved, and the topics to subscribe to at the target."""
+def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
+    """Print one line per group, then why some may not be moved, and the notes."""
     title = f"{visible(direction.source)} → {visible(direction.target)}"
-    table = Table(box=None, pad_edge=False, title=title, title_justify="left")
-    for name in ("group", "members at", "partitions", "repeats", "lost", "move"):
-        table.add_column(name, justify="right" if name in ("partitions", "repeats", "lost") else "left")
-    for plan in plans:
-        table.add_row(
-            Text(visible(plan.group_id), overflow="fold"),
-            _members_at(plan, direction),
-            f"{len(plan.partitions):,}",
-            f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.crossed is not None else ""),
-            f"{plan.lost:,}",
-            _MOVES[plan.verdict],
-        )
-    console.print(table)
+    print_table(console, title, _COLUMNS, [_row(plan, direction) for plan in plans])
     for plan in plans:
         for reason in [*plan.blocking, *plan.notes]:
             console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
-    if not names.is_same:
-        _print_subscriptions(plans, direction.target, console, names)
-    console.print(
-        Text("\nrepeats: records it would read again; lost: unread records that are not at the target (yet)", "dim")
-    )
-    console.print(
-        Text(
-            "move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses",
-            "dim",
-        )
-    )
+    console.print(Text(_CAPTION, "dim"))
 
 
-def _print_subscriptions(plans: Sequence[GroupPlan], target: str, console: Console, names: Names) -> None:
-    """Print the topic names under which each group continues, and those it has never committed itself."""
-    for plan in plans:
-        topics = plan.subscriptions(names, target)
-        if not plan.partitions or not topics:  # nothing to move
-            continue
-        subscribes = f"{visible(plan.group_id)} subscribes at {visible(target)} to: {', '.join(map(visible, topics))}"
-        console.print(Text(subscribes), soft_wrap=True)
-        if fresh := [visible(topic) for topic, is_known in topics.items() if not is_known]:
-            text = f"  it has never committed {', '.join(fresh)} there itself: make sure that it subscribes"
-            console.print(Text(text, "yellow"), soft_wrap=True)
+def _row(plan: GroupPlan, direction: Direction) -> Row:
+    return {
+        "group": plan.group_id,
+        "members at": _members_at(plan, direction),
+        "partitions": len(plan.partitions),
+        "repeats": f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.crossed is not None else ""),
+        "lost": plan.lost,
+        "move": plan.verdict,
+    }
 
 
 def _members_at(plan: GroupPlan, direction: Direction) -> str:

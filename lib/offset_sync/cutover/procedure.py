@@ -33,9 +33,10 @@ from offset_sync.cutover.plan import (
     Result,
     Step,
 )
-from offset_sync.cutover.verification import WITHHELD, Verification
+from offset_sync.cutover.verification import Verification
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.group_homes import from_ranges
@@ -135,9 +136,9 @@ class CutoverProcedure:
         options, found = self._options, list[str]()
         by_lists = options.has_read_lists
         if by_lists and not crossed:
-            return ["it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"]
+            return [Reason.GETS_NO_LISTS()]
         if by_lists and any(each.contest for each in plan.partitions):
-            return ["it commits at two clusters, so it gets no read lists; move it without --skip-read"]
+            return [Reason.AT_TWO_CLUSTERS()]
         needs_proof, is_at_cost = by_lists and not options.is_unproven, options.is_at_cost or not by_lists
         for each in crossed:
             reason = each.reason_to_stay(self._source, needs_proof=needs_proof, is_at_cost=is_at_cost)
@@ -146,89 +147,86 @@ class CutoverProcedure:
 
     def _target_reasons(self, plan: GroupPlan, there: Mapping[str, Activity] | ClusterError) -> list[str]:
         if isinstance(there, ClusterError):
-            return [f"{there}; groups cannot be moved to a target that does not answer"]
-        is_active = plan.at_target is Activity.ACTIVE
-        return [f"it has members at {self._target}; stop them there first"] if is_active else []
+            return [Reason.TARGET_SILENT(there)]
+        return [Reason.HAS_MEMBERS(self._target)] if plan.at_target is Activity.ACTIVE else []
 
     def _source_reasons(
         self, plan: GroupPlan, here: Mapping[str, Activity] | ClusterError, reader: Reader | None
     ) -> list[str]:
         if isinstance(here, ClusterError):
-            return [f"{here}; if {self._source} is lost, use --disaster"]
+            return [Reason.SOURCE_LOST(here, self._source)]
         if plan.at_source is Activity.ACTIVE:
-            return [f"it has members at {self._source}; stop them there first"]
+            return [Reason.HAS_MEMBERS(self._source)]
         if self._options.are_readers_confirmed:
             return []
         if plan.at_source is Activity.UNKNOWN:
-            why = "does not list it: it is of another type, or Describe on it is missing (operations.md, Minimal ACLs)"
-            return [f"{self._source} {why}; if its members are stopped, pass --confirm-readers"]
+            return [Reason.NOT_LISTED(self._source)]
         if reader is None or reader.is_member:
             return []
-        ago = to_duration(reader.age_ms)
-        return [f"committed {ago} ago at {self._source} without members: stop the reader, or pass --confirm-readers"]
+        return [Reason.READS_ALONE(to_duration(reader.age_ms), self._source)]
 
     def _internal_reasons(self, topic: str | None) -> list[str]:
         """Return why an application of Kafka Streams with an internal *topic* has to be confirmed."""
         if topic is None or self._options.is_internal_confirmed:
             return []
-        return [
-            f"records of {topic} that it has not processed stay at {self._source}, and are lost to it: move it by "
-            "operations.md, Kafka Streams, and pass --confirm-internal"
-        ]
+        return [Reason.HAS_INTERNAL(topic, self._source)]
 
     def _notes(self, plan: GroupPlan) -> list[str]:
         """Return notes for a move, which do not block it."""
-        notes = list(dict.fromkeys(f"{each.contest}; apply decides" for each in plan.partitions if each.contest))
+        contests = dict.fromkeys(each.contest for each in plan.partitions if each.contest)
+        notes = [Reason.APPLY_DECIDES(each) for each in contests]
+        uncommitted = Reason.LEFT_OUT if self._options.are_uncommitted_left else Reason.FROM_START
         for stream, ranges in plan.uncommitted.items():
-            count, topic = len(from_ranges(ranges)), self._names.outside(self._source, stream)
-            does = "left out" if self._options.are_uncommitted_left else f"apply commits the start at {self._target}"
-            notes.append(f"never committed {count} partitions of {topic} ({ranges}): {does}")
+            notes.append(uncommitted(self._names.outside(self._source, stream), ranges, self._target))
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
             name = self._name(first.topic_partition)
-            more = f" ({len(left)} partitions)" if len(left) > 1 else ""
-            notes.append(f"{name} is {first.status.word}: {first.reason}{more}")
+            notes.append(Reason.NOT_IN_SYNC(name, first.status.word, first.reason, len(left)))
         if plan.missing and plan.mode is Mode.PLANNED:
-            notes.append(
-                f"apply waits for {plan.missing:,} records that it has read and that are not at {self._target}"
-            )
-        return notes + (self._later_repeats(plan) if plan.mode is Mode.DISASTER else [])
+            notes.append(Reason.APPLY_WAITS(self._target, plan.missing))
+        return [*notes, *self._subscriptions(plan), *(self._later_repeats(plan) if plan.mode is Mode.DISASTER else ())]
+
+    def _subscriptions(self, plan: GroupPlan) -> list[str]:
+        """Return the topic names under which a group continues, and those it has never committed itself.
+
+        Topics without offsets to move are included: otherwise it would miss their future records.
+        """
+        streams = plan.streams if plan.partitions and not self._names.is_same else {}
+        topics = {self._names.topic(self._target, stream): is_known for stream, is_known in streams.items()}
+        there = sorted(topic for topic in topics if topic is not None)
+        told = {Reason.SUBSCRIBES: there, Reason.MAKE_SURE: [topic for topic in there if not topics[topic]]}
+        return [reason(self._target, ", ".join(named)) for reason, named in told.items() if named]
 
     def _later_repeats(self, plan: GroupPlan) -> list[str]:
         """Return what a group repeats after a disaster beyond its lists and its known repeats."""
         later, found = [each.later for each in plan.crossed or ()], list[str]()
         if count := sum(each or 0 for each in later):
-            why = f"they are not indexed yet, or reach {self._target} only once {self._source} is back"
-            found.append(f"repeats up to {count:,} more records that it has read: {why}")
+            found.append(Reason.LATER_REPEATS(self._target, self._source, count))
         if unknown := later.count(None):
-            found.append(f"repeats of {unknown} partitions are unknown: their logs could not be read")
+            found.append(Reason.UNKNOWN_REPEATS(unknown))
         return found
 
     def _lists_not_there(self, plan: GroupPlan, found: Sequence[CrossedPartition]) -> list[str]:
         """Return which lists counted by the plan are not at the target."""
         planned = {each.key for each in plan.crossed or ()}
         return [
-            f"{self._name(each.key.topic_partition)}: {self._target} does not hold its present read list: "
-            f"repeats {each.skipped:,} more records"
+            Reason.LIST_NOT_THERE(self._name(each.key.topic_partition), self._target, each.skipped)
             for each in found
             if each.key in planned and each.skipped and each.held != each.text
         ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
         # A partition whose home is the target needs no move: the group has not read it elsewhere since.
-        third = [alias for alias in elsewhere if alias != self._target]
-        reasons, others = [], ", ".join(third)
+        third, reasons = ", ".join(alias for alias in elsewhere if alias != self._target), list[str]()
         if not plan.partitions:
-            where = f"; its newest commits are at {', '.join(elsewhere)}" if elsewhere else ""
-            reasons.append(f"it has no commits at {self._source} to move{where}")
+            reasons.append(Reason.NOTHING_TO_MOVE(self._source, ", ".join(elsewhere) or "no cluster"))
         elif third:
-            reasons.append(f"some of its newest commits are at {others}; stop it there and move it from there first")
+            reasons.append(Reason.MOVE_FROM_THERE(third))
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
-            first, count = withheld[0], len(withheld)
-            name = self._name(first.topic_partition)
-            reasons.append(f"{name} is withheld: {first.reason} ({count} partitions); {WITHHELD}")
+            name, word = self._name(withheld[0].topic_partition), withheld[0].state.name
+            reasons.append(Reason.IS_WITHHELD(name, word, Reason[word](), len(withheld)))
         return reasons
 
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
@@ -251,7 +249,7 @@ class CutoverProcedure:
                     self._clock.pause(_PAUSE_S)
                     wait.what = left = _to_text(self._unread(groups))
             if left:
-                reason = f"not read within {timeout_s:.0f} s: {left}; are index_records and sync_offsets running?"
+                reason = Reason.NOT_READ(timeout_s, left)
                 self._journal.record([CutoverStep(group_id, Step.WAIT, Result.FAILED, reason) for group_id in groups])
                 return dict.fromkeys(groups, reason)
         self._journal.record([CutoverStep(group_id, Step.WAIT, Result.DONE) for group_id in groups])
@@ -283,7 +281,7 @@ class CutoverProcedure:
         failures += _left_out(plans, committed)
         for key, each in self._verification.lists(groups).items():
             if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
-                line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; repeat apply"
+                line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; {Reason.IF_BEHIND()}"
                 failures.append((key.group_id, line))
         return failures
 
@@ -311,8 +309,8 @@ class CutoverProcedure:
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
         for key in missing:
             if key not in found:
-                line = f"{key.group_id} {self._name(key.topic_partition)}: its log start at {self._target} is unknown"
-                failures.append((key.group_id, f"{line}; repeat apply, or pass --leave-uncommitted"))
+                why = Reason.START_UNKNOWN(self._target)
+                failures.append((key.group_id, f"{key.group_id} {self._name(key.topic_partition)}: {why}"))
         return failures
 
     def _commit(self, groups: Sequence[str]) -> list[Committed]:
@@ -349,9 +347,9 @@ class CutoverProcedure:
         for plan in plans:
             ranges, repeats = lost.get(plan.group_id, []), self._later_repeats(plan)
             repeats += self._lists_not_there(plan, crossed.get(plan.group_id, []))
-            for each in (*(f"never mirrored, so not at {self._target}: {each}" for each in ranges), *repeats):
+            for each in (*(Reason.NEVER_MIRRORED(self._target, each) for each in ranges), *repeats):
                 self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join([*(ranges or ["no unread record is known to be lost"]), *repeats])
+            detail = "; ".join([*(ranges or [Reason.NONE_LOST()]), *repeats])
             steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
         self._journal.record(steps)
         return []
@@ -371,7 +369,7 @@ def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Fai
         for each in plan.partitions:
             if (plan.group_id, each.topic_partition) not in found:
                 name = f"{plan.group_id} {each.topic_partition.topic}-{each.topic_partition.partition}"
-                left.append((plan.group_id, f"{name}: its position has changed during the move; repeat apply"))
+                left.append((plan.group_id, f"{name}: {Reason.HAS_MOVED_ON()}"))
     return left
 
 
@@ -380,4 +378,4 @@ def _activity(group_id: str, found: Mapping[str, Activity] | ClusterError) -> Ac
 
 
 def _to_text(unread: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in unread.items() if count)
+    return ", ".join(f"{what}: {count:,}" for what, count in unread.items() if count)

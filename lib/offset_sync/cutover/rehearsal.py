@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from offset_sync.config import Config
@@ -32,10 +31,12 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.text import visible
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import OffsetRange, Status, TopicPartition
 from offset_sync.state.sync_state import frontier
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.report import Row
+from offset_sync.status.terminal import name_column, offset_column, print_table, text_column
 
 logger = logging.getLogger(__name__)
 _AT_SOURCE = 3
@@ -43,7 +44,12 @@ _AT_SOURCE = 3
 _AT_ONCE_S = 20.0
 _FEW = 10
 """Fewer records of a log, left by retention or compaction, may have no counterpart at the other cluster."""
-_COLUMNS = ("group", "partitions", "records", "predicted", "repeats", "lost", "undecided")
+_COLUMNS = (
+    name_column("group", "group"),
+    text_column("partitions", is_number=True),
+    *(offset_column(name, name) for name in ("records", "predicted", "repeats", "lost", "undecided")),
+)
+_CAPTION = "undecided: records with the same contents on both sides of the commit, or not found at the source"
 
 
 class Found(NamedTuple):
@@ -128,26 +134,26 @@ class Rehearsed:
     def problem(self) -> str | None:
         """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
-            return f"its records at {self.unread_at} were not read in time; raise --seconds"
+            return Reason.NOT_READ_AT(self.unread_at)
         found, status = self.found, self.status
         # Records that are not mirrored yet are not below any start.
         skipped = max((status.lost or 0) - status.not_mirrored, 0)
         if found.lost > skipped:
-            return f"{found.lost:,} unread records are below its start; the plan predicted {skipped:,}"
+            return Reason.LOSES_MORE(found.lost, skipped)
         if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
-            return f"repeats {found.repeated:,} records; the plan predicted at most {status.duplicates_at_most:,}"
+            return Reason.REPEATS_MORE(found.repeated, status.duplicates_at_most)
         if found.is_whole and found.repeated + found.undecided + found.holes < (status.duplicates or 0):
-            return f"repeats {found.repeated:,} records; the plan predicted {status.duplicates:,}"
+            return Reason.REPEATS_LESS(found.repeated, status.duplicates)
         is_unread_missing = found.unread > max(status.lost or 0, status.not_mirrored)
         is_near = (status.duplicates or 0) + skipped < found.looked_at  # by the plan
         if found.is_apart and is_near and (is_unread_missing or found.read >= found.below >= _FEW):
-            return f"none of {found.looked_at:,} records around its start is among those of the source; raise --records"
+            return Reason.IN_COMMON(found.looked_at)
         return None
 
     def to_step(self) -> CutoverStep:
         """Return it as a row of cutovers."""
         status, found, problem = self.status, self.found, self.problem
-        looked_at = f"{found.looked_at:,} records compared, {found.undecided:,} undecided" if found is not None else ""
+        looked_at = Reason.COMPARED(found.looked_at, found.undecided) if found is not None else ""
         return CutoverStep(
             status.group_id,
             Step.REHEARSE,
@@ -278,28 +284,26 @@ def show_rehearsed(
     names: Names,
 ) -> list[str]:
     """Print a line for each group; return one for each partition that is not as predicted."""
-    failures = list[str]()
-    table = Table(box=None, pad_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name == "group" else "right")
-    for group_id, rehearsed in found.items():
-        table.add_row(*_cells(group_id, statuses[group_id], rehearsed))
-        for each in rehearsed:
-            if each.problem is not None:
-                place = each.status.topic_partition
-                topic = names.outside(direction.source, place.topic)
-                failures.append(f"{group_id} {topic}-{place.partition}: {each.problem}")
-    console.print(Text(f"{direction.source} to {direction.target}", "bold"))
-    console.print(table)
-    console.print(
-        Text("undecided: records with the same contents on both sides of the commit, or not found at the source", "dim")
-    )
+    failures = [
+        f"{group_id} {names.outside(direction.source, place.topic)}-{place.partition}: {each.problem}"
+        for group_id, rehearsed in found.items()
+        for each in rehearsed
+        if each.problem is not None and (place := each.status.topic_partition)
+    ]
+    rows = [_row(group_id, statuses[group_id], rehearsed) for group_id, rehearsed in found.items()]
+    print_table(console, f"{direction.source} to {direction.target}", _COLUMNS, rows)
+    console.print(Text(_CAPTION, "dim"))
     return failures
 
 
-def _cells(group_id: str, partitions: Sequence[PartitionStatus], rehearsed: Sequence[Rehearsed]) -> list[str | Text]:
+def _row(group_id: str, partitions: Sequence[PartitionStatus], rehearsed: Sequence[Rehearsed]) -> Row:
     found = [each.found for each in rehearsed if each.found is not None]
-    sums = (sum(each.looked_at for each in found), sum(each.status.duplicates or 0 for each in rehearsed))
-    rest = (sum(getattr(each, name) for each in found) for name in ("repeated", "lost", "undecided"))
-    of_all = f"{len(found):,} of {len(partitions):,}"
-    return [Text(visible(group_id), overflow="fold"), of_all, *(f"{each:,}" for each in (*sums, *rest))]
+    return {
+        "group": group_id,
+        "partitions": f"{len(found):,} of {len(partitions):,}",
+        "records": sum(each.looked_at for each in found),
+        "predicted": sum(each.status.duplicates or 0 for each in rehearsed),
+        "repeats": sum(each.repeated for each in found),
+        "lost": sum(each.lost for each in found),
+        "undecided": sum(each.undecided for each in found),
+    }

@@ -9,9 +9,8 @@ from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, PartitionStatus, Result, Step
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition, Status, TopicPartition
-
-WITHHELD = 'see docs/operations.md, "Withheld, by reason"'
 
 
 class Verification:
@@ -53,8 +52,9 @@ class Verification:
             return None, ""
         is_held = partition.target_offset == partition.wanted_offset
         if crossed is not None and is_held and partition.status in (Status.IN_SYNC, Status.MIRRORING):
-            return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), "repeat apply"
-        return f"{partition.status.word}: {partition.reason}", self._remedy(partition)
+            return crossed.problem(self._target, is_at_cost=self._options.is_at_cost), Reason.IF_BEHIND()
+        why = ": ".join(filter(None, (partition.status.word, partition.reason)))
+        return why, self._remedy(partition)
 
     def lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""
@@ -66,7 +66,7 @@ class Verification:
         """Return the problems of a group without a position at the source: it has continued at the target."""
         arrived = self._clusters.arrived(group_id) if self._options.has_read_lists else []
         if not arrived:
-            return [f"nothing to verify: its newest commits are not at {self._source}"]
+            return [Reason.NOTHING_TO_VERIFY(self._source)]
         needs_proof = not self._options.is_unproven
         problems = {each.key: each.problem(self._target, needs_proof=needs_proof) for each in arrived}
         return [f"{self.name(key.topic_partition)}: {text}" for key, text in problems.items() if text is not None]
@@ -79,14 +79,6 @@ class Verification:
 
     def _remedy(self, partition: PartitionStatus) -> str:
         """Return the operator's remedy for a partition that is not in sync."""
-        if partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0:
-            until = f"let the group read at {self._source} until records no longer cross"
-            return f"send all producers to {self._target}, and {until}"
-        remedies = {
-            Status.MIRRORING: "wait until the mirror has copied all records, then verify again",
-            Status.BEHIND: "repeat apply",
-            Status.STALLED: "start the job or mirror that has stopped, then verify again",
-            Status.TARGET_ACTIVE: f"stop the group's members at {self._target}",
-            Status.WITHHELD: WITHHELD,
-        }
-        return remedies.get(partition.status, "see docs/operations.md")
+        is_crossing = partition.status is Status.MIRRORING and (partition.duplicates or 0) > 0
+        reason = Reason.IF_CROSSING if is_crossing else Reason[f"IF_{partition.status.name}"]
+        return reason(self._target, self._source)

@@ -111,7 +111,7 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
             if arguments.action == "plan":
                 with waiting(f"clusters {', '.join(config.clusters)}"):
                     plans = procedure.plan(groups, mode)
-                print_plan(plans, direction, Console(), config.names)
+                print_plan(plans, direction, Console())
                 return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
             if arguments.action == "verify":
                 return procedure.verify(groups)

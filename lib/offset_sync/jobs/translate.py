@@ -23,6 +23,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.kafka.requests import is_topic_name
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import escaped, one_line
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, State
 from offset_sync.state.cluster_clock import system_now_ms
@@ -176,4 +177,4 @@ def summary(answers: KeptAnswers) -> list[str]:
     if not withheld:
         return []
     told = ", ".join(f"{State(state).name} {withheld[state]:,}" for state in sorted(withheld))
-    return [f"{withheld.total():,} of {len(answers.state):,} offsets are withheld: {told}"]
+    return [Reason.OFFSETS_WITHHELD(withheld.total(), len(answers.state), told)]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.key_index import KeyRows
@@ -261,9 +262,9 @@ def _with_lists(measured: Assessment, asked: _Asked, positions: _Positions) -> A
     here, there = PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin)
     for row, text in enumerate(positions.lists):
         if text is None:
-            still_skips[row] = f"{source} did not answer for its read list"
+            still_skips[row] = Reason.LISTS_SILENT(source)
         elif (found := listed(text)) and found.start <= (committed := int(positions.commits.offset[row])) < found.end:
-            still_skips[row] = f"its consumers still skip up to {found.end} at {source}"
+            still_skips[row] = Reason.STILL_SKIPS(found.end, source)
             if skipped[row]:
                 span = int(measured.wanted_offset[row]), int(positions.target_offset[row])
                 skipped[row] -= count_listed(found.ranges.from_offset(committed), span, here, there)

@@ -202,7 +202,7 @@ class Trouble(IntEnum):
     WITHHELD = 1
     STALLED = 2
     BEHIND = 3  # for too long
-    WAITING = 4  # unread records have waited for the mirror for too long
+    MIRRORING = 4  # unread records have waited for the mirror for too long
     NONE = 5
 
 

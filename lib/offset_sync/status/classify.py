@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, State, Status
 from offset_sync.status.assessment import STATE_NAMES, Assessment, Bools, has_text
 from offset_sync.translate.index.runs import Int64s
 
-_OF_TABLES = "committed offsets known from the tables only: {}"
 
-
-@dataclass(frozen=True)
-class _Cause:
-    """A condition, and the reason of a row where it is the first one to hold."""
+class _Cause(NamedTuple):
+    """A condition, and the reason of a row where it is the first one to hold, with columns of its values."""
 
     holds: Bools
-    text_of: Callable[[int], str]
+    reason: Reason
+    values: Sequence[NDArray[Any]] = ()
 
     def also(self, condition: Bools) -> _Cause:
         """Return the same cause, holding only where *condition* does too."""
-        return replace(self, holds=self.holds & condition)
+        return self._replace(holds=self.holds & condition)
+
+    def text(self, row: int) -> str:
+        """Return the reason of a row."""
+        return self.reason(*(column[row] for column in self.values))
 
 
 Causes = Sequence[_Cause]
 """Causes, the most important first."""
 
 
-def _cause(holds: Bools, text: str) -> _Cause:
-    return _Cause(holds, lambda row: text)
+def _counted(reason: Reason, counts: Int64s) -> _Cause:
+    return _Cause(counts > 0, reason, [counts])
 
 
-def _with_value(holds: Bools, text: str, values: NDArray[Any]) -> _Cause:
-    """Return a cause whose *text* has ``{}`` for the row's value."""
-    return _Cause(holds, lambda row: text.format(values[row]))
-
-
-def _counted(counts: Int64s, text: str) -> _Cause:
-    """Return a cause that holds where *counts* are above 0; *text* has ``{}`` for ``1 record`` or ``2 records``."""
-    return _Cause(counts > 0, lambda row: text.format(f"{counts[row]:,} record{'' if counts[row] == 1 else 's'}"))
+def _told(texts: NDArray[np.object_]) -> _Cause:
+    return _Cause(has_text(texts), Reason.TOLD, [texts])
 
 
 def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
@@ -53,12 +50,10 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
     """
     is_contested = has_text(assessment.contest)
     withheld_as = np.where(is_contested, assessment.contest, STATE_NAMES[assessment.state])
-    withheld = _with_value(assessment.is_withheld, "{}", withheld_as)
-    active = _cause(assessment.is_target_active, "the target's group has members")
     behind = _behind(assessment)
     causes: dict[Status, Causes] = {
-        Status.WITHHELD: [withheld],
-        Status.TARGET_ACTIVE: [active],
+        Status.WITHHELD: [_Cause(assessment.is_withheld, Reason.TOLD, [withheld_as])],
+        Status.TARGET_ACTIVE: [_Cause(assessment.is_target_active, Reason.TARGET_HAS_MEMBERS)],
         Status.STALLED: _stalled(assessment, behind, stalled_after_ms),
         Status.BEHIND: behind,
         Status.MIRRORING: _mirroring(assessment),
@@ -70,7 +65,7 @@ def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
         is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
     )
     for row in np.flatnonzero(is_noted).tolist():
-        reasons[row] += f" ({_OF_TABLES.format(assessment.not_asked[row])})"
+        reasons[row] += f" ({Reason.OF_TABLES(assessment.not_asked[row])})"
     return replace(assessment, status=codes, reason=reasons)
 
 
@@ -93,7 +88,7 @@ def _reasons(codes: NDArray[np.intp], causes: Mapping[Status, Causes]) -> NDArra
         is_open = codes == status
         for cause in of_status:
             for row in np.flatnonzero(is_open & cause.holds).tolist():
-                reasons[row] = cause.text_of(row)
+                reasons[row] = cause.text(row)
             is_open &= ~cause.holds
     return reasons
 
@@ -109,75 +104,50 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
-        _with_value(has_text(assessment.unreadable), "{}", assessment.unreadable),
-        _with_value(sync_ms > after_ms, "sync_offsets has made no progress for {} s", sync_ms // 1000),
-        _with_value(index_ms > after_ms, "index_records has made no progress for {} s", index_ms // 1000),
+        _told(assessment.unreadable),
+        _Cause(sync_ms > after_ms, Reason.SYNC_SILENT, [sync_ms // 1000]),
+        _Cause(index_ms > after_ms, Reason.INDEX_SILENT, [index_ms // 1000]),
         *(cause.also(is_stale) for cause in behind),
-        _cause(holds & (assessment.source_end == ABSENT), "the source does not answer"),
-        _pending(assessment).also(is_late),
-        _arriving(assessment).also(is_late),
+        _Cause(holds & (assessment.source_end == ABSENT), Reason.SOURCE_SILENT),
+        _counted(Reason.NOT_MIRRORED, assessment.pending).also(is_late),
+        _counted(Reason.READ_NOT_MIRRORED, assessment.arriving).also(is_late),
     ]
 
 
 def _behind(assessment: Assessment) -> Causes:
-    by = "committed by another client"
-    skipped, repeats = assessment.skipped, assessment.repeats
-    unreachable = f"offset {{}} is outside the target's log: {by}, or its records have expired"
-    held, uncaptured = _held_back(assessment), "{}, the newest captured commit is {}: is sync_offsets running?"
     causes: Causes = [
         # The reported position is stale: sync_offsets has not read the group's newest commit.
-        _of_source(assessment, assessment.is_uncaptured, uncaptured),
-        _cause(assessment.target_offset == ABSENT, "nothing committed at the target"),
-        _counted(skipped, f"the target is ahead: {{}} unread below its offset, {by}"),
-        _with_value(assessment.is_outside, unreachable, assessment.target_offset),
-        _counted(repeats, "the target is {} behind"),
+        _Cause(assessment.is_uncaptured, Reason.NOT_CAPTURED, _at_source(assessment)),
+        _Cause(assessment.target_offset == ABSENT, Reason.NOTHING_COMMITTED),
+        _counted(Reason.TARGET_AHEAD, assessment.skipped),
+        _Cause(assessment.is_outside, Reason.OUTSIDE_LOG, [assessment.target_offset]),
+        _counted(Reason.TARGET_BEHIND, assessment.repeats),
     ]
-    return [held.also(_is_any(causes)), *causes]
+    return [_told(assessment.held_back).also(_is_any(causes)), *causes]
 
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
-    unstamped = "the mirror stamps no headers: cannot tell which records are mirrored"
     return [
-        _held_back(assessment),
-        _with_value(has_text(assessment.still_skips), "{}", assessment.still_skips),
-        _pending(assessment),
-        _counted(assessment.lost, "{} unread and permanently missing at the target: dropped or deleted"),
-        _arriving(assessment),
-        _counted(assessment.duplicates_at_most, "{} already read, above the first unread one"),
-        _counted(assessment.unindexed, "{} not indexed yet"),
-        _counted(assessment.unread_commits, "{} of __consumer_offsets not read yet"),
-        _cause(~assessment.are_commits_known, "cannot verify that all commits are read"),
-        _with_value(is_of_tables(assessment), _OF_TABLES, assessment.not_asked),
+        _told(assessment.held_back),
+        _told(assessment.still_skips),
+        _counted(Reason.NOT_MIRRORED, assessment.pending),
+        _counted(Reason.NEVER_THERE, assessment.lost),
+        _counted(Reason.READ_NOT_MIRRORED, assessment.arriving),
+        _counted(Reason.READ_ABOVE, assessment.duplicates_at_most),
+        _counted(Reason.UNINDEXED, assessment.unindexed),
+        _counted(Reason.COMMITS_UNREAD, assessment.unread_commits),
+        _Cause(~assessment.are_commits_known, Reason.COMMITS_UNKNOWN),
+        _Cause(is_of_tables(assessment), Reason.OF_TABLES, [assessment.not_asked]),
         # The group has committed since its coordinator was asked: the report is of the time before.
-        _of_source(assessment, assessment.has_moved_on, "{}; this report is based on {}"),
-        _cause(assessment.is_unstamped, unstamped),
-        _cause(one_sided & (assessment.unread == 0), "records in flight to the source"),
-        _cause(one_sided, "no record at the target to compare with"),
+        _Cause(assessment.has_moved_on, Reason.MOVED_ON, _at_source(assessment)),
+        _Cause(assessment.is_unstamped, Reason.UNSTAMPED),
+        _Cause(one_sided & (assessment.unread == 0), Reason.IN_FLIGHT),
+        _Cause(one_sided, Reason.NOTHING_TO_COMPARE),
     ]
 
 
-def _held_back(assessment: Assessment) -> _Cause:
-    return _with_value(has_text(assessment.held_back), "{}", assessment.held_back)
-
-
-def _of_source(assessment: Assessment, holds: Bools, text: str) -> _Cause:
-    source = assessment.source
-
-    def text_of(row: int) -> str:
-        held, group_id = int(assessment.held_at_source[row]), assessment.keys[row].group_id
-        is_gone = held == ABSENT
-        what = (
-            f"{source} no longer has an offset of {group_id}" if is_gone else f"{group_id} committed {held} at {source}"
-        )
-        return text.format(what, int(assessment.source_offset[row]))
-
-    return _Cause(holds, text_of)
-
-
-def _pending(assessment: Assessment) -> _Cause:
-    return _counted(assessment.pending, "{} not mirrored yet")
-
-
-def _arriving(assessment: Assessment) -> _Cause:
-    return _counted(assessment.arriving, "{} already read, not mirrored yet")
+def _at_source(assessment: Assessment) -> Sequence[NDArray[Any]]:
+    """Return the source, the offset that it holds, and the newest captured one."""
+    held = np.where(assessment.held_at_source == ABSENT, "no offset", assessment.held_at_source.astype(object))
+    return np.full(len(held), assessment.source, object), held, assessment.source_offset

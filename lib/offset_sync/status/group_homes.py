@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import ABSENT, GroupPartition, State
 from offset_sync.state.cluster_metadata import MetadataByCluster
@@ -86,8 +87,7 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
 def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
     """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
     named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
-    text = f"committed at both {' and '.join(named)} within sync.home_silence: "
-    return text + "stop one reader, or decide with cutover"
+    return Reason.TWO_HOMES(" and ".join(named))
 
 
 def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:

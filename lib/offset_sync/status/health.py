@@ -1,4 +1,4 @@
-"""Is the sync healthy? One rule for the exit code, the terminal, the page and JSON."""
+"""Is the sync healthy? One rule for the exit code, and one summary of a report for terminal, page and JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config.duration import to_ms
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import (
@@ -20,20 +21,45 @@ from offset_sync.status.assessment import (
     status_codes,
     troubles,
 )
-from offset_sync.status.report import GROUP, PAIR, newest_drift, rank_statuses
+from offset_sync.status.report import GROUP, PAIR, Report, Row, newest_drift, rank_statuses, roll_up, with_drift
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason why the sync is not healthy, with names made visible; *status* is its status, if any."""
+    """One reason why the sync is not healthy, with names made visible; *status* is the word of its status, if any."""
 
     text: str
-    status: Status | None = None
+    status: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What terminal, page and JSON show of a *report*: pairs, groups and partitions are worst first."""
+
+    report: Report
+    problems: list[Problem]
+    notes: list[str]
+    pairs: list[Row]
+    groups: list[Row]
+    partitions: pa.Table
 
     @property
-    def word(self) -> str | None:
-        """The word of its status."""
-        return self.status.word if self.status is not None else None
+    def verdict(self) -> str:
+        """The verdict for people."""
+        return "✖ Not healthy" if self.problems else "✔ Healthy"
+
+    @property
+    def lines(self) -> list[str]:
+        """The problems and then the notes, one line each."""
+        return [*(problem.text for problem in self.problems), *self.notes]
+
+
+def summarize(report: Report, stalled_after: timedelta = STALLED_AFTER) -> Summary:
+    """Return the summary of *report*."""
+    status, drift = report.status, report.drift
+    pairs, groups = (with_drift(roll_up(status, by), drift) for by in (PAIR, GROUP))
+    notes = [*find_notes(status, stalled_after), *report.notes]
+    return Summary(report, find_problems(status, drift, stalled_after), notes, pairs, groups, rank_statuses(status))
 
 
 def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> list[Problem]:
@@ -50,7 +76,7 @@ def find_problems(status: pa.Table, drift: pa.Table, stalled_after: timedelta = 
     TargetActive is healthy: the group runs there. Errs to unhealthy: a required null counts as too much.
     """
     if status.num_rows == 0:
-        return [Problem("Nothing to report: no included group has committed an included topic")]
+        return [Problem(Reason.NOTHING_TO_REPORT())]
     rows = rank_statuses(status)
     return [*_row_problems(rows, stalled_after), *_drift_problems(newest_drift(drift), _in_sync(rows))]
 
@@ -61,36 +87,25 @@ def find_notes(status: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> li
     is_young = (status_codes(rows) == Status.BEHIND) & (troubles(rows, stalled_after) == Trouble.NONE)
     behind, notes = rows.filter(pa.array(is_young)), list[str]()
     if behind.num_rows:
-        limit = _to_text(stalled_after)
-        notes.append(f"{_counts(behind)} {Status.BEHIND.word} for less than {limit}{_reasons(behind)}")
+        notes.append(Reason.YOUNG(_to_text(stalled_after), _of_rows(behind), _reasons(behind)))
     fresh = rows.filter(pc.is_valid(rows["uncommitted"])).group_by([*PAIR, "group_id", "topic", "uncommitted"])
     found = fresh.aggregate([]).sort_by([("group_id", "ascending"), ("topic", "ascending")]).to_pylist()
     if found:
         named = (f"{visible(row['group_id'])}: {visible(row['topic'])} {row['uncommitted']}" for row in found)
-        text = f"{_count(len(found), 'topic')} with partitions never committed by their group ({_listed(named)})"
-        notes.append(f"{text}: cutover apply commits the target's start there")
+        notes.append(Reason.UNCOMMITTED(len(found), _listed(named)))
     return notes
 
 
 def _row_problems(rows: pa.Table, stalled_after: timedelta) -> Iterator[Problem]:
     codes = troubles(rows, stalled_after)
+    limits = {"stalled": _to_text(stalled_after), "late": _to_text(MIRROR_LATE_AFTER)}
     for trouble in list(Trouble)[:-1]:
         found = rows.filter(pa.array(codes == trouble))
         if found.num_rows:
-            yield _problem(trouble, found, stalled_after)
-
-
-def _problem(trouble: Trouble, found: pa.Table, stalled_after: timedelta) -> Problem:
-    if trouble is Trouble.SKIPPING:
-        records = _count(pc.sum(found["skipped"]).as_py(), "unread record")
-        return Problem(f"{_counts(found)} {records} at the target would be skipped")
-    if trouble is Trouble.WAITING:
-        records = _count(pc.sum(found["not_mirrored"]).as_py(), "unread record")
-        text = f"{_counts(found)} {records} waiting for the mirror for more than {_to_text(MIRROR_LATE_AFTER)}"
-        return Problem(text, Status.MIRRORING)
-    status = Status[trouble.name]
-    late = f" for more than {_to_text(stalled_after)}" if trouble is Trouble.BEHIND else ""
-    return Problem(f"{_counts(found)} {status.word}{late}{_reasons(found)}", status)
+            counts = {name: pc.sum(found[name]).as_py() for name in ("skipped", "not_mirrored")}
+            text = Reason[trouble.name](of=_of_rows(found), why=_reasons(found), **limits, **counts)
+            status = Status.__members__.get(trouble.name)
+            yield Problem(text, status.word if status is not None else None)
 
 
 def _in_sync(rows: pa.Table) -> set[tuple[str, ...]]:
@@ -111,15 +126,15 @@ def _drift_problems(newest: pa.Table, in_sync: Collection[tuple[str, ...]]) -> I
         if row["group_id"] is None:
             pair = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}"
             by = row["windowed_change"]
-            yield Problem(f"Offsets of {pair} drift apart: by {'?' if by is None else format(by, ',')} in the window")
+            yield Problem(Reason.PAIR_DRIFTS(pair, "?" if by is None else format(by, ",")))
     groups = sorted({row["group_id"] for row in moving if row["group_id"] is not None})
     if groups:
-        yield Problem(f"Offsets of {_count(len(groups), 'group')} drift apart: {_listed(map(visible, groups))}")
+        yield Problem(Reason.GROUPS_DRIFT(len(groups), _listed(map(visible, groups))))
 
 
-def _counts(rows: pa.Table) -> str:
+def _of_rows(rows: pa.Table) -> str:
     groups = rows.group_by(list(GROUP)).aggregate([]).num_rows
-    return f"{_count(rows.num_rows, 'partition')} of {_count(groups, 'group')}:"
+    return Reason.OF_ROWS(rows.num_rows, groups)
 
 
 def _reasons(rows: pa.Table) -> str:
@@ -131,10 +146,6 @@ def _reasons(rows: pa.Table) -> str:
 def _listed(texts: Iterable[str], most: int = 3) -> str:
     found = list(texts)
     return ", ".join(found[:most] + (["…"] if len(found) > most else []))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _to_text(limit: timedelta) -> str:

@@ -22,6 +22,7 @@ from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
@@ -260,10 +261,8 @@ class CheckpointProgress:
         """Return where an open transaction holds commits back, and for how long this process has seen it."""
         before, since_ms = self._still.get((alias, number), (stable, now_ms))
         self._still[alias, number] = stable, since_ms if before == stable else now_ms
-        lasted_ms = now_ms - self._still[alias, number][1]
-        lasted = f" for {to_duration(lasted_ms)} at least" if lasted_ms else ""
-        place = f"{CONSUMER_OFFSETS}-{number} at {alias}"
-        return f"an open transaction holds commits back from offset {stable} of {place}{lasted}"
+        lasted = to_duration(now_ms - self._still[alias, number][1])
+        return Reason.HELD_BACK(stable, CONSUMER_OFFSETS, number, alias, lasted)
 
     def _behind(self, ends: Mapping[str, Sequence[int | None]]) -> dict[Hashable, int | None]:
         """Return the last finished batch of each query with a backlog; None: it has finished none."""

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.status.assessment import STALLED_AFTER, STATUS_WORDS
-from offset_sync.status.health import find_notes, find_problems
+from offset_sync.status.health import find_problems, summarize
 from offset_sync.status.page import render_page, write_page
-from offset_sync.status.report import GROUP, PAIR, Report, Row, rank_statuses, roll_up, with_drift
+from offset_sync.status.report import Report, Row
 from offset_sync.status.terminal import render_table
 
 logger = logging.getLogger(__name__)
@@ -87,16 +87,15 @@ def to_json(report: Report, stalled_after: timedelta = STALLED_AFTER) -> str:
     the counts by word as ``statuses`` and the newest ``drift``, null for none. Times are ISO 8601 in UTC.
     Keys and their order are the same in every report; names are exactly Kafka's. ASCII, one line.
     """
-    status, drift = report.status, report.drift
-    problems = find_problems(status, drift, stalled_after)
+    summary = summarize(report, stalled_after)
     document = {
         "reported_at": _iso(report.reported_at),
-        "healthy": not problems,
-        "problems": [{"status": each.word, "text": each.text} for each in problems],
-        "notes": [*find_notes(status, stalled_after), *report.notes],
-        "pairs": [_rolled(row) for row in with_drift(roll_up(status, PAIR), drift)],
-        "groups": [_rolled(row) for row in with_drift(roll_up(status, GROUP), drift)],
-        "partitions": _partitions(rank_statuses(status)),
+        "healthy": not summary.problems,
+        "problems": [{"status": each.status, "text": each.text} for each in summary.problems],
+        "notes": summary.notes,
+        "pairs": [_rolled(row) for row in summary.pairs],
+        "groups": [_rolled(row) for row in summary.groups],
+        "partitions": _partitions(summary.partitions),
     }
     return json.dumps(document)
 

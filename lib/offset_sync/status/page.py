@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from offset_sync.config.duration import to_ms as duration_ms
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import STALLED_AFTER, STATUS_WORDS
-from offset_sync.status.health import Problem, find_notes, find_problems
+from offset_sync.status.health import Summary, summarize
 from offset_sync.status.report import (
     GROUP,
     PAIR,
@@ -35,7 +35,6 @@ from offset_sync.status.report import (
     Row,
     newest_drift,
     roll_up,
-    with_drift,
 )
 
 SCRIPTS = ("show", "places", "overview", "rows", "details", "curves", "start")
@@ -62,18 +61,17 @@ def render_page(report: Report, stalled_after: timedelta = STALLED_AFTER, reload
     A Content-Security-Policy allows only its own scripts, by their hashes, and no connection. Every *reload_every*,
     unless it is 0, the page loads a newer one by itself and keeps its view.
     """
-    problems = find_problems(report.status, report.drift, stalled_after)
-    said = [*(problem.text for problem in problems), *find_notes(report.status, stalled_after), *report.notes]
+    summary = summarize(report, stalled_after)
     script, plotly = _script(), _file("plotly-basic.min.js")
     parts = {
         "policy": f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src 'unsafe-inline'; script-src {_source(script)} {_source(plotly)}",
         "style": _file("page.css"),
-        "health": "bad" if problems else "good",
-        "verdict": "✖ Not healthy" if problems else "✔ Healthy",
+        "health": "bad" if summary.problems else "good",
+        "verdict": summary.verdict,
         "reported_at": f"{report.reported_at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC",
-        "problems": "".join(f"<li>{escape(each)}</li>" for each in said),
-        "content": to_script_json(page_content(report, problems, reload_every)),
+        "problems": "".join(f"<li>{escape(each)}</li>" for each in summary.lines),
+        "content": to_script_json(page_content(summary, reload_every)),
         "script": script,
         "plotly": plotly,
     }
@@ -101,29 +99,27 @@ def write_page(path: str | Path, html: str) -> None:
         raise
 
 
-def page_content(report: Report, problems: Sequence[Problem], reload_every: timedelta) -> dict[str, Any]:
+def page_content(summary: Summary, reload_every: timedelta) -> dict[str, Any]:
     """Return the document that ``page_files/*.js`` read.
 
     The column ``group`` of ``partitions`` is the row of their group in ``groups``; those of a group are in order of
     topic and partition. ``problems`` has the status of each problem, null for none.
     """
-    status, drift = report.status, report.drift
-    pairs, groups = (_with_drift(roll_up(status, by), drift) for by in (PAIR, GROUP))
+    report, status = summary.report, summary.report.status
     return {
         "reported_at": to_ms(report.reported_at),
         "stale_after_ms": duration_ms(STALE_AFTER),
         "reload_ms": duration_ms(reload_every),
-        "problems": [each.word for each in problems],
-        "pairs": to_columns(pairs, (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
-        "groups": to_columns(groups, (*GROUP, *_ROLLED, "topics", *_DRIFT)),
+        "problems": [each.status for each in summary.problems],
+        "pairs": to_columns(_with_drift(summary.pairs), (*PAIR, *_ROLLED, "topics", "groups", *_DRIFT)),
+        "groups": to_columns(_with_drift(summary.groups), (*GROUP, *_ROLLED, "topics", *_DRIFT)),
         "topics": to_columns(with_shapes(roll_up(status, TOPIC), status), (*TOPIC, *_ROLLED, *_SHAPE)),
-        "partitions": _partitions(status, groups, report.reported_at),
-        "drift": drift_curves(drift),
+        "partitions": _partitions(status, summary.groups, report.reported_at),
+        "drift": drift_curves(report.drift),
     }
 
 
-def _with_drift(rolled: pa.Table, drift: pa.Table) -> list[Row]:
-    rows = with_drift(rolled, drift)
+def _with_drift(rows: Sequence[Row]) -> list[Row]:
     return [{**row, **{name: row["drift"] and row["drift"][name] for name in _DRIFT}} for row in rows]
 
 
@@ -150,7 +146,7 @@ def _partitions(status: pa.Table, groups: Sequence[Row], reported_at: datetime) 
 def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
     """Return the rows of *topics*, rolled up by TOPIC from *status*, with three columns of text for people.
 
-    ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52 %, dc2 48 %``.
+    ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52.0 %, dc2 48.0 %``.
     ``mirror_by_origin``: the records in flight per origin, ``dc1 12``.
     ``target_topic``: its name at the target. Each is null if empty.
     """
@@ -172,11 +168,7 @@ def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
 def _shares_text(shares: Sequence[Mapping[str, float]]) -> str | None:
     means = {name: total / len(shares) for name, total in _sums(shares).items()}
     largest = sorted(means.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} {_percent(mean)}" for name, mean in largest if mean > _TINY_SHARE) or None
-
-
-def _percent(share: float) -> str:
-    return "100 %" if share > 1 - _TINY_SHARE else f"{100 * share:.1f} %" if share > 0.99 else f"{100 * share:.0f} %"
+    return ", ".join(f"{name} {100 * mean:.1f} %" for name, mean in largest if mean > _TINY_SHARE) or None
 
 
 def _sums(parts: Iterable[Mapping[str, float]]) -> Counter[str]:

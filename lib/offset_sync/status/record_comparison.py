@@ -12,13 +12,14 @@ from offset_sync.config import Config
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.cluster_queries import ClusterQueries
 
 _REMEMBERED = 200_000
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
-_TOO_MANY = "its next record is not compared yet: too many comparisons for one report"
+_TOO_MANY = Reason.NOT_COMPARED()
 _SAID = {"timestamp_ms": "timestamp"}
 
 
@@ -83,7 +84,7 @@ def _difference(
         answer = read[alias]
         record = None if isinstance(answer, ClusterError) else answer.get(pair.topic_partition)
         if record is None:
-            return f"its next record at {alias} could not be read for comparison"
+            return Reason.RECORD_UNREAD(alias)
         records.append(record)
     here, there = records
     if not config.is_stamped:
@@ -92,9 +93,9 @@ def _difference(
     where = pair.topic_partition
     identities = _identity(config, pair.source, where, here), _identity(config, pair.target, where, there)
     if None in identities:
-        return "the next record's headers cannot be read"
+        return Reason.HEADERS_UNREAD()
     if identities[0] != identities[1]:
-        return "source and target have different next records"
+        return Reason.OTHER_RECORD()
     return difference_in(here, there, ("timestamp_ms", "key", "value"))
 
 
@@ -115,7 +116,7 @@ def _identity(config: Config, alias: str, where: TopicPartition, record: RecordC
 def difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:
     """Return which of *fields* differs first between the next records of both sides; None: none does."""
     differing = (_SAID.get(name, name) for name in fields if getattr(here, name) != getattr(there, name))
-    return next((f"source and target differ in the {name} of the next record" for name in differing), None)
+    return next((Reason.RECORD_DIFFERS(name) for name in differing), None)
 
 
 def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
@@ -35,11 +36,10 @@ class LastRehearsal(NamedTuple):
     def note(self, now: datetime) -> str:
         """Return a line for people."""
         age = to_duration(max(0, int((now - self.at).total_seconds() * 1000)))
-        what = f"{self.source} to {self.target} was rehearsed {age} ago"
-        of_all = f"{self.partitions:,} partitions of {self.groups:,} groups"
+        counts = self.source, self.target, age, self.partitions, self.groups
         if not self.failed:
-            return f"{what}: {of_all} as predicted"
-        return f"{what}: {self.failed:,} of {of_all} NOT as predicted: {self.example}"
+            return Reason.AS_PREDICTED(*counts)
+        return Reason.NOT_AS_PREDICTED(*counts, self.failed, self.example)
 
 
 class Rehearsals:

@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import STATUS_WORDS, Verdict, skipped, verdicts
 from offset_sync.status.rehearsals import LastRehearsal
@@ -169,7 +170,7 @@ def _with_counts(ranked: pa.Table, by: Sequence[str]) -> pa.Table:
 
 def _reasons(rows: pa.Table) -> pa.ChunkedArray:
     """Return why each row is not in sync, and the other homes of its group."""
-    others = pc.binary_join_element_wise("some of the group's newest commits are at ", rows["elsewhere"], "")
+    others = pc.binary_join_element_wise(Reason.NEWEST_ELSEWHERE(""), rows["elsewhere"], "")
     both = pc.binary_join_element_wise(rows["reason"], others, "; ")
     return pc.coalesce(both, rows["reason"], others)
 

@@ -16,18 +16,14 @@ from rich.text import Text
 from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.model.values import Status
 from offset_sync.status.assessment import STALLED_AFTER
-from offset_sync.status.health import find_notes, find_problems
+from offset_sync.status.health import summarize
 from offset_sync.status.report import (
     AT_COST,
     GROUP,
     NO,
     NOW,
-    PAIR,
     Report,
     Row,
-    rank_statuses,
-    roll_up,
-    with_drift,
 )
 
 WIDE = 120
@@ -75,24 +71,22 @@ def render_table(
     Fits 80 columns and shows more in a wider terminal; in a narrow one the reasons are printed below each table. Names
     are folded, never cut, and cannot inject markup or control characters. Only a terminal *console* gets colours.
     """
-    status = report.status
-    problems = find_problems(status, report.drift, stalled_after)
-    verdict = Text("✖ Not healthy", "bold red") if problems else Text("✔ Healthy", "bold green")
+    summary = summarize(report, stalled_after)
+    verdict = Text(summary.verdict, "bold red" if summary.problems else "bold green")
     at = report.reported_at.astimezone(timezone.utc)
     say(console, Text.assemble(verdict, f", reported at {at:%Y-%m-%d %H:%M:%S} UTC"))
-    for text in [*(problem.text for problem in problems), *find_notes(status, stalled_after), *report.notes]:
+    for text in summary.lines:
         say(console, Text(f"  {text}"))
-    if status.num_rows:
-        pairs, groups = with_drift(roll_up(status, PAIR), report.drift), roll_up(status, GROUP)
-        print_table(console, "Pairs of clusters", _PAIR_COLUMNS, pairs)
-        shown = groups.slice(0, most).to_pylist()
-        columns = _GROUP_COLUMNS if len(pairs) == 1 else _GROUP_AND_PAIR_COLUMNS
+    if summary.groups:
+        print_table(console, "Pairs of clusters", _PAIR_COLUMNS, summary.pairs)
+        shown, more = summary.groups[:most], len(summary.groups) - most
+        columns = _GROUP_COLUMNS if len(summary.pairs) == 1 else _GROUP_AND_PAIR_COLUMNS
         print_table(console, "Groups, worst first", columns, shown)
         _say_why(console, shown, lambda row: f"{visible(row['group_id'])}, {pair_of(row)}")
-        if groups.num_rows > most:
-            say(console, Text(f"… and {groups.num_rows - most:,} more groups", "dim"))
+        if more > 0:
+            say(console, Text(f"… and {more:,} more groups", "dim"))
         if details:
-            _print_details(console, rank_statuses(status), shown)
+            _print_details(console, summary.partitions, shown)
         say(console, Text(f"\n{_CAPTION}", "dim"))
 
 
@@ -141,6 +135,11 @@ def pair_of(row: Row) -> str:
 def name_column(title: str, name: str) -> Column:
     """Return a column of names, which are folded to fit."""
     return Column(title, lambda row: Text(visible(row[name])), ratio=3)
+
+
+def text_column(name: str, *, is_number: bool = False) -> Column:
+    """Return a column of texts, with their name as the title."""
+    return Column(name, lambda row: Text(row[name]), is_number)
 
 
 def pair_name(row: Row) -> Text:

@@ -18,7 +18,7 @@ from offset_sync.cutover.session import CutoverWriter
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError, TakenOverError
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, Status, TopicPartition
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync import offset_writer
 
@@ -86,7 +86,7 @@ def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_st
         FakeClusters(transactions={"g": "an open transaction holds commits back"}),
         FakeClusters([[]]),
         FakeClusters(elsewhere={"g": ["Z"]}),
-        FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="LOG_TRUNCATED")]]),
+        FakeClusters([[replace(GOOD, status=Status.WITHHELD, state=State.LOG_TRUNCATED)]]),
         FakeClusters(outcome=Outcome.FAILED),
         FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3),
         FakeClusters(outcome=Outcome.NOT_FORWARD, held=9),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,26 +9,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, FakeClusters, Move
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal, verify_step
 from offset_sync.cutover.plan import (
-    Activity,
     Committed,
     Direction,
-    GroupPlan,
     Mode,
     Options,
     PartitionStatus,
     Reader,
     Step,
-    print_plan,
 )
+from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Status, TopicPartition
+from offset_sync.model.reasons import Reason
+from offset_sync.model.values import State, Status, TopicPartition
 from offset_sync.tables.definition import Table
 
 
@@ -51,7 +48,7 @@ def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifie
         ("home", "done"),
     ]
     assert move.clusters.committed == [["g"]]
-    assert move.said[0] == "waiting, for at most 10 s: 9 records"
+    assert move.said[0] == "waiting, for at most 10 s: records: 9"
 
 
 SILENT = ClusterError("X", "no answer")
@@ -60,8 +57,8 @@ SILENT = ClusterError("X", "no answer")
 @pytest.mark.parametrize(
     ("site", "words"),
     [
-        (FakeClusters(here=["g"]), "it has members at X; stop them there first"),
-        (FakeClusters(there=["g"]), "it has members at Y; stop them there first"),
+        (FakeClusters(here=["g"]), Reason.HAS_MEMBERS("X")),
+        (FakeClusters(there=["g"]), Reason.HAS_MEMBERS("Y")),
         (
             FakeClusters(transactions={"g": "an open transaction holds commits back"}),
             "an open transaction holds commits back",
@@ -72,11 +69,11 @@ SILENT = ClusterError("X", "no answer")
         (FakeClusters([[]], elsewhere={"g": ["Y"]}), "its newest commits are at Y"),
         (
             FakeClusters(elsewhere={"g": ["Y", "Z"]}),
-            "some of its newest commits are at Z; stop it there and move it from there first",
+            Reason.MOVE_FROM_THERE("Z"),
         ),
         (
-            FakeClusters([[replace(GOOD, status=Status.WITHHELD, reason="TOPIC_RECREATED")]]),
-            "orders-0 is withheld: TOPIC_RECREATED (1 partitions); see docs/operations.md",
+            FakeClusters([[replace(GOOD, status=Status.WITHHELD, state=State.TOPIC_RECREATED)]]),
+            Reason.IS_WITHHELD("orders-0", "TOPIC_RECREATED", Reason.TOPIC_RECREATED(), 1),
         ),
     ],
 )
@@ -111,7 +108,7 @@ def test_one_group_that_may_not_move_keeps_no_other_and_three_take_no_more_appen
 def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
     move = Move(FakeClusters(unread_left=[3]))
     (failure,) = move.apply(timeout=5.0)
-    assert "not read within 5 s: 3 records; are index_records and sync_offsets running?" in failure
+    assert Reason.NOT_READ(5, "records: 3") in failure
     assert move.written()[-1] == ("wait", "failed")
     assert (move.clusters.committed, move.seconds) == ([], 5.0)
 
@@ -131,7 +128,7 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
 
 
 YOUNG = {"g": Reader(2_000, is_member=False)}
-REFUSED = "committed 2 s ago at X without members: stop the reader, or pass --confirm-readers"
+REFUSED = Reason.READS_ALONE("2 s", "X")
 
 
 def test_a_reader_without_membership_has_to_be_stopped_or_confirmed() -> None:
@@ -143,24 +140,18 @@ def test_a_reader_without_membership_has_to_be_stopped_or_confirmed() -> None:
 
 
 def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> None:
-    unseen = (
-        "X does not list it: it is of another type, or Describe on it is missing (operations.md, Minimal ACLs); "
-        "if its members are stopped, pass --confirm-readers"
-    )
+    unseen = Reason.NOT_LISTED("X")
     assert blocking(FakeClusters(unseen=["g"])) == [unseen]
     assert blocking(FakeClusters(unseen=["g"]), Mode.DISASTER) == []
     assert Move(FakeClusters(unseen=["g"]), options=Options(are_readers_confirmed=True)).apply() == []
     assert Move(FakeClusters(unseen=["g"], here=["g"]), options=Options(are_readers_confirmed=True)).apply() == [
-        "g: it has members at X; stop them there first"
+        f"g: {Reason.HAS_MEMBERS('X')}"
     ]
 
 
 def test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move() -> None:
     site = FakeClusters(internal={"g": "g-by-key-repartition"})
-    assert blocking(site) == [
-        "records of g-by-key-repartition that it has not processed stay at X, and are lost to it: move it by "
-        "operations.md, Kafka Streams, and pass --confirm-internal"
-    ]
+    assert blocking(site) == [Reason.HAS_INTERNAL("g-by-key-repartition", "X")]
     assert blocking(site, Mode.DISASTER) == []
     assert Move(site).apply() == [f"g: {blocking(site)[0]}"]
     assert site.committed == []
@@ -174,7 +165,7 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     starts = {TopicPartition("orders", number): 100 for number in (1, 2, 4)}
     site = FakeClusters([[FRESH]], held_starts=starts)
     (plan,) = Move(site).cutover.plan(["g"], Mode.PLANNED)
-    assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): apply commits the start at Y"]
+    assert plan.notes == [Reason.FROM_START("orders", "1-2, 4", "Y")]
     move = Move(site)
     assert move.apply() == []
     assert site.started == [("g", "orders", number) for number in (1, 2, 4)]
@@ -182,7 +173,7 @@ def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() ->
     move = Move(FakeClusters([[FRESH]]), options=Options(are_uncommitted_left=True))
     assert (move.apply(), move.clusters.started) == ([], [])
     (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
-    assert plan.notes == ["never committed 3 partitions of orders (1-2, 4): left out"]
+    assert plan.notes == [Reason.LEFT_OUT("orders", "1-2, 4")]
 
 
 # Names at the target
@@ -192,20 +183,14 @@ def of(stream: str, partition: int = 0, **changes: Any) -> PartitionStatus:
     return replace(GOOD, topic_partition=TopicPartition(stream, partition), **changes)
 
 
-def test_verifying_says_what_to_do() -> None:
-    remedies = {
-        Status.MIRRORING: "wait until the mirror",
-        Status.BEHIND: "repeat apply",
-        Status.STALLED: "start the job or mirror that has stopped",
-        Status.TARGET_ACTIVE: "stop the group's members at Y",
-        Status.WITHHELD: "Withheld, by reason",
-    }
-    for status, remedy in remedies.items():
-        (line,) = Move(FakeClusters([[replace(GOOD, status=status, reason="so")]])).cutover.verify(["g"])
-        assert line.startswith(f"g orders-0: {status.word}: so; ")
-        assert remedy in line
-    (line,) = Move(FakeClusters([[CROSSING]])).cutover.verify(["g"])
-    assert "send all producers to Y" in line
+@pytest.mark.parametrize("status", [each for each in Status if each is not Status.IN_SYNC])
+def test_verifying_says_what_to_do(status: Status) -> None:
+    for row, reason in (
+        (replace(GOOD, status=status, reason="so"), Reason[f"IF_{status.name}"]),
+        (replace(CROSSING, reason="so"), Reason.IF_CROSSING),
+    ):
+        (line,) = Move(FakeClusters([[row]])).cutover.verify(["g"])
+        assert line == f"g orders-0: {row.status.word}: so; {reason('Y', 'X')}"
 
 
 THERE = Direction("dc1", "dc2")
@@ -227,12 +212,14 @@ def mm2() -> Names:
 def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
     names: Names, streams: dict[str, bool], moved: list[str], said: str | None
 ) -> None:
-    out = io.StringIO()
-    plan = GroupPlan("g", Activity.INACTIVE, Activity.INACTIVE, [of(each) for each in moved], streams=streams)
-    print_plan([plan], THERE, Console(file=out, width=100), names)
-    assert ("subscribes" in out.getvalue()) == (said is not None)
-    assert said is None or f"g subscribes at dc2 to: {said}\n" in out.getvalue()
-    assert ("it has never committed dc1.orders there itself" in out.getvalue()) != all(streams.values())
+    class OfStreams(FakeClusters):
+        def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
+            return {"g": streams}
+
+    site, move = OfStreams([[of(each) for each in moved]]), Move(FakeClusters())
+    (plan,) = CutoverProcedure(THERE, site, move, names=names).plan(["g"], Mode.PLANNED)
+    fresh = [] if all(streams.values()) else [Reason.MAKE_SURE("dc2", "dc1.orders")]
+    assert plan.notes == ([Reason.SUBSCRIBES("dc2", said), *fresh] if said else [])
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:

@@ -15,6 +15,7 @@ from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result
 from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups, show_rehearsed
 from offset_sync.kafka.tail_reader import TailRecord, Tails
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 Log = list[TailRecord]
@@ -78,24 +79,24 @@ def merged(chance: random.Random, *streams: list[str]) -> list[str]:
     return found
 
 
-APART = "none of 10 records around its start is among those of the source; raise --records"
+APART = Reason.IN_COMMON(10)
 
 
 @pytest.mark.parametrize(
     ("status", "found", "problem"),
     [
         (GOOD, Found(9, 0, 0, 0, True), None),
-        (GOOD, Found(9, 0, 1, 0), "1 unread records are below its start; the plan predicted 0"),
+        (GOOD, Found(9, 0, 1, 0), Reason.LOSES_MORE(1, 0)),
         (replace(GOOD, lost=3), Found(9, 0, 3, 0), None),
         (replace(CROSSING, duplicates_at_most=4), Found(9, 4, 0, 0, True), None),
-        (replace(CROSSING, duplicates_at_most=4), Found(9, 5, 0, 0), "repeats 5 records; the plan predicted at most 4"),
+        (replace(CROSSING, duplicates_at_most=4), Found(9, 5, 0, 0), Reason.REPEATS_MORE(5, 4)),
         (replace(CROSSING, duplicates_at_most=None), Found(9, 5, 0, 0), None),
-        (CROSSING, Found(9, 1, 0, 0, True), "repeats 1 records; the plan predicted at most 0"),
-        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True), "repeats 1 records; the plan predicted 2"),
+        (CROSSING, Found(9, 1, 0, 0, True), Reason.REPEATS_MORE(1, 0)),
+        (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True), Reason.REPEATS_LESS(1, 2)),
         (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 1, True), None),
         (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, False), None),
         (replace(CROSSING, duplicates_at_most=2), Found(9, 1, 0, 0, True, holes=1), None),
-        (MIRRORING, Found(9, 0, 1, 0), "1 unread records are below its start; the plan predicted 0"),
+        (MIRRORING, Found(9, 0, 1, 0), Reason.LOSES_MORE(1, 0)),
         (replace(MIRRORING, lost=5), Found(9, 0, 2, 0), None),
         (GOOD, Found(10, 0, 0, 10, strangers=10, unread=1), APART),
         (GOOD, Found(10, 0, 0, 10, strangers=10, below=10, read=10), APART),
@@ -154,7 +155,7 @@ def test_each_group_is_a_line_and_each_surprise_a_failure() -> None:
     found = rehearse_groups(rehearsal, statuses, journal, lambda: done.append(1))  # type: ignore[arg-type]
     assert len(done) == len(statuses)
     failures = show_rehearsed(found, statuses, Direction("X", "Y"), Console(file=out, width=100), SAME_NAMES)
-    assert failures == ["bad orders-0: 1 unread records are below its start; the plan predicted 0"]
+    assert failures == [f"bad orders-0: {Reason.LOSES_MORE(1, 0)}"]
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert ["good", "2", "of", "2", "8", "0", "0", "0", "0"] in lines
     assert ["bad", "2", "of", "2", "8", "0", "0", "1", "0"] in lines

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.moves import CROSSING, ORDERS, FakeClusters, Move
+from fakes.moves import CROSSING, GOOD, ORDERS, FakeClusters, Move
 from offset_sync.cutover.crossed import (
     MARKS,
     OF_MOVES,
@@ -21,6 +21,7 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.plan import Mode, Options, Step
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition
 from offset_sync.status.assessment import Verdict
 
@@ -53,15 +54,15 @@ def test_what_crosses_is_no_cost_where_it_is_on_the_list() -> None:
     ("crossed", "words", "allowed"),
     [
         (replace(BEFORE, until=9), "its consumers still skip up to 9 at X", None),
-        (replace(BEFORE, repeated=7), "7 records would be repeated", Options(has_read_lists=True, is_at_cost=True)),
+        (replace(BEFORE, repeated=7), Reason.NOT_ON_LIST(7), Options(has_read_lists=True, is_at_cost=True)),
         (
             replace(BEFORE, seen=4),
-            "left a mark at 5 (the newest is at 4)",
+            Reason.NO_MARK(4, 5),
             Options(has_read_lists=True, is_unproven=True),
         ),
         (
             replace(BEFORE, seen=None),
-            "left a mark at 5 (there is none)",
+            Reason.NO_MARK(None, 5),
             Options(has_read_lists=True, is_unproven=True),
         ),
     ],
@@ -97,22 +98,27 @@ def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_eithe
 
 def test_a_group_that_gets_no_lists_does_not_move_by_them() -> None:
     (failure,) = moving([]).apply()
-    assert "sync.read_lists.groups does not name it" in failure
+    assert Reason.GETS_NO_LISTS() in failure
     contested = replace(CROSSING, contest="committed at X and at Y")
     (failure,) = Move(FakeClusters([[contested]], lists=[[BEFORE]]), options=SKIPPING).apply()
-    assert failure == "g: it commits at two clusters, so it gets no read lists; move it without --skip-read"
+    assert failure == f"g: {Reason.AT_TWO_CLUSTERS()}"
 
 
 def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
     missing = replace(BEFORE, missing=3, pending="3 of origin X, from offset 1 at X on")
     move = moving([BEFORE], [missing], [missing], [BEFORE], [BEFORE], [LISTED])
     assert move.apply() == []
-    left = "3 records of orders-0 that g has read and that are not at Y"
-    assert f"{left} (3 of origin X, from offset 1 at X on)" in move.said[0]
+    left = "records of orders-0 that g has read and that are not at Y (3 of origin X, from offset 1 at X on): 3"
+    assert left in move.said[0]
     never = moving([BEFORE], [missing])
     (failure,) = never.apply(timeout=4.0)
     assert f"not read within 4 s: {left}" in failure
     assert never.clusters.committed == []
+
+
+def test_a_group_in_sync_at_another_offset_than_its_list_is_for_is_not_ready() -> None:
+    site = FakeClusters([[replace(GOOD, target_offset=6)]], lists=[[LISTED]])
+    assert Move(site, options=SKIPPING).cutover.verify(["g"]) == [f"g orders-0: InSync; {Reason.IF_IN_SYNC()}"]
 
 
 @pytest.mark.parametrize("held", ["", "another list", None])
@@ -132,7 +138,7 @@ def test_a_group_whose_list_is_not_at_the_target_is_not_moved(held: str | None) 
         (ArrivedPartition(KEY, 2, True, 9), "its consumers still skip up to 9 at Y"),
         (
             ArrivedPartition(KEY, 2, False, None),
-            "no consumer of the group at Y has used a read list; this partition's has 2 records",
+            Reason.LIST_UNUSED("Y", 2),
         ),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 import jars
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State
 from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
 from write_docs import COMMAND, PAGE, with_written_parts
@@ -63,10 +64,17 @@ def test_every_rule_of_an_alert_and_its_cause_lead_to_that_section() -> None:
         assert cause is None or f'cause="{cause}"' in section(rule["alert"])
 
 
-def test_every_reason_to_withhold_has_a_row() -> None:
+def test_every_reason_to_withhold_has_a_row_with_its_sentence() -> None:
     table = rows("Withheld, by reason")
-    assert {row[0] for row in table} == {state.name for state in State if state.is_withheld}
+    told = {state.name: Reason[state.name].sentence for state in State if state.is_withheld}
+    assert {row[0]: row[1] for row in table} == told
     assert all(len(row) == 3 and all(row) for row in table)
+
+
+def test_every_remedy_of_a_reason_is_a_section_of_the_guide() -> None:
+    titles = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    assert {reason.see for reason in Reason} - {""} <= anchors
 
 
 def pairs() -> list[tuple[str, str]]:

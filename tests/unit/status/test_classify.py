@@ -9,6 +9,7 @@ from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved, status_site
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ClusterPartition
 from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
@@ -16,7 +17,7 @@ from offset_sync.translate.index.time_index import TimeIndex
 
 MINUTE_MS = 60_000
 MINUTE = {"stalled_after": "60s"}
-DROPPED = "1 record unread and permanently missing at the target: dropped or deleted"
+DROPPED = Reason.NEVER_THERE(1)
 
 # Mirroring
 
@@ -24,18 +25,18 @@ DROPPED = "1 record unread and permanently missing at the target: dropped or del
 @pytest.mark.parametrize(
     ("here", "there", "committed", "reason"),
     [
-        ("X0:10", "X0:7", 4, "3 records not mirrored yet"),
-        ("X0:10", "X0:9", 10, "1 record already read, not mirrored yet"),
-        ("X0:3 Z0:2", "X0:3 Z0", 5, "1 record already read, not mirrored yet"),
-        ("X0:3 Z0:2", "X0:3", 3, "2 records not mirrored yet"),
+        ("X0:10", "X0:7", 4, Reason.NOT_MIRRORED(3)),
+        ("X0:10", "X0:9", 10, Reason.READ_NOT_MIRRORED(1)),
+        ("X0:3 Z0:2", "X0:3 Z0", 5, Reason.READ_NOT_MIRRORED(1)),
+        ("X0:3 Z0:2", "X0:3", 3, Reason.NOT_MIRRORED(2)),
         ("X0:3 Z0:2", "X0:3", 5, None),  # the target never had Z's, so they do not come again
         ("X0:4", "X0 X2 X3", 0, DROPPED),
         ("X0 Z0 Z1 X3", "X0 Z1 X3", 0, DROPPED),
         ("X0 ? X2", "X0 X2", 0, DROPPED),
         ("X0 Y0 X2", ". X0 Y1 X2", 0, DROPPED),
-        ("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3, "2 records already read, above the first unread one"),
-        ("X0:4", "X0:4 Y4", 4, "records in flight to the source"),
-        ("Y0 Y0", "Y0", 1, "no record at the target to compare with"),
+        ("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3, Reason.READ_ABOVE(2)),
+        ("X0:4", "X0:4 Y4", 4, Reason.IN_FLIGHT()),
+        ("Y0 Y0", "Y0", 1, Reason.NOTHING_TO_COMPARE()),
     ],
 )
 def test_what_the_mirror_has_left_to_do_is_said(here: str, there: str, committed: int, reason: str | None) -> None:
@@ -57,15 +58,15 @@ def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
     site = status_site("X0:10", "X0:10", status=MINUTE)
     site.commit("X", "g", 4)
     site.pass_time(MINUTE_MS)
-    assert site.said() == ("Behind", "nothing committed at the target")
+    assert site.said() == ("Behind", Reason.NOTHING_COMMITTED())
     row = site.row()
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (4, None, None, None)
     site.pass_time(1)
-    assert site.said() == ("Stalled", "nothing committed at the target")
+    assert site.said() == ("Stalled", Reason.NOTHING_COMMITTED())
     assert site.row()["staleness_ms"] == MINUTE_MS + 1
     site.reconciled()
     site.clusters["Y"].forget("g", ORDERS)
-    assert site.said()[1] == "nothing committed at the target"
+    assert site.said()[1] == Reason.NOTHING_COMMITTED()
 
 
 # Stalled
@@ -74,24 +75,24 @@ def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
 def test_a_stopped_mirror_stalls_once_its_oldest_record_is_old() -> None:
     site = moved("X0:10", "X0:7", 4, status=MINUTE)
     site.pass_time(-site.row()["mirror_lag_ms"] + MINUTE_MS)
-    assert site.said() == ("Mirroring", "3 records not mirrored yet")
+    assert site.said() == ("Mirroring", Reason.NOT_MIRRORED(3))
     site.pass_time(1)
-    assert site.said() == ("Stalled", "3 records not mirrored yet")
-    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", "1 record already read, not mirrored yet")
+    assert site.said() == ("Stalled", Reason.NOT_MIRRORED(3))
+    assert moved("X0:10", "X0:9", 10, status=MINUTE).said() == ("Stalled", Reason.READ_NOT_MIRRORED(1))
 
 
 def test_a_source_that_does_not_answer_stalls_and_the_tables_still_give_the_numbers() -> None:
     site = moved("X0:10", ". X0:7", 4)
     site.clusters["X"].is_down = True
     site.pass_time(-site.row()["mirror_lag_ms"])
-    assert site.said() == ("Stalled", "the source does not answer")
+    assert site.said() == ("Stalled", Reason.SOURCE_SILENT())
     row = site.row()
     assert (row["source_end"], row["source_lag"], row["target_end"], row["target_lag"]) == (None, None, 8, 3)
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"], row["lost"]) == (5, 5, 0, 3)
     assert (row["not_mirrored"], row["mirror_lag"], row["state"]) == (3, 3, "EXACT")
     site = moved("X0:10", "X0:10", 10)
     site.clusters["X"].without_leader.add(ORDERS)
-    assert site.said() == ("Stalled", "the source does not answer")
+    assert site.said() == ("Stalled", Reason.SOURCE_SILENT())
 
 
 def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
@@ -99,7 +100,7 @@ def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
     for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
         site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
         assert site.said()[0] == word
-    assert site.said() == ("Stalled", "sync_offsets has made no progress for 60 s")
+    assert site.said() == ("Stalled", Reason.SYNC_SILENT(60))
 
 
 def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
@@ -150,9 +151,9 @@ def test_withheld_for_each_reason(reason: str, spoil: object) -> None:
 @pytest.mark.parametrize(
     ("there", "said", "late"),
     [
-        ([5, 6, 6, 7], "the mirror stamps no headers: cannot tell which records are mirrored", 0),
-        ([5, 6], "1 record already read, not mirrored yet", 1),
-        ([], "4 records already read, not mirrored yet", 4),
+        ([5, 6, 6, 7], Reason.UNSTAMPED(), 0),
+        ([5, 6], Reason.READ_NOT_MIRRORED(1), 1),
+        ([], Reason.READ_NOT_MIRRORED(4), 4),
     ],
 )
 def test_without_headers_only_the_time_tells_what_is_mirrored(there: list[int], said: str, late: int) -> None:

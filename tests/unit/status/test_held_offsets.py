@@ -13,12 +13,13 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.status.job_progress import StreamLag
 
 UNREAD = StreamLag({0: 1, 1: 1}, 0, 2)
 READ = StreamLag({0: 0, 1: 0}, 0, 2)
 UNSTABLE = ClusterError("X", "group 'g': UNSTABLE_OFFSET_COMMIT for orders-0")
-OF_TABLES = f"committed offsets known from the tables only: {UNSTABLE}"
+OF_TABLES = Reason.OF_TABLES(UNSTABLE)
 
 
 def rows(site: StatusSite) -> list[dict[str, object]]:
@@ -50,12 +51,12 @@ def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> 
     (row,) = rows(site)
     assert (row["status"], row["reason"]) == (
         "Behind",
-        "g committed 8 at X, the newest captured commit is 4: is sync_offsets running?",
+        Reason.NOT_CAPTURED("X", 8, 4),
     )
     assert [row[name] for name in ("duplicates", "duplicates_at_most", "lost")] == [None, None, None]
     assert row["source_offset"] == 4
     del site.clusters["X"].group_offsets["g", ORDERS]
-    gone = "X no longer has an offset of g, the newest captured commit is 4: is sync_offsets running?"
+    gone = Reason.NOT_CAPTURED("X", "no offset", 4)
     assert said(site) == ("Behind", gone)
 
 
@@ -68,7 +69,7 @@ def test_a_group_whose_coordinator_does_not_tell_rests_on_the_tables_and_says_so
     assert found == {"h": IN_SYNC, "g": ("Mirroring", OF_TABLES)}
     site.commit("X", "g", 6)
     site.read_all()
-    assert rows(site)[0]["reason"] == f"the target is 2 records behind ({OF_TABLES})"
+    assert rows(site)[0]["reason"] == f"{Reason.TARGET_BEHIND(2)} ({OF_TABLES})"
 
 
 def test_a_run_that_has_ended_leaves_nothing_stalled_that_needs_it_no_more() -> None:

@@ -19,6 +19,7 @@ from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.lease import Claim, ended, to_rows
@@ -115,15 +116,17 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
 def test_where_the_last_stable_offset_does_not_move_is_told_with_for_how_long(site: Site) -> None:
     batch(site.root, "sync_offsets/X", 0, 5, 20, at_ms=NOW_MS)
     site.ends["X"], site.stable = [7, 23], {0: 7, 1: 20}
-    said = "an open transaction holds commits back from offset {} of __consumer_offsets-1 at X"
 
     def read(after_ms: int) -> StreamLag:
         return site.progress.read(NOW_MS + after_ms).commits["X"]
 
-    assert read(0) == StreamLag({0: 2, 1: 0}, 0, 2, {1: said.format(20)})
-    assert read(90_000).held == {1: f"{said.format(20)} for 1 min 30 s at least"}
+    def said(offset: int, lasted: str) -> str:
+        return Reason.HELD_BACK(offset, "__consumer_offsets", 1, "X", lasted)
+
+    assert read(0) == StreamLag({0: 2, 1: 0}, 0, 2, {1: said(20, "0 s")})
+    assert read(90_000).held == {1: said(20, "1 min 30 s")}
     site.stable[1] = 21
-    assert read(95_000) == StreamLag({0: 2, 1: 1}, 95_000, 2, {1: said.format(21)})
+    assert read(95_000) == StreamLag({0: 2, 1: 1}, 95_000, 2, {1: said(21, "0 s")})
     site.stable[1] = 23  # above the end that was asked for nothing is held
     assert read(96_000).held == {}
 

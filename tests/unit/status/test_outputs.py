@@ -21,7 +21,9 @@ from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
 from offset_sync.jobs.runner import job_arguments
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
+from offset_sync.status.health import summarize
 from offset_sync.status.outputs import open_outputs, status_arguments, to_json
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
@@ -64,7 +66,7 @@ SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin"
 SMALL = status_table(
     {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"}
     | dict.fromkeys(("lost", "duplicates", "duplicates_at_most")),
-    {"group_id": "billing", "status": "Behind", "reason": "the target is 3 records behind", "duplicates": 3}
+    {"group_id": "billing", "status": "Behind", "reason": Reason.TARGET_BEHIND(3), "duplicates": 3}
     | {"duplicates_at_most": 5, "staleness_ms": 70_000, "source_lag": 1234, "target_offset": 97, **SHARES},
     {"group_id": "billing", "partition": 1, "source_committed_at": NOW, "reported_at": REPORTED_AT},
     *({"group_id": f"quiet-{number}", "listed": 2, "topic": "a\nb"} for number in range(3)),
@@ -91,7 +93,7 @@ def test_the_terminal_shows_what_it_did(small: Report) -> None:
 def test_the_document_and_the_page_have_what_they_had(small: Report) -> None:
     golden = json.loads((GOLDEN / "report.json").read_text())
     for name, report in (("small", small), ("nothing", NOTHING)):
-        text, page = to_json(report), page_content(report, [], timedelta(seconds=10))
+        text, page = to_json(report), page_content(summarize(report), timedelta(seconds=10))
         assert json.loads(text) == golden[name]["document"]
         assert json.loads(json.dumps(page)) == golden[name]["page"]
         assert list(json.loads(text)) == list(golden["small"]["document"])

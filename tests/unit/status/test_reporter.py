@@ -19,6 +19,7 @@ from fakes.status_site import Row, StatusSite, status_site
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
 from offset_sync.status.group_homes import take_in_untold
@@ -180,8 +181,7 @@ def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_
         assert site.state.offsets.clusters[alias].position(rows)[0].tolist() == [offset]
 
 
-SKIPS = ("Mirroring", "its consumers still skip up to 8 at Y")
-AHEAD = "the target is ahead: {} unread below its offset, committed by another client"
+SKIPS = ("Mirroring", Reason.STILL_SKIPS(8, "Y"))
 
 
 @pytest.fixture
@@ -213,10 +213,10 @@ def test_what_is_on_the_list_at_its_home_is_not_unread(site: StatusSite, committ
 
 def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_in_sync(site: StatusSite) -> None:
     site.refusing[HOLDS] = ClusterError("Y", "does not answer")
-    assert site.said("Y", "X", "readers") == ("Behind", AHEAD.format("2 records"))
+    assert site.said("Y", "X", "readers") == ("Behind", Reason.TARGET_AHEAD(2))
     site.commit("Y", "readers", 9)
     site.reconciled()
-    assert site.said("Y", "X", "readers") == ("Mirroring", "Y did not answer for its read list")
+    assert site.said("Y", "X", "readers") == ("Mirroring", Reason.LISTS_SILENT("Y"))
 
 
 OTHER = TopicPartition("orders", 2)

@@ -13,10 +13,11 @@ from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import StatusSite, moved
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from offset_sync.model.reasons import Reason
 from oracles.status import identity
 from oracles.translation import Case, Log
 
-LATE = ("Mirroring", "2 records not mirrored yet")
+LATE = ("Mirroring", Reason.NOT_MIRRORED(2))
 
 
 def growing(here: str, there: str, committed: int, later_here: str, later_there: str) -> StatusSite:

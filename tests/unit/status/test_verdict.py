@@ -14,6 +14,7 @@ from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
 from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status
 from offset_sync.status.assessment import Trouble, Verdict, troubles
 from offset_sync.status.health import find_notes, find_problems
@@ -111,7 +112,12 @@ def test_headline_column_and_plan_agree(seed: int) -> None:
         assert healthy
     behind = sum(row["Behind"] for row in groups.values())
     if healthy and behind:
-        assert f"{behind} partition" in find_notes(status)[0]
+        assert f"partitions {behind}," in find_notes(status)[0]
+
+
+def test_every_word_has_its_sentence() -> None:
+    troubles_ = [each.name for each in Trouble if each is not Trouble.NONE]
+    assert {*REASONS, *troubles_, *(f"IF_{each.name}" for each in Status)} <= {*Reason.__members__}
 
 
 @law(150)
@@ -119,5 +125,7 @@ def test_headline_column_and_plan_agree(seed: int) -> None:
 def test_every_partition_in_trouble_is_counted_once_in_the_headline(seed: int) -> None:
     status = random_report(random.Random(seed))
     found = troubles(status)
-    counted = [int(problem.text.split()[0]) for problem in find_problems(status, NO_DRIFT)]
+    counted = [
+        int(problem.text.partition("partitions ")[2].split(",")[0]) for problem in find_problems(status, NO_DRIFT)
+    ]
     assert sum(counted) == (found != Trouble.NONE).sum()
