@@ -58,6 +58,11 @@ def series(metrics: Iterable[Described] | None = None) -> dict[str, set[str]]:
     return found
 
 
+def names_in(expression: str) -> set[str]:
+    """Return the metrics that an expression asks for."""
+    return {name for name, _ in _selectors(expression)}
+
+
 def problems(expression: str, shown: Iterable[str] = ()) -> list[str]:
     """Return what an expression names that does not exist; *shown* are labels that a legend or an alert quotes."""
     known = {name: labels | _ADDED_BY_PROMETHEUS for name, labels in series().items()}
