@@ -15,8 +15,8 @@ BENCH := PYTHONPATH=tests/support $(BIN)/python
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
-# `make test` runs so many side by side in each of two lanes, 1 one lane after the other; every worker of tests/spark and
-# tests/broker has a JVM of its own, with brokers 4 GiB.
+# `make test` runs so many side by side in each of two lanes, and one more with brokers; 1: one lane after the other. Every
+# worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
 .PHONY: help install demo test test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-leaving protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
