@@ -53,7 +53,10 @@ TESTS = {
     "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py", _T + "paged_answers.py"],
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
-    "translate/*.py": [_T + f"{name}.py" for name in _OF_WINDOWS],
+    "translate/*.py": [
+        *(_T + f"{name}.py" for name in _OF_WINDOWS),
+        *(f"tests/unit/leaving/test_bounded_{name}.py" for name in ("rows", "places")),
+    ],
     "translate/index/*.py": ["tests/unit/translate/index", _T + "exact_laws.py", _T + "paged_answers.py"],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.

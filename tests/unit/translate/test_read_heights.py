@@ -106,6 +106,8 @@ def heights_of(commit: int, runs: Runs, page_runs: int, **about: Any) -> tuple[i
     index = LogIndex()
     if "unrecognised" in about:
         index.note_unrecognised(about["unrecognised"])
+    if "lost" in about:
+        index.lose(about["lost"])
     index.extend(runs, int(runs.end[-1]))
     let_go_of_all_but(index, 1, page_runs, KeptPages())
     heights = ReadHeights(np.array([commit]), PartitionLog(index, OWN), 1, (OWN, 1))
@@ -118,6 +120,12 @@ def test_an_unrecognised_record_that_may_be_above_the_commit_is_not_read() -> No
     unrecognised = Runs.of([5], [1], [1], [2], [0])
     assert heights_of(3, runs, 2) == (2, 2, True)
     assert heights_of(3, runs, 2, unrecognised=unrecognised) == (1, 2, False)
+
+
+def test_what_a_truncation_has_removed_is_not_read() -> None:
+    runs, lost = Runs.of([0, 1], [1, 3], [1, 1], [0, 2], [0, 0]), Runs.of([1], [1], [1], [1], [0])
+    assert heights_of(3, runs, 2) == (3, 3, True)
+    assert heights_of(3, runs, 2, lost=lost) == (0, 3, False)
 
 
 def test_nothing_is_read_for_sure_below_a_record_that_may_be_any() -> None:
