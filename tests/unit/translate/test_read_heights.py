@@ -100,9 +100,11 @@ def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(m
     assert found.duplicates.tolist() == expected.duplicates.tolist()
 
 
-def heights_of(commit: int, runs: Runs, page_runs: int) -> tuple[int, int, bool]:
+def heights_of(commit: int, runs: Runs, page_runs: int, lost: Runs | None = None) -> tuple[int, int, bool]:
     """Return safe and most of origin 1 for one commit in a log of X, and whether these decide."""
     index = LogIndex()
+    if lost is not None:
+        index.lose(lost)
     index.extend(runs, int(runs.end[-1]))
     let_go_of_all_but(index, 1, page_runs, KeptPages())
     heights = ReadHeights(np.array([commit]), PartitionLog(index, OWN), 1, (OWN, 1))
@@ -114,6 +116,12 @@ def test_a_run_that_the_commit_cuts_is_not_read_to_its_end_though_an_earlier_one
     # o7 | o3 o4 . o5 o6 with the commit at the point: o5 and o6 are above it, below o7.
     runs = Runs.of([0, 1, 5], [1, 4, 1], [1, 1, 0], [7, 3, 5], [0, 0, 0])
     assert heights_of(3, runs, 2) == (4, 7, False)
+
+
+def test_what_a_truncation_has_removed_is_not_read() -> None:
+    runs, lost = Runs.of([0, 1], [1, 3], [1, 1], [0, 2], [0, 0]), Runs.of([1], [1], [1], [1], [0])
+    assert heights_of(3, runs, 2) == (3, 3, True)
+    assert heights_of(3, runs, 2, lost=lost) == (0, 3, False)
 
 
 def test_nothing_is_read_for_sure_below_a_record_that_may_be_any() -> None:
