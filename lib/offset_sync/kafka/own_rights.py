@@ -34,11 +34,7 @@ class OwnRights:
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
-        self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
-        described, error = _answer(self._client.describe_cluster(request_timeout=LONGEST_S), deadline)
-        if error:
-            raise ClusterError(self.alias, f"{error} for DescribeCluster")
-        return [node.id for node in described.nodes]
+        return [node.id for node in self._requests.cluster(time.monotonic() + deadline).nodes]
 
     def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
@@ -48,10 +44,6 @@ class OwnRights:
             name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
             for name, each in described.items()
         }
-
-    def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe; raises ClusterError where a broker does not list its own."""
-        return self._requests.groups(time.monotonic() + deadline)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.target_cluster import Target, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets, Limits
+from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets
 from offset_sync.kafka.requests import (
     CommitParts,
     Committed,
@@ -59,7 +59,7 @@ def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lo
         return asked[-1]
 
     client = GroupOffsets({"bootstrap.servers": "127.0.0.1:1", "group.id": "unused"})
-    found = client.write(writes, Limits(time.monotonic() + 0.3, 6.0, 500, may_send))
+    found = client.write(writes, time.monotonic() + 0.3, may_send)
     assert found[0] != NOT_SENT
     assert found[1:] == [NOT_SENT] * 2
     assert asked == [True, False, False], "each request is asked for by itself"
