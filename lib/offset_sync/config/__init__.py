@@ -1,8 +1,8 @@
 """The configuration: one YAML file, read once at start, frozen afterwards.
 
-:func:`load_config` returns a whole :class:`Config` or raises :class:`offset_sync.model.errors.ConfigError` with *all*
-problems of the file, one ``path.to.key: what is wrong; remedy`` line each. Secrets never show in ``repr``, ``str``,
-``redacted()`` or an error message.
+:func:`load_config` returns a whole :class:`Config` or raises :class:`offset_sync.model.errors.ConfigError` with the
+problems of the file, one ``path.to.key: what is wrong; remedy`` line each. Secrets never show in ``repr``, ``str`` or
+an error message.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from offset_sync.config.configuration import Config
 from offset_sync.config.extensions import load_part
 from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.prefix_names import ambiguous_aliases
-from offset_sync.config.problems import KeyPath, Problem
+from offset_sync.config.problems import KeyPath, Problem, repeated
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -56,13 +56,13 @@ def cautions(config: Config) -> Iterator[Problem]:
 
 def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
     """Yield origins that could mean two clusters; a cluster whose id is not known yet has none."""
-    owners: dict[str, str] = {}
+    twice = repeated({alias: each for alias, each in origins.items() if each == alias or each not in origins})
     for alias, origin in origins.items():
         path = ("clusters", alias, "origin")
         if origin != alias and origin in origins:
             yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
-        elif origin and owners.setdefault(origin, alias) != alias:
-            yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
+        elif alias in twice:
+            yield Problem(path, f"{origin!r} is the origin of clusters.{twice[alias]} too; give each its own")
 
 
 def _kerberos_problems(config: Config) -> Iterator[Problem]:
@@ -91,13 +91,8 @@ def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collect
 
 
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
-    named: dict[str, str] = {}
-    for key in ("origin_header", "offset_header", "place_header"):
-        name = getattr(mirror, key)
-        if name in named:
-            yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
-        elif name:
-            named[name] = key
+    for key, first in repeated(mirror.header_columns()).items():
+        yield Problem(("mirror", key), f"is the same as mirror.{first}; name the other header")
     if mirror.preset != REDPANDA:
         return
     for key, expected in PRESETS[REDPANDA].defaults().items():
@@ -130,13 +125,15 @@ def _name_problems(config: Config) -> Iterator[Problem]:
     if config.mirror.names == "same":
         return
     separator, aliases = config.mirror.separator, config.mirror_aliases()
-    owners: dict[str, str] = {}
+    twice = repeated(aliases)
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
         if not is_part_of_name(alias) or alias.startswith("__"):
             yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
-        elif owners.setdefault(alias, cluster) != cluster:
-            yield Problem(path, f"{alias!r} is the mirror's alias of clusters.{owners[alias]} too; correct one of them")
+        elif cluster in twice:
+            yield Problem(
+                path, f"{alias!r} is the mirror's alias of clusters.{twice[cluster]} too; correct one of them"
+            )
         elif f"{alias}{separator}".startswith("__"):
             text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
             yield Problem(path, text)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
-from pydantic import BaseModel, ByteSize, ValidatorFunctionWrapHandler
+from pydantic import ValidatorFunctionWrapHandler
 
-from offset_sync.config.duration import format_duration, format_size
 from offset_sync.config.problems import KeyPath, Problem
 
 HIDDEN = "***"
@@ -43,29 +41,9 @@ def with_secrets(options: dict[str, str]) -> dict[str, str]:
     return {name: Secret(value) if re.search(HIDDEN_NAMES, name) else value for name, value in options.items()}
 
 
-def shown(value: object, path: KeyPath, hidden: Collection[KeyPath]) -> object:
-    """Return the *value* at *path* as it would be written in the file; ``***`` for secrets and *hidden* paths."""
-    if path in hidden:
-        return HIDDEN
-    if isinstance(value, Secret):
-        return HIDDEN if value else ""
-    if isinstance(value, timedelta):
-        return format_duration(value)
-    if isinstance(value, ByteSize):
-        return format_size(value)
-    if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        value = {fields[name].alias or name: each for name, each in value if name != "origin" or each}
-    if isinstance(value, Mapping):
-        return {key: shown(each, (*path, key), hidden) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [shown(each, (*path, index), hidden) for index, each in enumerate(value)]
-    return value
-
-
 @dataclass
 class Substitution:
-    """One pass over a tree, with the *problems* it found and the paths of values to be *hidden*.
+    """One pass over a tree, with the *problems* it found.
 
     A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. A
     substituted value is not searched for references again.
@@ -73,7 +51,6 @@ class Substitution:
 
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
-    hidden: set[KeyPath] = field(default_factory=set)
 
     def apply(self, value: object, key_path: KeyPath = ()) -> object:
         """Return *value* with every reference replaced; keys stay as they are."""
@@ -83,7 +60,6 @@ class Substitution:
             return [self.apply(item, (*key_path, index)) for index, item in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        self.hidden.add(key_path)
         if "${" in _REFERENCE.sub("", value):
             text = "holds a ${ without its }; write ${NAME}, ${NAME:-default} or ${file:/path}"
             self.problems.append(Problem(key_path, text))

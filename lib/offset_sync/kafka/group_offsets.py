@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import BindingError, elements, library, metadata_of, text
+from offset_sync.kafka.clients import opening
+from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     GROUP_REFUSED,
@@ -47,7 +47,7 @@ from offset_sync.kafka.requests import (
     with_remedy,
 )
 from offset_sync.kafka.topic_requests import TopicRequests
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
@@ -92,7 +92,6 @@ class GroupOffsets:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._library, self._callbacks = library(), Callbacks()
         self.parts = CommitParts()
-        log_in(options)
         self._client = self._library.open_consumer(options, self._callbacks)
         destroy_later(self, self._library, self._client, self._callbacks)
 
@@ -347,10 +346,8 @@ class Coordinators:
     def _client(self) -> GroupOffsets:
         with self._lock:
             if self._connected is None:
-                try:
+                with opening(self.alias, self._options):
                     self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-                except (BindingError, PlatformError) as error:  # PlatformError in executors only: jobs check first
-                    raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
     def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.clients import open_client
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import Door, TopicNames
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CLUSTER_ID, OffsetRange, RecordContent, Stop, TopicPartition
 
 DEADLINE_S = 10.0
@@ -26,7 +25,6 @@ _POLL_S = 0.2
 _MOST_RECORDS = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
-    **CLIENT_OPTIONS,
     "group.id": "offset-sync-reader",
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -71,14 +69,7 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     Raises ClusterError where the client rejects its options, or fails inside; and at the end where it has read from
     another cluster than the one of *options*: nothing that was read counts before the end.
     """
-    try:
-        log_in(options)
-        given = {**_OPTIONS, **of_librdkafka(options), **wanted, "error_cb": lambda error: None}
-        consumer = Consumer(with_tokens(given))
-    except PlatformError as error:
-        raise ClusterError(alias, str(error)) from error
-    except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client rejects its options: {error}") from error
+    consumer = open_client(Consumer, alias, {**_OPTIONS, **options, **wanted})
     try:
         yield consumer
         refuse_other(alias, options.get(CLUSTER_ID, ""), cluster_id_of(consumer))

@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from functools import cached_property
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import TopicRequests, error_name, open_client
+from offset_sync.kafka.topic_requests import TopicRequests, error_name
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 15.0
@@ -24,21 +23,16 @@ Operations = frozenset[str]
 """Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
 
 
-class OwnRights:
+class OwnRights(TopicRequests):
     """One cluster, named by its alias; *options* are librdkafka's."""
-
-    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        self.alias = alias
-        self._options = options
-        self._requests = TopicRequests(alias, options)
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
-        return [node.id for node in self._requests.cluster(time.monotonic() + deadline).nodes]
+        return [node.id for node in self.cluster(time.monotonic() + deadline).nodes]
 
     def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
-        found = self._requests.described(topics, time.monotonic() + deadline, with_rights=True)
+        found = self.described(topics, time.monotonic() + deadline, with_rights=True)
         described: dict[str, Any] = dict(found)
         return {
             name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
@@ -84,10 +78,6 @@ class OwnRights:
         answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
         found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)
-
-    @cached_property
-    def _client(self) -> AdminClient:
-        return open_client(self.alias, self._options)
 
 
 def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:

@@ -29,9 +29,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     TopicDescription,
 )
 
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.clients import open_client
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -42,7 +41,7 @@ from offset_sync.kafka.requests import (
     attempts,
     is_topic_name,
 )
-from offset_sync.model.errors import ClusterError, OtherClusterError, PlatformError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID, TopicPartition
 
 _REQUEST_S = 6.0
@@ -73,7 +72,11 @@ class TopicRequests:
         self.alias = alias
         self._options = dict(options)
         self._cluster_id = self._options.get(CLUSTER_ID, "")
-        self._clients = kept_for(self)  # the one in use is the last; those before it may still be answered
+        self._clients = list[AdminClient]()  # the one in use is the last; those before it may still be answered
+        # Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before
+        # they are closed, which crashes the process (seen: a segmentation fault; Handle_clear of confluent-kafka 2.16
+        # frees a key that closing the client still uses).
+        weakref.finalize(self, _close, self._clients).atexit = False
         self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
@@ -268,39 +271,13 @@ class TopicRequests:
         return opened
 
     def _open(self) -> AdminClient:
-        return open_client(self.alias, self._options, _noting(self._client_errors))
+        return open_client(AdminClient, self.alias, {**self._options, "error_cb": _noting(self._client_errors)})
 
     def error(self, message: str) -> ClusterError:
         """Return *message* as an error of the cluster, with the client's last error."""
         self._client.poll(0)
         cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
         return ClusterError(self.alias, message + cause)
-
-
-def open_client(
-    alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
-) -> AdminClient:
-    """Return a new client of a cluster; raises ClusterError if it rejects its options."""
-    given: dict[str, Any] = {**CLIENT_OPTIONS, **of_librdkafka(options), "error_cb": on_error}
-    try:
-        log_in(options)
-        return AdminClient(with_tokens(given))
-    except PlatformError as error:
-        raise ClusterError(alias, str(error)) from error
-    except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client rejects its options: {error}") from error
-
-
-def kept_for(owner: object) -> list[AdminClient]:
-    """Return a list for the clients of *owner*, which are closed once it is gone.
-
-    Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before they are
-    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
-    that closing the client still uses).
-    """
-    clients: list[AdminClient] = []
-    weakref.finalize(owner, _close, clients).atexit = False
-    return clients
 
 
 def _close(clients: list[AdminClient]) -> None:
