@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from builders.configurations import clusters
 from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.kafka import msk_tokens
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -161,21 +162,16 @@ def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_
 
 @pytest.mark.usefixtures("able", "signals")
 def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "principal": "sync@T.REALM", "keytab": keytab}
-    assert run(login, tmp_path) == (1, [])
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"clusters.dc2: keytab {keytab} begins with kafka/127.0")
-    assert run(login | {"principal": "kafka/127.0.0.1@T.REALM"}, tmp_path) == (0, [keytab])
-
-
-def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
-    """Run a job at two clusters, of which the second has this login; return its exit code and the keytab it finds."""
-    servers = {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}} for alias in ("dc1", "dc2")}
-    conf, found = folder / "sync.yaml", list[str | None]()
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "keytab": keytab}
+    known, conf, found = clusters("dc1", "dc2"), tmp_path / "sync.yaml", list[str | None]()
 
     def job(*_: object) -> list[str]:
         found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
         return []
 
-    tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
-    conf.write_text(json.dumps(tree))
-    return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
+    for principal, ended in (("sync@T.REALM", (1, [])), ("kafka/127.0.0.1@T.REALM", (0, [keytab]))):
+        known["dc2"]["security"] = login | {"principal": principal}
+        conf.write_text(json.dumps({"clusters": known, "topics": {"include": ["orders"]}}))
+        assert (run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found) == ended
+    said = capsys.readouterr().err
+    assert f"clusters.dc2: keytab {keytab} begins with kafka/127.0" in said
