@@ -56,16 +56,14 @@ class OwnRights(TopicRequests):
             found[group] = error or _named(described.authorized_operations)
         return found
 
-    def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
-        """Return the settings of a broker, or the name of an error; requires DescribeConfigs on the cluster."""
-        return self._described(ConfigResource(ResourceType.BROKER, str(broker)), deadline)
+    def settings(self, of: int | str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
+        """Return the settings of a broker, by its id, or of a topic, or the name of an error.
 
-    def topic_settings(self, topic: str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
-        """Return the settings of a topic, or the name of an error; requires DescribeConfigs on it."""
-        return self._described(ConfigResource(ResourceType.TOPIC, topic), deadline)
-
-    def _described(self, resource: Any, deadline: float) -> dict[str, str] | str:
-        (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
+        Requires DescribeConfigs on the cluster or on the topic.
+        """
+        kind = ResourceType.BROKER if isinstance(of, int) else ResourceType.TOPIC
+        asked = [ConfigResource(kind, str(of))]
+        (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 

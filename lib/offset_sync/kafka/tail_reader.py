@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Message
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -119,10 +119,7 @@ class TailReader:
         """
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
             wanted = [ClientPartition(*place, at_ms) for place, at_ms in self._door.out(times).items()]
-            try:
-                answers = consumer.offsets_for_times(wanted, timeout=deadline) if wanted else []
-            except KafkaException as error:
-                raise ClusterError(self._alias, str(error.args[0])) from error
+            answers = consumer.offsets_for_times(wanted, timeout=deadline) if wanted else []
         found = [each for each in answers if each.error is None and each.offset >= 0]
         return self._door.into({TopicPartition(each.topic, each.partition): each.offset for each in found})
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import pickle
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from builders.configurations import clusters, parsed
-from offset_sync.config import Config
 from offset_sync.config.rules import cautions
-from offset_sync.model.errors import ConfigError
-
-DC1, DC2 = clusters("dc1", "dc2").values()
 
 
 def test_an_origin_defaults_to_the_alias_and_maps_back_to_it() -> None:
-    config = parsed(clusters={"dc1": {**DC1, "origin": "IDC1"}, "dc2": DC2})
-    assert config.origins() == {"IDC1": "dc1", "dc2": "dc2"}
-    assert config.clusters["dc2"].origin == "dc2"
+    known = clusters("dc1", "dc2")
+    known["dc1"]["origin"] = "IDC1"
+    assert parsed(clusters=known).origins() == {"IDC1": "dc1", "dc2": "dc2"}
 
 
 def test_a_configuration_survives_the_way_to_an_executor() -> None:
@@ -52,45 +47,26 @@ def test_a_port_is_a_number_or_off(written: object, port: object) -> None:
     assert metrics.report_status_port == "off"
 
 
-TWO, THREE = clusters("dc1", "dc2"), clusters("dc1", "dc2", "dc3")
-REDPANDA = {"preset": "redpanda-migrator"}
-
-
-def mirrored(mirror: dict[str, Any], known: dict[str, Any] = TWO, **sections: Any) -> Config:
-    return parsed(clusters=known, mirror=mirror, **sections)
-
-
-# What each preset sets
-
-
 def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -> None:
-    config = mirrored(REDPANDA)
+    config = parsed(mirror={"preset": "redpanda-migrator"})
     mirror = config.mirror
-    assert mirror.header_columns() == {
-        "origin_header": "redpanda-migrator-provenance",
-        "offset_header": "redpanda-migrator-offset",
-    }
+    assert (mirror.origin_header, mirror.offset_header) == ("redpanda-migrator-provenance", "redpanda-migrator-offset")
     assert (mirror.offset_encoding, mirror.known.is_closed) == ("int64", True)
     assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
     known = config.with_ids({"dc1": "id-1", "dc2": "id-2"})
     assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
 
 
-def test_two_clusters_with_one_id_are_refused_and_both_named() -> None:
-    with pytest.raises(ConfigError, match=r"clusters\.dc2: is the same cluster as clusters\.dc1, with the id id; "):
-        mirrored(REDPANDA).with_ids({"dc1": "id", "dc2": "id"})
-
-
 # What works and cannot be verified: copies that come by way of a third cluster, without their place
 
 
-def said(known: Any = THREE, **sections: Any) -> list[str]:
-    return [str(each) for each in cautions(parsed(clusters=known, **sections))]
+def said(**mirror: str) -> list[str]:
+    return [str(each) for each in cautions(parsed(clusters=clusters("dc1", "dc2", "dc3"), mirror=mirror))]
 
 
 def test_copies_that_may_pass_two_hops_want_their_place() -> None:
-    (found,) = said(mirror={"names": "mm2"})
+    (found,) = said(names="mm2")
     assert found.startswith("mirror.place_header: is empty, and with mirror.names mm2 and 3 clusters a copy may come")
     assert "have the mirror stamp the place" in found
-    assert said(mirror={"names": "mm2", "place_header": "Place"}) == []
+    assert said(names="mm2", place_header="Place") == []
     assert said() == []
