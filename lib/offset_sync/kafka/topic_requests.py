@@ -213,21 +213,7 @@ class TopicRequests:
                     took_s = time.monotonic() - began
                     ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took_s))
             _wait_for_each([asked[key] for key in waiting], min(again_at, ends_at))
-            failures = {}
-            for key in waiting:
-                answered = next((each for each in asked[key] if each.done()), None)
-                if answered is None:
-                    failures[key] = "_TIMED_OUT"
-                    continue
-                try:
-                    found[key] = answered.result()
-                except KafkaException as error:
-                    asked[key].remove(answered)
-                    name = error_name(error)
-                    if name == TOPIC_REFUSED:
-                        found[key] = NotAuthorizedError(self.alias, str(key))
-                    elif name not in ABSENT_TOPIC:
-                        failures[key] = name
+            failures = self._take({key: asked[key] for key in waiting}, found)
             waiting = [key for key, name in failures.items() if name in RETRIABLE]
             if len(waiting) < len(failures) or not waiting or time.monotonic() >= ends_at:
                 break
@@ -241,6 +227,27 @@ class TopicRequests:
             more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
             raise self.error(f"{failures[failed[0]]} for {_shown(failed[0])}{more}")
         return found
+
+    def _take(
+        self, asked: Mapping[_Key, list[Future[_Value]]], found: dict[_Key, _Value | NotAuthorizedError]
+    ) -> dict[_Key, str]:
+        """Put answers into *found*, and return the error of each key without one, except for absent topics."""
+        failures: dict[_Key, str] = {}
+        for key, futures in asked.items():
+            answered = next((each for each in futures if each.done()), None)
+            if answered is None:
+                failures[key] = "_TIMED_OUT"
+                continue
+            try:
+                found[key] = answered.result()
+            except KafkaException as error:
+                futures.remove(answered)
+                name = error_name(error)
+                if name == TOPIC_REFUSED:
+                    found[key] = NotAuthorizedError(self.alias, str(key))
+                elif name not in ABSENT_TOPIC:
+                    failures[key] = name
+        return failures
 
     def _replace_silent_client(self) -> None:
         """Replace the client if it has gone unanswered for long enough.
