@@ -47,7 +47,7 @@ def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
         (answer,) = mirror.apply(Record())
         assert answer.result is not None
         assert answer.result.stamp() == (b"dc1", b"7", b"orders-3")
-        said = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})
+        said = mirror.ask({"options": {}, "records": [], "times": 1})
         assert said["version"] == offset_sync.__version__
 
 
