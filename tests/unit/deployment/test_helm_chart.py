@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import offset_sync
-from offset_sync.config import Config, load_config
+from offset_sync.config import parse_config
 from offset_sync.jobs.run import JOBS
 from spark_options import split_options
 from tools.golden_output import expect
@@ -68,37 +68,16 @@ def applications(values: Manifest) -> dict[str, Manifest]:
     return {Path(spec["mainApplicationFile"]).stem: spec for spec in specs}
 
 
-def pods(values: Manifest) -> dict[str, Manifest]:
-    """Return every pod of the chart, the operator's as if they were plain ones."""
-    found = {document["metadata"]["name"]: document["spec"]["template"] for document in of_kind(values, "StatefulSet")}
+def commands(values: Manifest) -> dict[str, Manifest]:
+    """Return arguments and mounts of each container: of a stateful set, or of a job's driver and executors."""
+    pods = {
+        document["metadata"]["name"]: document["spec"]["template"]["spec"]
+        for document in of_kind(values, "StatefulSet")
+    }
+    found = {name: pod["containers"][0] for name, pod in pods.items()}
     for job, spec in applications(values).items():
-        for role in ("driver", "executor"):
-            pod = spec[role]
-            container = {"volumeMounts": pod["volumeMounts"], "args": spec["arguments"], "ports": pod.get("ports", [])}
-            found[f"{job} {role}"] = {
-                "metadata": {"labels": pod.get("labels", {}), "annotations": pod.get("annotations", {})},
-                "spec": {"containers": [container]},
-            }
+        found |= {f"{job} {role}": {**spec[role], "args": spec["arguments"]} for role in ("driver", "executor")}
     return found
-
-
-def mounts_of(container: Manifest) -> dict[str, str]:
-    """Volume -> its path in the container."""
-    return {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-
-
-def settings_of(values: Manifest, folder: Path) -> Config:
-    """Return what the jobs read from the mounted configuration, with secrets in *folder*."""
-    (configuration,) = of_kind(values, "ConfigMap")
-    text = configuration["data"]["offset-sync.yaml"].replace("${file:/etc/offset-sync/secrets/", f"${{file:{folder}/")
-    for name in ("dc1.password", "dc2.password"):
-        (folder / name).write_text("secret")
-    (folder / "offset-sync.yaml").write_text(text)
-    return load_config(folder / "offset-sync.yaml", {})
-
-
-def selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
-    return selector.items() <= labels.items()
 
 
 def test_helm_has_nothing_to_object_to() -> None:
@@ -116,7 +95,7 @@ def test_a_manifest_is_what_its_api_takes(values: Manifest) -> None:
             kubernetes_validate.validate(document, "1.37", strict=True)
 
 
-@pytest.mark.parametrize("name", ["run, with more", "spark-operator, with more"])
+@pytest.mark.parametrize("name", ["run, with more", "spark-operator, with more", "no metrics"])
 def test_what_it_makes_is_in_the_golden_file(name: str) -> None:
     """What objects refer to is there, and pods are of the restricted profile of Kubernetes' security standards.
 
@@ -131,8 +110,7 @@ def test_what_it_makes_is_in_the_golden_file(name: str) -> None:
 
 @each
 def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
-    for name, pod in pods(values).items():
-        (container,) = pod["spec"]["containers"]
+    for name, container in commands(values).items():
         if name == "offset-sync-console":
             assert container["args"] == ["sleep", "infinity"]
             continue
@@ -140,7 +118,8 @@ def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
         options = split_options(words)
         arguments = arguments_of(job, options.job)
         if "executor" not in name:
-            assert arguments.conf == f"{mounts_of(container)['configuration']}/offset-sync.yaml"
+            mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+            assert arguments.conf == f"{mounts['configuration']}/offset-sync.yaml"
         if job == "run":
             assert options.value("--master") == "local[2]"
             assert options.settings() == values.get("sparkConf", {})
@@ -148,25 +127,12 @@ def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
             assert getattr(arguments, "once", False) == (job == "maintain_tables")
 
 
-@each
-def test_metrics_are_scraped_at_the_ports_of_the_configuration(values: Manifest, tmp_path: Path) -> None:
-    (service,) = of_kind(values, "Service")
-    ports = {port["name"]: port["port"] for port in service["spec"]["ports"] or ()}
-    if "existingConfig" not in values:
-        metrics = settings_of(values, tmp_path).metrics
-        wanted = {"metrics-sync": metrics.sync_offsets_port, "metrics-status": metrics.report_status_port}
-        assert ports == {name: port for name, port in wanted.items() if port != "off"}
-    chosen = [pod for pod in pods(values).values() if selects(service["spec"]["selector"], pod["metadata"]["labels"])]
-    listening = [port for pod in chosen for port in pod["spec"]["containers"][0].get("ports", [])]
-    assert {port["name"]: port["containerPort"] for port in listening} == ports
-    assert {port["targetPort"] for port in service["spec"]["ports"] or ()} == ports.keys()
-    for monitor in of_kind(values, "ServiceMonitor"):
-        assert selects(monitor["spec"]["selector"]["matchLabels"], service["metadata"]["labels"])
-        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} == ports.keys()
-        assert monitor["metadata"]["labels"]["release"] == "prometheus"
-    for pod in chosen:
-        scraped = pod["metadata"]["annotations"].get("prometheus.io/port")
-        assert scraped is None or int(scraped) in ports.values()
+def test_jobs_can_read_the_configuration(tmp_path: Path) -> None:
+    (mounted,) = of_kind({}, "ConfigMap")
+    for name in ("dc1.password", "dc2.password"):
+        (tmp_path / name).write_text("secret")
+    text = mounted["data"]["offset-sync.yaml"].replace("/etc/offset-sync/secrets", str(tmp_path))
+    assert parse_config(yaml.safe_load(text), {}).metrics.sync_offsets_port == 9464
 
 
 def test_the_alert_rules_are_those_of_the_project() -> None:
