@@ -27,7 +27,6 @@ def rule_problems(config: Config) -> Iterator[Problem]:
             yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
         for path, text in option_problems(cluster):
             yield Problem(("clusters", alias, *path), text)
-    yield from _kerberos_problems(config)
     yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
     yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
     yield from _header_problems(config.mirror, len(config.clusters))
@@ -63,17 +62,6 @@ def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
         elif alias in twice:
             yield Problem(path, f"{origin!r} is the origin of clusters.{twice[alias]} too; give each its own")
-
-
-def _kerberos_problems(config: Config) -> Iterator[Problem]:
-    """Yield clusters with another Kerberos login than the first: the Python client has one for the whole process."""
-    sections = {a: each.security for a, each in config.clusters.items() if each.security.mechanism == "GSSAPI"}
-    first = next(iter(sections), "")
-    for alias, section in sections.items():
-        for key in ("principal", "keytab"):
-            if getattr(section, key) != getattr(sections[first], key):
-                text = f"differs from that of clusters.{first}, and the Python client has one Kerberos login for all"
-                yield Problem(("clusters", alias, "security", key), f"{text}; use one principal, by one keytab")
 
 
 def end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:

@@ -158,6 +158,9 @@ def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_
     for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
         other.write_bytes(content)
         assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+    log_in(options(keytab))
+    other.write_bytes(KEYTAB)
+    assert refusal(options(str(other))).startswith(f"keytab {other} is not the {keytab} of another cluster")
 
 
 @pytest.mark.usefixtures("able", "signals")
