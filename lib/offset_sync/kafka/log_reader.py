@@ -150,11 +150,15 @@ def _to_bytes(value: Any) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-class RecordReader:
-    """Reads the single records of streams that a group would read next; *options* are librdkafka's."""
+class StreamReader:
+    """Reads logs of the cluster *alias* by streams; *options* are librdkafka's, *names* those of its topics."""
 
     def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
         self._alias, self._options, self._door = alias, options, Door(alias, names)
+
+
+class RecordReader(StreamReader):
+    """Reads the single records that a group would read next."""
 
     def first_at(
         self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
@@ -189,10 +193,10 @@ class _Seen(NamedTuple):
 _SILENT = _Seen("no answer")
 
 
-class RangeReader:
+class RangeReader(StreamReader):
     """Reads whole ranges of logs, as a consumer does: those of a micro-batch, without Spark.
 
-    *options* are librdkafka's. Ranges are of streams; records have the cluster's own names, as from Spark.
+    Ranges are of streams; records have the cluster's own names, as from Spark.
     """
 
     def __init__(
@@ -202,7 +206,8 @@ class RangeReader:
         patience: float = PATIENCE_S,
         names: TopicNames | None = None,
     ) -> None:
-        self._alias, self._options, self._patience, self._door = alias, options, patience, Door(alias, names)
+        super().__init__(alias, options, names)
+        self._patience = patience
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         """Yield every record of the *ranges* that is still there, each log in order, at most 200 at a time.
