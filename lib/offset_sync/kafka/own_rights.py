@@ -30,9 +30,9 @@ class OwnRights(TopicRequests):
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
         return [node.id for node in self.cluster(time.monotonic() + deadline).nodes]
 
-    def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
+    def of_topics(self, topics: Iterable[str]) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
-        found = self.described(topics, time.monotonic() + deadline, with_rights=True)
+        found = self.described(topics, time.monotonic() + DEADLINE_S, with_rights=True)
         described: dict[str, Any] = dict(found)
         return {
             name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
@@ -67,12 +67,12 @@ class OwnRights(TopicRequests):
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
-    def newest_ms(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> int | None:
+    def newest_ms(self, topic: str, partitions: int) -> int | None:
         """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
         asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
-        ends_at = time.monotonic() + deadline
+        ends_at = time.monotonic() + DEADLINE_S
         answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
         found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)

@@ -93,11 +93,9 @@ class SkipReadCases:
         self._now += milliseconds
         self.set(now=self._now)
 
-    def poll(
-        self, *offsets: int, epoch: int | None = 3, place: str = PLACE, next_offset: int | None = None, **how: bool
-    ) -> list[int]:
-        """Poll records of one partition with one epoch; return the offsets that are delivered."""
-        records = [[offset, epoch] for offset in offsets]
+    def poll(self, *offsets: int, place: str = PLACE, next_offset: int | None = None, **how: bool) -> list[int]:
+        """Poll records of one partition with epoch 3; return the offsets that are delivered."""
+        records = [[offset, 3] for offset in offsets]
         return self.poll_all({place: records}, {place: next_offset or offsets[-1] + 1}, **how).delivered.get(place, [])
 
     def poll_all(self, records: Mapping[str, Any], next_offsets: Mapping[str, int] | None = None, **how: bool) -> Poll:
