@@ -11,21 +11,6 @@ from offset_sync.config.configuration import Config
 from offset_sync.config.load import load_config, parse_config
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.secret import HIDDEN_NAMES
-from offset_sync.config.sections import Cluster, Groups, Index, Metrics, Override, Strategy, Sync, Tables, Topics
+from offset_sync.config.sections import Metrics, Override, Topics
 
-__all__ = [
-    "HIDDEN_NAMES",
-    "Cluster",
-    "Config",
-    "Groups",
-    "Index",
-    "Metrics",
-    "Mirror",
-    "Override",
-    "Strategy",
-    "Sync",
-    "Tables",
-    "Topics",
-    "load_config",
-    "parse_config",
-]
+__all__ = ["HIDDEN_NAMES", "Config", "Metrics", "Mirror", "Override", "Topics", "load_config", "parse_config"]
