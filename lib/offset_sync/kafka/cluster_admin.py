@@ -180,8 +180,6 @@ class ClusterAdmin:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets; see :meth:`Coordinators.write_offsets`."""
         door = self._door
-        if door.is_same:
-            return self._coordinators.write_offsets(writes, deadline, may_send)
         absent: dict[str, Errors] = {group: {} for group in writes}
         named: dict[str, list[OffsetWrite]] = {group: [] for group in writes}
         for group, wanted in writes.items():
@@ -189,7 +187,7 @@ class ClusterAdmin:
                 if (name := door.name(each.topic)) is None:
                     absent[group][partition_of(each)] = _NO_NAME
                 else:
-                    named[group].append(replace(each, topic=name))
+                    named[group].append(each if name == each.topic else replace(each, topic=name))
         answers = self._coordinators.write_offsets(named, deadline, may_send)
         return {
             group: found if isinstance(found, ClusterError) else {**absent[group], **door.into(found)}

@@ -148,10 +148,6 @@ def is_topic_name(topic: str) -> bool:
 class TopicNames(Protocol):
     """The names of topics per cluster, see :class:`offset_sync.config.stream_names.Names`."""
 
-    @property
-    def is_same(self) -> bool:
-        """Whether every topic has the same name everywhere."""
-
     def inside(self, cluster: str, topic: str) -> str:
         """Return the stream of *topic* at *cluster*."""
 
@@ -168,11 +164,6 @@ class Door:
 
     alias: str
     names: TopicNames | None = None
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the topics there have the names of their streams."""
-        return self.names is None or self.names.is_same
 
     def name(self, stream: str) -> str | None:
         """Return the cluster's topic of *stream*; None if it has none."""
@@ -192,8 +183,6 @@ class Door:
 
     def out(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
         """Return values by partition of streams as values by partition of topics."""
-        if self.is_same:
-            return dict(places)
         names = {stream: self.name(stream) for stream in {place.topic for place in places}}
         return {
             TopicPartition(name, number): each
@@ -203,8 +192,6 @@ class Door:
 
     def into(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
         """Return values by partition of topics as values by partition of streams."""
-        if self.is_same:
-            return dict(places)
         return {TopicPartition(self.stream(topic), number): each for (topic, number), each in places.items()}
 
 
