@@ -44,8 +44,6 @@ def load_config(path: str | Path, environment: Mapping[str, str] | None = None) 
     path = Path(path)
     try:
         tree, twice = read_yaml(path.read_bytes())
-    except FileNotFoundError:
-        raise ConfigError([f"{path}: no such file; name an existing one with --conf"]) from None
     except yaml.YAMLError as error:
         raise ConfigError([_syntax_problem(path, error)]) from None
     except RecursionError:
@@ -53,8 +51,6 @@ def load_config(path: str | Path, environment: Mapping[str, str] | None = None) 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise ConfigError([f"{path}: cannot be read ({reason}); name a readable file with --conf"]) from None
-    if tree is None:
-        raise ConfigError([f"{path}: is empty; start from conf/two-clusters.yaml"])
     if not isinstance(tree, dict):
         raise ConfigError([f"{path}: is not a mapping of keys to values; start from conf/two-clusters.yaml"])
     return parse_config(tree, environment, twice)

@@ -11,7 +11,6 @@ from pydantic import ValidatorFunctionWrapHandler
 
 from offset_sync.config.problems import KeyPath, Problem
 
-HIDDEN = "***"
 # Also valid in Java, so that the Spark session can extend spark.redaction.regex with it.
 HIDDEN_NAMES = r"(?i)password|passphrase|secret|token|credential|jaas|sasl\.username?|sasl\.oauthbearer\.config|key"
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
@@ -27,7 +26,7 @@ class Secret(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"'{HIDDEN}'"
+        return "'***'"
 
 
 def keep_secret(value: object, validate: ValidatorFunctionWrapHandler) -> object:

@@ -32,7 +32,7 @@ def file_problems(path: Path, text: str | bytes | None) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "no such file; name an existing one with --conf"),
+        (None, "cannot be read (No such file or directory); name a readable file with --conf"),
         ("", ""),
         ("# only a comment\n---\n", ""),
         ("- a\n- b\n", "not a mapping"),
