@@ -166,6 +166,19 @@ def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(monkeypatch
     assert client.opened == opened, "only what is left unread makes a client old"
 
 
+def without_one_broker() -> Future[Any]:
+    error = KafkaException(KafkaError(KafkaError._TRANSPORT))
+    return said(SimpleNamespace(errors=[error], valid=[SimpleNamespace(group_id="of others", state=None)]))
+
+
+@pytest.mark.parametrize("answer", [without_one_broker(), said("_TRANSPORT"), said(None)])
+def test_unless_every_broker_lists_its_groups_nothing_is_known_of_members(answer: Future[Any]) -> None:
+    client = Client()
+    client.list_consumer_groups = lambda request_timeout: answer  # type: ignore[attr-defined]
+    with pytest.raises(ClusterError, match="for ListGroups; check that all brokers run"):
+        admin_of(client).groups(0.1)
+
+
 def test_a_topic_that_may_not_be_described_is_an_error_and_one_that_is_not_there_is_left_out() -> None:
     admin = admin_of(Client(known=["pay"], refused=["orders", CONSUMER_OFFSETS]))
     found = admin.describe(["pay", "orders", "nowhere"])
