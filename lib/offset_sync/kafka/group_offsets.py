@@ -100,7 +100,7 @@ class GroupOffsets:
         return self._library.cluster_id(self._client, seconds)
 
     def _take_events(self) -> None:
-        """Let librdkafka call back about delays by a quota, and drop its errors: requests report theirs."""
+        """Let librdkafka call back about delays by a quota. It drops its errors: requests report theirs."""
         queue = self._library.queue_get_main(self._client)
         while event := self._library.queue_poll(queue, 0):
             self._library.event_destroy(event)

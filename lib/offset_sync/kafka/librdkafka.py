@@ -53,7 +53,6 @@ OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CLIENTS = (cimpl.Consumer, cimpl._AdminClientImpl)
 _CONSUMER = 1
 _CONF_OK = 0
-_ERROR_EVENTS = 0x8
 _ERRSTR_BYTES = 512
 
 
@@ -86,7 +85,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "version_str": (c_char_p, ()),
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
-    "conf_set_events": (None, (c_void_p, c_int)),
     "conf_set_throttle_cb": (None, (c_void_p, OnThrottle)),
     "conf_set_connect_cb": (None, (c_void_p, OnConnect)),
     "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
@@ -161,9 +159,9 @@ class Library:
         partitions: Any,
         topic: str,
         partition: int,
-        offset: int = -1001,
-        leader_epoch: int | None = None,
-        metadata: str = "",
+        offset: int,
+        leader_epoch: int | None,
+        metadata: str,
     ) -> None:
         """Append a partition; *leader_epoch* None: none is sent. *metadata* is stored as bytes, without a NUL."""
         pointer = self.topic_partition_list_add(partitions, topic.encode(), partition)
@@ -190,7 +188,7 @@ class Library:
         return frozenset(text(value.value).split(","))
 
     def open_consumer(self, options: Mapping[str, str], callbacks: Callbacks) -> int:
-        """Return a new client handle of the consumer kind, with errors as events; raises ValueError for bad *options*.
+        """Return a new client handle of the consumer kind; raises ValueError for bad *options*.
 
         The *callbacks* have to live as long as the client.
         """
@@ -200,7 +198,6 @@ class Library:
             if self.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
                 self.conf_destroy(conf)
                 raise ValueError(text(reason.value))
-        self.conf_set_events(conf, _ERROR_EVENTS)
         self.conf_set_throttle_cb(conf, callbacks.on_throttle)
         self.conf_set_connect_cb(conf, callbacks.on_connect)
         if has_tokens:
