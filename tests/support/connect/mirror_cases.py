@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offset_sync_demo.kafka.broker_files import find_jars, find_java, write_log_configuration
+from offset_sync_demo.kafka.broker_files import find_jars
 from offset_sync_demo.kafka.connect_transform import TRANSFORM, compile_java, compile_transform
-from tools.asked_process import ask
+from tools.asked_process import ask, asked_jvm
 
 Headers = Sequence[tuple[str, bytes | None]]
-_JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _DRIVER = "org.apache.kafka.connect.mirror.MirrorCases"
 
 
@@ -115,15 +114,9 @@ def mirror_cases(folder: Path, transform: Path | None = None) -> Iterator[Mirror
         transform = compile_transform(folder / "transform")
     classes.mkdir()
     compile_java(Path(__file__).with_name("MirrorCases.java"), known, classes)
-    write_log_configuration(folder, "transform.log", "offsetsync")
-    logging = f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"
     paths = ":".join(map(str, [classes, transform, *kafka]))
-    command = [find_java(), *_JAVA, logging, "-cp", paths, _DRIVER, TRANSFORM]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield MirrorCases(process)
-        finally:
-            process.kill()
+    with asked_jvm(folder, "transform.log", paths, _DRIVER, TRANSFORM) as process:
+        yield MirrorCases(process)
 
 
 def _encoded(value: bytes | None) -> str | None:
