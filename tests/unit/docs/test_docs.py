@@ -183,7 +183,7 @@ def test_help_of_make_lists_every_target_in_one_column() -> None:
 
 PAGE = REPO / "docs" / "design" / "one-commit.md"
 MOST = 45
-ROW = re.compile(r"\| (\d+) \| `([\w/]+\.py)` \| (.+) \|")
+ROW = re.compile(r"(\d+)\. `([\w/]+\.py)` (.+)")
 PASSED_IN_BY = re.compile(r"passed in by `([\w/]+\.py)`")
 
 
