@@ -46,10 +46,8 @@ PARTS = {
     "latency": Part(["latency"], turned_table, _LATENCY_LEFT_OUT),
     "startup": Part(["startup"]),
     "scale": Part(["scale"], turned_table, _SCALE_LEFT_OUT),
-    "indexing": Part(["indexing"]),
+    "indexing": Part(["indexing"], lambda rows: rows_table(rows[:2])),
     "indexing_contents": Part(["indexing_contents"]),
-    "decode": Part(["decode"]),
-    "translate": Part(["translate"]),
     "commit_rate": Part(["commit_rate"]),
 }
 

@@ -17,6 +17,8 @@ _SETUPS = {
 }
 _LIKE_ANOTHER = ("MM2, offset.lag.max 0", "50:50, lagging by 10", "idle, 50:50")
 """Rules and workloads whose rows say what others say."""
+_BETWEEN = "middle"
+"""A group whose costs are between those of the others."""
 _UNITS = {"mib": "MiB", "cpu": "CPU"}
 
 
@@ -74,7 +76,7 @@ def live_table(rows: Rows) -> str:
     ways = ("MirrorMaker 2", "ours")
     head = ["setup", "group", *(f"{way}: {what}" for way in ways for what in ("repeats", "stale s", "after"))]
     lines = []
-    for run, group in dict.fromkeys((row["run"], row["group"]) for row in rows):
+    for run, group in dict.fromkeys((row["run"], row["group"]) for row in rows if row["group"] != _BETWEEN):
         mine = [row for row in rows if (row["run"], row["group"]) == (run, group)]
         cells = (_costs([row for row in mine if _way(row) == way]) for way in ways)
         lines.append([_SETUPS.get(run, run), group, *(each for way in cells for each in way)])
