@@ -11,15 +11,15 @@ READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
 """Reasons of rows of ``log_incarnations``; of all five the first two begin an incarnation."""
 RECORD_RUNS = Table(
     "record_runs",
-    "Runs: stretches of a log in which offset and origin offset grow together. Length 0: a micro-batch has read from "
-    "start_offset on (origin_start -1), or up to there.",
+    "Runs: stretches of a log in which offset and origin offset grow together. Length 0: read from start_offset on "
+    "(origin_start -1), or up to there.",
     columns(
         "cluster | string | its alias",
         "topic | string | its name there, or at the source",
         "partition | int | partition",
         "start_offset | bigint | offset of the run's first record",
         "length | bigint | records in the run",
-        "origin | string | where the records were produced; empty: unknown, as by unreadable headers",
+        "origin | string | where the records were produced; empty: unknown",
         "origin_start | bigint | offset of the first record at its origin",
         "min_timestamp | timestamp | smallest timestamp of its records",
         "max_timestamp | timestamp | largest timestamp of its records",
@@ -41,16 +41,15 @@ INDEXED_TOPICS = Table(
 )
 LOG_INCARNATIONS = Table(
     "log_incarnations",
-    "Recreations and truncations of logs, __consumer_offsets too: other records at the same offsets from begins_at on. "
-    "Also changes of the leader epoch. A row is written before the first run or commit after it.",
+    "Recreations and truncations of logs, __consumer_offsets too, written before the first run or commit after it; "
+    "changes of the leader epoch.",
     columns(
         "cluster | string | its alias",
         "topic | string | its name there, or at the source",
         "partition | int | partition",
         "topic_id | string | Kafka's id of it",
         "leader_epoch | int | newest leader epoch; null: the broker named none",
-        "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log, of the "
-        "previous leaders' records",
+        "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
         "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED or null: the log goes "
         "on",
@@ -144,12 +143,12 @@ QUARANTINE = Table(
 )
 DRIVERS = Table(
     "drivers",
-    "Start and end of each driver. The greatest epoch of a job holds it; drivers with a smaller one write nothing.",
+    "Start and end of each driver. The greatest epoch of a job holds it.",
     columns(
         "job | string | index_records, sync_offsets, maintain_tables or cutover",
         "group_id | string | group that a cutover moves; null: the whole job",
         "epoch | bigint | the previous claim's + 1",
-        "driver_id | string | one start of a job, and for how many seconds a check of its lease is valid",
+        "driver_id | string | one start of a job, and the length of its lease",
         "host | string | its machine",
         "pid | int | its process there",
         "claimed_at | timestamp | by its own clock",
@@ -246,10 +245,8 @@ SYNC_STATUS = Table(
         "is_target_active | boolean | the group has members at the target; null: unknown",
         "stream | string | the topic with all its copies",
         "target_topic | string | its name at the target; null: none",
-        "elsewhere | string | third clusters with the newest commits of other partitions: the group cannot be moved as "
-        "a whole; null: none",
-        "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7: after a move "
-        "auto.offset.reset decides; null: none",
+        "elsewhere | string | third clusters with the newest commits of other partitions; null: none",
+        "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7; null: none",
         "listed | bigint | duplicates on the read list; null: no list",
     ),
     is_replaced=True,

@@ -165,7 +165,7 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/deployment.md", "docs/demo.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/deployment.md"])
 def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
     columns = {name for table in ALL_TABLES for name in table.names}
     known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)

@@ -1,6 +1,5 @@
--- What a failover would have cost at each moment. The cost is unknown where the target held a commit of another
--- writer, or the newest answer was withheld for more than an outage: the offset may mean other records then. Groups
--- without a commit by then have no row.
+-- What a failover would have cost at each moment; unknown where the target held a commit of another writer, or the
+-- newest answer was withheld for more than an outage. Groups without a commit by then have no row.
 --
 -- moment | timestamp | when the source would have died
 -- source_cluster | string | where the group committed
