@@ -15,7 +15,10 @@ _SETUPS = {
     "names-jar": "default names, the jar",
     "names-contents": "default names, no headers",
 }
-_LIKE_ANOTHER = ("MM2, offset.lag.max 0", "50:50, lagging by 10", "idle, 50:50")
+_LIKE_ANOTHER = (
+    *("MM2, offset.lag.max 0", "50:50, lagging by 10", "idle, 50:50"),
+    "100:0, equal timestamps, late within the grace",
+)
 """Rules and workloads whose rows say what others say."""
 _BETWEEN = "middle"
 """A group whose costs are between those of the others."""
