@@ -73,7 +73,7 @@ def items(text: str) -> list[str]:
 
 def file_map() -> list[str]:
     """Return the rooms in the map of docs/design.md."""
-    return re.findall(r"^\| `(\w+)/` \|", DESIGN.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
+    return re.findall(r"^- `(\w+)/` \d: ", DESIGN.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
 
 
 @cache
