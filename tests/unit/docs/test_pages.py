@@ -76,6 +76,17 @@ def test_every_remedy_of_a_reason_is_a_section_of_the_guide() -> None:
     assert {reason.see for reason in Reason} - {""} <= anchors
 
 
+def test_every_page_and_section_that_the_program_names_is_there() -> None:
+    named = set[tuple[str, str]]()
+    for path in LIB.parent.rglob("*.py"):
+        text = re.sub(r'"\s*\n\s*f?"', "", path.read_text())
+        named.update(re.findall(r"docs/([\w/-]+\.md)(?:, ([A-Z][\w' ]+\w))?", text))
+    assert len(named) > 10
+    for page, title in named:
+        text = (REPO / "docs" / page).read_text()
+        assert not title or re.search(rf"^#+ {title}$", text, re.MULTILINE), f"{page}, {title}"
+
+
 def test_the_requirements_name_the_brokers_of_all_test_runs() -> None:
     (chosen,) = re.findall(r"^VERSIONS \?= (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
     (row,) = re.findall(r"^\| brokers \| (.*) \|$", (REPO / "README.md").read_text(), re.MULTILINE)
