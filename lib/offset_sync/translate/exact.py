@@ -155,7 +155,7 @@ def _with_costs(
         at_frontier=window.at_frontier,
         index_behind=(beyond_index > 0) & (window.unknown > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index),
+        duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index, target.index),
         lost=np.where(is_clamped, _lost(committed, window, source), 0),
         is_exact=np.ones(len(committed), np.bool_),
         is_too_late=np.zeros(len(committed), np.bool_),
@@ -195,7 +195,7 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
     is_known = {source.origin, target.origin} | bounds.origins <= target.index.origins
     is_doubtful = _may_differ(first_runs, source, bounds) | _is_echo(first_runs, target.origin)
     if not is_known or source.index.last_unknown >= NO_LIMIT or is_doubtful.any():
-        return int(NO_LIMIT)
+        return NO_LIMIT
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     passed = pieces.needs[first] + (first_runs.origin != source.origin)

@@ -43,7 +43,7 @@ MOST_BYTES = 65_536
 """The limit of a text's numbers, so that a hostile one cannot make its reader inflate more."""
 MOST_RANGES = MOST_BYTES // 2
 """A range takes two numbers, so no text holds more."""
-_HOLES_ARE_UNREAD = -int(NO_LIMIT)
+_HOLES_ARE_UNREAD = -NO_LIMIT
 """As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
 _CLUSTER_ID = re.compile("[!-~]{1,200}")
@@ -135,8 +135,8 @@ def read_list(
 
 def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog, target: PartitionLog) -> None:
     view = TargetView.of(target.index, start)
-    if view.is_whole:
-        found.add(cut_pieces(view.first, source, _HOLES_ARE_UNREAD), committed)
+    if len(view.stretches) == 0:
+        found.add(cut_pieces(view.tail, source, _HOLES_ARE_UNREAD), committed)
         return
     commits, one, stretches = np.array([committed], np.int64), np.ones(1, np.bool_), view.stretches
     heights = ReadHeights(commits, source, NEVER_YOUNG, origins_in(stretches))
@@ -148,7 +148,7 @@ def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog
         if is_unread:
             found.is_open = False
         else:
-            found.add(cut_pieces(view.runs(number), source, _HOLES_ARE_UNREAD), committed)
+            found.add(cut_pieces(view.runs(number).from_offset(start), source, _HOLES_ARE_UNREAD), committed)
 
 
 class _Ranges:

@@ -133,24 +133,19 @@ def every_commit(case: Case) -> range:
 
 
 def differing(
-    frontiers: object, commits: Sequence[int], wanted: Sequence[Answer], found: Sequence[Answer], *, is_paged: bool
+    frontiers: object, commits: Sequence[int], wanted: Sequence[Answer], found: Sequence[Answer]
 ) -> list[str]:
-    """Return a line for each answer that is not as *wanted*; of pages more may count as possible duplicates."""
-
-    def is_right(want: Answer, got: Answer) -> bool:
-        at_most = min(want.duplicates_at_most, got.duplicates_at_most) if is_paged else got.duplicates_at_most
-        return want == replace(got, duplicates_at_most=at_most)
-
+    """Return a line for each answer that is not as *wanted*."""
     pairs = zip(commits, wanted, found, strict=True)
-    return [f"at {frontiers}, commit {c}: expected {w}, got {g}" for c, w, g in pairs if not is_right(w, g)]
+    return [f"at {frontiers}, commit {c}: expected {w}, got {g}" for c, w, g in pairs if w != g]
 
 
 def disagreements(case: Case, rng: random.Random | None = None, page_runs: int | None = None) -> list[str]:
     """Return one line per commit of *case* that the core answers otherwise than brute force, at any time.
 
     With *rng* the indexes are asked between their batches too, now and then, so that what an answer leaves behind in
-    them is tested as well. With *page_runs* they hold no more of their logs than they must; then more copies may be
-    counted as possible duplicates than there are. Each commit is asked about alone, too.
+    them is tested as well. With *page_runs* they hold no more of their logs than they must, and each commit is asked
+    about alone, too.
     """
     commits = every_commit(case)
     lines: list[str] = []
@@ -158,12 +153,11 @@ def disagreements(case: Case, rng: random.Random | None = None, page_runs: int |
         frontiers = (known.source and known.source.frontier, known.target.frontier)
         if frontiers != (case.source and case.source.frontier, case.target.frontier) and rng and rng.random() < 0.4:
             continue
-        asked = ask(known, commits, source, target)
+        wanted = answers(known, commits)
+        lines += differing(frontiers, commits, wanted, ask(known, commits, source, target))
         if page_runs is not None:
             alone = [answer for commit in commits for answer in ask(known, [commit], source, target)]
-            lines += differing(frontiers, commits, answers(known, commits), alone, is_paged=True)
-        is_paged = page_runs is not None
-        lines += differing(frontiers, commits, answers(known, commits), asked, is_paged=is_paged)
+            lines += differing(frontiers, commits, wanted, alone)
     return lines
 
 

@@ -30,7 +30,7 @@ def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, 
     for index, kept in zip((here, there), pages, strict=True):
         let_go_of_all_but(index, 1, 1, kept)
     found = translation_check.ask(case, commits, here, there)
-    assert translation_check.differing("", commits, answers(case, commits), found, is_paged=True) == []
+    assert translation_check.differing("", commits, answers(case, commits), found) == []
     return [answer.offset for answer in found], *pages
 
 

@@ -15,7 +15,7 @@ from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.read_window import ReadWindow, TargetView
-from oracles.translation import Case, LogRecord, copies, f_by_offset, might_stand_beyond, passed_by
+from oracles.translation import Case, LogRecord, f_by_offset, might_stand_beyond, passed_by
 from oracles.translation_check import describe, growing, logs_of
 from tools.thorough import examples
 
