@@ -6,16 +6,13 @@ question on which they differ.
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.mirrored_logs import random_cases, random_world
 from generators.runs import Increment, increments
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
@@ -147,7 +144,9 @@ def disagreements(case: Case, rng: random.Random | None = None, page_runs: int |
     them is tested as well. With *page_runs* they hold no more of their logs than they must, and each commit is asked
     about alone, too.
     """
-    commits = every_commit(case)
+    commits = list(every_commit(case))
+    if rng:
+        rng.shuffle(commits)
     lines: list[str] = []
     for known, source, target in growing(case, rng, page_runs):
         frontiers = (known.source and known.source.frontier, known.target.frontier)
@@ -161,13 +160,6 @@ def disagreements(case: Case, rng: random.Random | None = None, page_runs: int |
     return lines
 
 
-def random_questions(seed: int) -> Iterator[tuple[Case, random.Random]]:
-    """Yield the questions of history number *seed*; histories grow with it, up to hundreds of records."""
-    rng = random.Random(seed)
-    for case in random_cases(random_world(rng, steps=rng.choice((5, 15, 40, 120))), rng):
-        yield case, rng
-
-
 def describe(case: Case) -> str:
     """Return *case* as text, one log a line."""
     logs = [log for log in (case.source, case.target) if log is not None]
@@ -176,27 +168,3 @@ def describe(case: Case) -> str:
         records = " ".join(f"{r.offset}={r.origin or '?'}{r.origin_offset}@{r.indexed_at_ms}" for r in log.records)
         lines.append(f"{log.cluster}: [{log.log_start}, {log.log_end}) frontier {log.frontier}: {records}")
     return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare until enough commits are answered; 1 at the first difference."""
-    parser = argparse.ArgumentParser(description="Compare the translation core with brute force over random logs.")
-    parser.add_argument("--commits", type=int, default=40_000)
-    parser.add_argument("--seed", type=int, default=0, help="the first history")
-    options = parser.parse_args(arguments)
-    compared = cases = 0
-    seed = options.seed
-    while compared < options.commits:
-        for case, rng in random_questions(seed):
-            if found := disagreements(case, rng):
-                print(f"history {seed}\n{describe(case)}\n" + "\n".join(found[:5]))
-                return 1
-            compared += len(every_commit(case))
-            cases += 1
-        seed += 1
-    print(f"{compared} commits over {cases} pairs of logs: all answers equal")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -182,7 +182,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     ),
     Protection(
         "A commit beyond the index of its source may repeat all that the index does not know",
-        ((_TRANSLATE + "exact.possible_duplicates", lambda _window, committed, _source: np.zeros_like(committed)),),
+        ((_TRANSLATE + "exact.possible_duplicates", lambda _window, committed, *_logs: np.zeros_like(committed)),),
         _CASES + "a_commit_beyond_the_index_of_the_source_is_answered_small_and_said_to_be_behind",
     ),
     Protection(

@@ -110,20 +110,6 @@ def test_a_recreated_topic_and_a_log_that_was_cut_put_nothing_unread_on_a_list(r
         assert ranges(found) == ranges_of([at for at, each in contents.items() if each in read], contents)
 
 
-def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> None:
-    wrong = 0
-    for seed in range(30):
-        lives = Lives(random.Random(seed))
-        lives.run(40)
-        here, there = (lives.log(name, is_told_apart=False) for name in "XY")
-        unread = {each.contents for each in lives.logs["Y"] if each} - {
-            each.contents for each in lives.logs["X"] if each
-        }
-        on_list = on_the_list(Case("X", here, there), len(lives.logs["X"]), 0)
-        wrong += sum(lives.logs["Y"][at].contents in unread for at in on_list)  # type: ignore[union-attr]
-    assert wrong > 20
-
-
 # One rule each, by hand
 
 

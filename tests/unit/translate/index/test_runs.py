@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.runs import (
-    NO_RUNS,
     UNKNOWN_ORIGIN,
     Runs,
-    distinct_origins,
-    members,
     records_below,
 )
 
@@ -131,29 +128,3 @@ def test_a_log_holds_what_is_the_same_record_by_record() -> None:
                 origin, first, _ = known.get(offset, (None, 0, 0))
                 wanted &= (origin, first) == (row[2], row[3] + offset - row[0])
         assert runs.joined().holds(asked, start, end) == wanted, seed
-
-
-@law(100)
-@given(logs(), st.sampled_from(["start", "length", "origin", "origin_start", "indexed_at_ms"]))
-def test_the_same_records_may_be_indexed_at_another_time(runs: Runs, name: str) -> None:
-    columns = {each: getattr(runs, each).copy() for each in runs.__match_args__}
-    columns[name][-1:] += 1
-    other = Runs(*columns.values())
-    assert runs.same_records(runs.followed_by(NO_RUNS))
-    assert runs.same_records(other) == (len(runs) == 0 or name == "indexed_at_ms")
-
-
-@law(60)
-@given(st.lists(st.integers(-4, 30), min_size=1, max_size=8), st.integers(1, 90), st.integers(0, 200))
-def test_origins_are_told_apart_however_many_rows_there_are(few: list[int], times: int, far: int) -> None:
-    codes = np.array([*few * times, far], np.int32)
-    assert distinct_origins(codes) == sorted({*few, far})
-
-
-@law(60)
-@given(st.lists(st.tuples(st.integers(-5, 20), st.integers(0, 5)), max_size=6))
-def test_members_are_the_numbers_of_all_ranges(ranges: list[tuple[int, int]]) -> None:
-    first, count = np.array(ranges, np.int64).reshape(-1, 2).T
-    row, number = members(first, count)
-    wanted = [(row, first + n) for row, (first, size) in enumerate(ranges) for n in range(size)]
-    assert list(zip(row.tolist(), number.tolist(), strict=True)) == wanted
