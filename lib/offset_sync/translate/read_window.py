@@ -176,10 +176,9 @@ class ReadWindow:
         gone = pieces.below(self._log_start)
         committed = self._committed[some]
         self.read[some] += count_read(pieces, committed)
-        if len(gone):
-            self.read_deleted[some] += count_read(gone, committed)
+        self.read_deleted[some] += count_read(gone, committed)
         waiting = (some & self.at_frontier).nonzero()[0]
-        required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
+        required = np.maximum.accumulate(pieces.last_needs)
         piece = first_unread(required, self._committed[waiting])
         found = piece < len(pieces)
         waiting, piece = waiting[found], piece[found]

@@ -69,11 +69,6 @@ def test_every_commit_of_a_silent_source_may_be_at_its_log_start() -> None:
     assert (logs.ask(5).is_at_start.tolist(), logs.ask(5, is_silent=True).is_at_start.tolist()) == ([False], [True])
 
 
-def test_a_commit_beyond_the_end_of_a_silent_source_is_answered_from_the_index() -> None:
-    found = Logs("X0:10", ". . X0:10").ask(11, is_silent=True)
-    assert (states(found), found.wanted.tolist()) == ([State.AT_FRONTIER], [12])
-
-
 def test_only_commits_of_another_incarnation_are_withheld() -> None:
     found = Logs("X0:10", ". . X0:10").ask(3, 3, 3, topic_ids=["id", "another", None])
     assert states(found) == [State.EXACT, State.TOPIC_RECREATED, State.EXACT]

@@ -67,24 +67,6 @@ def test_heights_are_the_records_below_a_commit_and_the_others(seed: int, page_r
     assert not heights.decided()[records[-1][0] + 2 :].any()
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_hole_is_open_where_the_first_greater_number_is_young(seed: int) -> None:
-    rng = random.Random(seed)
-    records = some_log(rng, in_order=rng.random() < 0.5)
-    young = {number for number in range(0, len(records), 4) if rng.random() < 0.3}
-    seen_ms = [2 if number - number % 4 in young else 0 for number in range(len(records))]
-    heights = ReadHeights(np.zeros(1, np.int64), PartitionLog(indexed(records, 4, seen_ms), OWN), 1, (OWN, *OTHERS))
-    for origin in OTHERS:
-        mine = [(row, number) for row, (_, of, number) in enumerate(records) if of == origin]
-        for hole in set(range(max(number for _, number in mine))) - {number for _, number in mine}:
-            witness = next(row for row, number in mine if number > hole)
-            if seen_ms[witness] == 2:
-                assert heights.is_open(origin, np.array([hole]), np.array([hole])).tolist() == [True]
-    no = np.zeros(1, np.int64)
-    assert heights.is_open(OWN, no, no + 99).tolist() == [False]
-    assert heights.is_open(OTHERS[0], no + 999, no + 999).tolist() == [False]
-
-
 def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = some_log(random.Random(2), in_order=True), Records()
     for offset, origin, number in sorted(source, key=lambda each: (each[0] // 9, each[1], each[2])):

@@ -213,22 +213,6 @@ def test_what_is_still_to_come_is_what_brute_force_finds(case: Case, rng: random
             assert found == {codes[origin]: count for origin, count in wanted.items()}, describe(known)
 
 
-@law(120)
-@given(histories(clean=True))
-def test_when_nothing_is_still_to_come_all_read_records_are_below_the_start_or_on_the_list(case: Case) -> None:
-    *_, (_, source, target) = growing(case)
-    logs = logs_of(case, source, target)
-    there = {identity_of(each): each.offset for each in case.target.indexed}
-    for committed in every_commit(case):
-        if case.source is None or pending(committed, *logs, -NO_LIMIT):
-            continue
-        start = int(translate(np.array([committed]), *logs, Bounds(-NO_LIMIT)).offset[0])
-        on_list = offsets_in(ranges(read_list(committed, start, *logs, leader_epoch=EPOCH)))
-        read = [identity_of(each) for each in case.source_records if each.offset < committed]
-        read = [each for each in read if each in there or (each and each[0] != case.target.cluster)]
-        assert all(there[each] < start or there[each] in on_list for each in read)
-
-
 def test_what_the_mirror_has_just_passed_may_still_come() -> None:
     source, target = log("X", "X0:5"), indexed_at(log("Y", "X0 X2 X3:5"), 1, NOW_MS - 10)
     *_, (case, here, there) = growing(Case("X", source, target, NOW_MS, 60_000))
