@@ -17,9 +17,7 @@ from generators.hypothesis_strategies import cases, generators, histories, law
 from generators.lives_of_logs import Lives
 from offset_sync.model.values import ABSENT
 from offset_sync.translate import read_list as read_lists
-from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.read_list import FoundList, count_listed, pending, read_list
@@ -71,16 +69,6 @@ def test_no_record_that_the_group_has_not_read_is_on_a_list_whatever_the_indexes
         found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
         read = set(what_is_read(case, committed))
         assert all(records[offset] in read for offset in offsets_in(ranges(found)) & records.keys())
-
-
-@law(150)
-@given(cases)
-def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Case) -> None:
-    *_, (_, source, target) = growing(case)
-    logs, commits = logs_of(case, source, target), np.array(every_commit(case), np.int64)
-    answers = translate(commits, *logs, Bounds(-NO_LIMIT))  # all holes are young, so they count as unread
-    for committed, answer, duplicates in zip(commits.tolist(), answers.clamped_offset.tolist(), answers.duplicates):
-        assert read_list(committed, answer, *logs, leader_epoch=EPOCH).records.sum() == duplicates
 
 
 @law(300)
