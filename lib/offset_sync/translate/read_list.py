@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
-from offset_sync.translate.index.stretches import greatest_so_far
 from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
@@ -219,7 +218,7 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
     first_young = int(is_young.argmax()) if is_young.any() else len(there)
     for origin in sorted(code for code in source.index.origins if code > UNKNOWN_ORIGIN):
         # The mirror has passed all below a record of an old page; the target's own records are complete.
-        low = int(greatest_so_far(there.span(origin).high)[first_young]) + 1
+        low = int(there.span(origin).high[:first_young].max(initial=-1)) + 1
         low = target.index.frontier if origin == target.origin else low
         high = int(here.span(origin).high[here.first_record < committed].max(initial=-1)) + 1
         gaps = replication_gaps(origin, source.index, target.index, young_since_ms, low, high)

@@ -66,11 +66,6 @@ def test_bytes_hidden_behind_a_null_are_never_read() -> None:
     assert (row["kind"], row["is_tombstone"], row["committed_offset"]) == ("commit", True, None)
 
 
-def test_unequal_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 keys but 1 values"):
-        decode_records(pa.array(KEYS[:2], pa.binary()), pa.array(VALUES[:1], pa.binary()))
-
-
 # A cursor over many rows
 
 OCTETS = (0, 1, 2, 3, 0x7F, 0x80, 0x81, 0x82, 0xFF)

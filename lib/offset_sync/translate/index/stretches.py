@@ -124,8 +124,3 @@ def cut_at(
     if not (kept := length > 0).all():
         row, interval, begin, length = row[kept], interval[kept], begin[kept], length[kept]
     return row, interval, begin, length
-
-
-def greatest_so_far(values: Int64s) -> NDArray[np.int64]:
-    """Return the running maximum with nothing before it: shape (values + 1,), -1 first."""
-    return np.maximum.accumulate(np.append(np.int64(-1), values))
