@@ -196,7 +196,7 @@ def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog
     """
     count, (low, high) = 0, span
     for runs in target.index.paged.parts(low, high):
-        pieces = cut_pieces(runs.take(runs.origin > UNKNOWN_ORIGIN), source, _HOLES_ARE_UNREAD).below(high)
+        pieces = cut_pieces(runs, source, _HOLES_ARE_UNREAD).below(high)
         count += int(read.count_between(pieces.needs, pieces.needs + pieces.length).sum())
     return count
 
@@ -234,15 +234,13 @@ def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
     ignores the list. BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and base64url without padding
     of numbers in unsigned LEB128: by turns the distance to the next range and its length, from START on; ``r`` alone
     where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError
-    for what could not be decoded.
+    for another *cluster_id*.
     """
     start, leader_epoch, ranges = found.read_list
     end = ranges.start + ranges.length
     numbers = np.stack((ranges.start - np.concatenate(([start], end[:-1])), ranges.length), axis=1).ravel()
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise ValueError(f"not a cluster id that a read list can carry: {cluster_id!r}")
-    if not _is_list(start, leader_epoch, numbers):
-        raise ValueError(f"not a read list from {start} on, of leader epoch {leader_epoch}: {ranges}")
     content, size = _to_leb128(numbers)
     ends = np.concatenate(([0], size.cumsum()[1::2]))
     head = f"{MARK}{cluster_id} {start} {leader_epoch} "

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import CountedPages, KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import cases, generators, histories, law
-from generators.lives_of_logs import Lives
 from offset_sync.model.values import ABSENT
 from offset_sync.translate import read_list as read_lists
 from offset_sync.translate.index.log_index import LogIndex
@@ -82,20 +81,6 @@ def test_records_that_consumers_skip_by_a_list_are_counted_as_what_is_on_it(
         skipped = OffsetRanges(np.array([first]), np.array([committed - first]))
         wanted = set(on_the_list(known, committed, low)) - set(on_the_list(known, first, low))
         assert count_listed(skipped, (low, high), source, target) == sum(offset < high for offset in wanted)
-
-
-@law(120)
-@given(generators)
-def test_a_recreated_topic_and_a_log_that_was_cut_put_nothing_unread_on_a_list(rng: random.Random) -> None:
-    lives = Lives(rng)
-    lives.run(rng.choice((10, 30, 80)))
-    case = Case("X", lives.log("X"), lives.log("Y"))
-    *_, (_, source, target) = growing(case, rng, rng.choice((None, 1, 3)))
-    contents = {offset: each.contents for offset, each in enumerate(lives.logs["Y"]) if each is not None}
-    for committed in range(len(lives.logs["X"]) + 1):
-        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
-        read = {each.contents for each in lives.logs["X"][:committed] if each is not None}
-        assert ranges(found) == ranges_of([at for at, each in contents.items() if each in read], contents)
 
 
 # One rule each, by hand

@@ -101,20 +101,6 @@ def test_the_text_is_the_one_of_the_design() -> None:
     assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
 
 
-@pytest.mark.parametrize(
-    ("start", "epoch", "ranges"),
-    [
-        (-1, 0, [(3, 4)]),
-        (0, -1, [(3, 4)]),
-        (5, 0, [(3, 4)]),
-        (0, 0, [(3, 5), (5, 6)]),
-    ],
-)
-def test_what_could_not_be_read_is_not_written(start: int, epoch: int, ranges: list[Range]) -> None:
-    with pytest.raises(ValueError, match="not a read list"):
-        encode_read_list(found(start, epoch, ranges), CLUSTER)
-
-
 @law(100)
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=128), max_size=210))
 def test_a_cluster_id_is_read_again_or_refused(cluster_id: str) -> None:
