@@ -149,3 +149,23 @@ def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest()
     logs.index.logs["Y", "orders", 0] = LogIndex(6)
     logs.target = log("Y", "X4:10", first=6, log_start=6)
     assert states(logs.ask(3, 9)) == [State.EXACT] * 2
+
+
+def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below_a_late_index() -> None:
+    # Y4 and Y5 are below the index: who has read Y3 at X has not read them.
+    found = late("X0:4 Y3 X5:10", 5, 9, begins_with="Y3 Y7 X5:10")
+    assert states(found) == [State.NOT_INDEXED] * 2
+
+
+def test_a_hole_below_a_late_index_is_read_once_the_next_record_of_its_origin_is() -> None:
+    # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
+    found = late("X0 Y6 X2", 0, 1, 2, begins_with="Y6 X0 X2")
+    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT]
+    assert found.wanted.tolist() == [-1, -1, 8]
+
+
+@pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
+def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
+    logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
+    logs.begun = {logs.index.code("X"): begun}
+    assert states(logs.ask(9)) == [state]

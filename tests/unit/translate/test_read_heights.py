@@ -80,3 +80,30 @@ def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(m
     found = translate(commits, *logs, Bounds(1))
     assert found.offset.tolist() == expected.offset.tolist()
     assert found.duplicates.tolist() == expected.duplicates.tolist()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_hole_is_open_where_the_first_greater_number_is_young(seed: int) -> None:
+    rng = random.Random(seed)
+    records = some_log(rng, in_order=rng.random() < 0.5)
+    young = {number for number in range(0, len(records), 4) if rng.random() < 0.3}
+    seen_ms = [2 if number - number % 4 in young else 0 for number in range(len(records))]
+    heights = ReadHeights(np.zeros(1, np.int64), PartitionLog(indexed(records, 4, seen_ms), OWN), 1, (OWN, *OTHERS))
+    for origin in OTHERS:
+        mine = [(row, number) for row, (_, of, number) in enumerate(records) if of == origin]
+        for hole in set(range(max(number for _, number in mine))) - {number for _, number in mine}:
+            witness = next(row for row, number in mine if number > hole)
+            if seen_ms[witness] == 2:
+                assert heights.is_open(origin, np.array([hole]), np.array([hole])).tolist() == [True]
+    no = np.zeros(1, np.int64)
+    assert heights.is_open(OWN, no, no + 99).tolist() == [False]
+    assert heights.is_open(OTHERS[0], no + 999, no + 999).tolist() == [False]
+
+
+def test_numbers_that_a_young_page_was_the_first_to_pass_are_open_and_others_are_not() -> None:
+    index = LogIndex()
+    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [5, 1, 9, 3], [0, 0, 9, 0]), 4)
+    let_go_of_all_but(index, 1, 1, KeptPages())
+    heights = ReadHeights(np.array([4]), PartitionLog(index, OWN), 1, (OWN, 1))
+    number = np.arange(12)
+    assert heights.is_open(1, number, number).tolist() == [5 <= each <= 9 for each in number.tolist()]
