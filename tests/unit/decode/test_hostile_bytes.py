@@ -66,6 +66,7 @@ def test_a_bad_key_is_malformed_with_its_reason(key: bytes | None, error: str) -
         (V4 + b"\xff" * 5 + b"\1" + TIME, "value: metadata length varint is longer than 5 bytes"),
         (V4 + b"\xff" * 3, "value: metadata length varint is cut off after 3 bytes"),
         (V4 + b"\1" + TIME + varint(2**31 - 1), "value: tag count 2147483647 exceeds the 0 bytes left"),
+        (V4 + b"\1" + TIME + b"\x80" * 6, "value: tag count varint is longer than 5 bytes"),
         (V4 + b"\1" + TIME + b"\1\x80", "value: tag varint is cut off after 1 bytes"),
         (V4 + b"\1" + TIME + b"\1\1", "value: tag size varint is cut off after 0 bytes"),
         (V4 + b"\1" + TIME + b"\1\1" + varint(2**31), "value: tagged field length 2147483648 exceeds the 0 bytes left"),
@@ -149,3 +150,9 @@ def test_a_megabyte_of_noise_takes_no_more_memory_than_its_length_explains() -> 
     tracemalloc.stop()
     assert {row["kind"] for row in rows} == {"malformed"}
     assert peak < 16 * 2**20
+
+
+def test_zero_is_an_epoch_and_a_time_like_any_other() -> None:
+    values = [commit_value(0, version=1, expires_at_ms=0, committed_at_ms=0), commit_value(0, version=3, epoch=0)]
+    expiring, led = decode([(KEY, value) for value in values])
+    assert (expiring["expires_at_ms"], expiring["committed_at_ms"], led["leader_epoch"]) == (0, 0, 0)

@@ -12,7 +12,7 @@ from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate import read_window
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.read_heights import ReadHeights
 
@@ -107,3 +107,26 @@ def test_numbers_that_a_young_page_was_the_first_to_pass_are_open_and_others_are
     heights = ReadHeights(np.array([4]), PartitionLog(index, OWN), 1, (OWN, 1))
     number = np.arange(12)
     assert heights.is_open(1, number, number).tolist() == [5 <= each <= 9 for each in number.tolist()]
+
+
+def heights_of(commit: int, runs: Runs, page_runs: int, lost: Runs | None = None) -> tuple[int, int, bool]:
+    """Return safe and most of origin 1 for one commit in a log of X, and whether these decide."""
+    index = LogIndex()
+    if lost is not None:
+        index.lose(lost)
+    index.extend(runs, int(runs.end[-1]))
+    let_go_of_all_but(index, 1, page_runs, KeptPages())
+    heights = ReadHeights(np.array([commit]), PartitionLog(index, OWN), 1, (OWN, 1))
+    heights.look_into(np.ones(1, np.bool_))
+    return int(heights.safe[1][0]), int(heights.most[1][0]), bool(heights.decided()[0])
+
+
+def test_what_a_truncation_has_removed_is_not_read() -> None:
+    runs, lost = Runs.of([0, 1], [1, 3], [1, 1], [0, 2], [0, 0]), Runs.of([1], [1], [1], [1], [0])
+    assert heights_of(3, runs, 2) == (3, 3, True)
+    assert heights_of(3, runs, 2, lost=lost) == (0, 3, False)
+
+
+def test_nothing_is_read_for_sure_below_a_record_that_may_be_any() -> None:
+    runs = Runs.of([0, 4, 5], [4, 1, 1], [1, UNKNOWN_ORIGIN, 1], [0, 0, 9], [0, 0, 0])
+    assert [heights_of(commit, runs, 2)[:2] for commit in (3, 4, 5)] == [(-1, 2), (-1, 3), (3, 3)]
