@@ -65,7 +65,8 @@ def position_cost(
 def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
     """Return how many records of ``[low, high)`` each group has read among those of *pieces*, a part of the log.
 
-    It has read everything below *low*. All groups whose *high* is the same, or above the part, are counted together.
+    It has read everything below *low*, as far as it is known to have read anything. All groups whose *high* is the
+    same, or above the part, are counted together.
     """
     read, end = np.zeros(len(committed), np.int64), pieces.start[-1] + pieces.length[-1]
     border = np.minimum(high, end)
@@ -73,5 +74,5 @@ def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) 
         rows = ((low < border) & (border == each)).nonzero()[0]
         first = max(int(pieces.start.searchsorted(low[rows].min(), "right")) - 1, 0)
         part = pieces.take(slice(first, None)).below(each)
-        read[rows] = count_read(part, committed[rows]) - part.records_below(low[rows])
+        read[rows] = np.maximum(count_read(part, committed[rows]) - part.records_below(low[rows]), 0)
     return read
