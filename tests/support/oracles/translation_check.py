@@ -1,8 +1,4 @@
-"""The translation core against brute force, answer by answer.
-
-``python -m oracles.translation_check --commits 40000`` does it for as long as one likes and prints the smallest
-question on which they differ.
-"""
+"""The translation core against brute force, answer by answer."""
 
 from __future__ import annotations
 
@@ -31,18 +27,8 @@ def origin_codes(case: Case) -> dict[str, int]:
 
 def extend_index(index: LogIndex, batch: Increment, codes: dict[str, int]) -> None:
     """Add to *index* what one batch of the indexer has read."""
-    columns = [
-        np.array(values, dtype=np.int64)
-        for values in (
-            [run.start for run in batch.runs],
-            [run.length for run in batch.runs],
-            [codes[run.origin] for run in batch.runs],
-            [run.origin_start for run in batch.runs],
-            [run.indexed_at_ms for run in batch.runs],
-        )
-    ]
-    start, length, origin, origin_start, indexed_at_ms = columns
-    index.extend(Runs.of(start, length, origin.astype(np.int32), origin_start, indexed_at_ms), batch.frontier)
+    rows = [(run.start, run.length, codes[run.origin], run.origin_start, run.indexed_at_ms) for run in batch.runs]
+    index.extend(Runs.of(*np.array(rows, np.int64).reshape(-1, 5).T), batch.frontier)
 
 
 def growing(
