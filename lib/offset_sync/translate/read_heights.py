@@ -93,7 +93,7 @@ class ReadHeights:
             return
         known, committed = self._known, self._committed
         highest_to, lowest_from = self._reach(origin)
-        passed = known.below(committed)
+        passed = known.end.searchsorted(committed, "right")
         self.safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
         self.most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
 

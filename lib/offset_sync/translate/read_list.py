@@ -26,7 +26,6 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
@@ -163,30 +162,16 @@ class _Ranges:
     def add(self, pieces: Pieces, committed: int) -> None:
         """Add what a group has read of *pieces*, which are above all before and cut with all holes unread."""
         read = np.clip(committed - pieces.needs, 0, pieces.length)
-        if len(read) == 0 or self.left_out:
-            self.left_out += int(read.sum())
-            return
         goes_on = np.append(self.is_open, read == pieces.length)
         self.is_open, rows = bool(goes_on[-1]), read.nonzero()[0]
-        if len(rows) == 0:
+        if len(rows) == 0 or self.left_out:
+            self.left_out += int(read.sum())
             return
-        is_first = ~goes_on[rows]
-        if not is_first[0]:  # the last range goes on here
-            rest = int(is_first.argmax()) if is_first.any() else len(rows)
-            self.end[-1] = (pieces.start + read)[rows[rest - 1]]
-            self.records[-1] += read[rows[:rest]].sum()
-            rows, is_first = rows[rest:], is_first[rest:]
-        first = is_first.nonzero()[0]
-        if len(first):
-            self._append(pieces.start[rows[first]], (pieces.start + read)[rows], read[rows], first)
-
-    def _append(self, start: Int64s, end: Int64s, read: Int64s, first: NDArray[np.intp]) -> None:
-        """Append ranges that begin with the pieces *first* of those that *end* there, as long as there is room."""
-        records, room = np.add.reduceat(read, first), MOST_RANGES - len(self.start)
-        self.left_out += int(records[room:].sum())
-        self.start = np.concatenate((self.start, start[:room]))
-        self.end = np.concatenate((self.end, end[np.append(first[1:] - 1, -1)][:room]))
-        self.records = np.concatenate((self.records, records[:room]))
+        first = np.append(np.ones(len(self.start), np.bool_), ~goes_on[rows]).nonzero()[0]
+        start, end = np.append(self.start, pieces.start[rows]), np.append(self.end, (pieces.start + read)[rows])
+        records = np.add.reduceat(np.append(self.records, read[rows]), first)
+        self.start, self.end = start[first][:MOST_RANGES], end[np.append(first[1:] - 1, -1)][:MOST_RANGES]
+        self.records, self.left_out = records[:MOST_RANGES], int(records[MOST_RANGES:].sum())
 
 
 def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog, target: PartitionLog) -> int:

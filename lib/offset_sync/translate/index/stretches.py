@@ -78,10 +78,6 @@ class Stretches(Columns):
         spans = {origin: OriginSpans(*(column[rows] for column in each)) for origin, each in self.spans.items()}
         return replace(super().take(rows), spans=spans)
 
-    def below(self, offset: Int64s) -> NDArray[np.intp]:
-        """Return how many stretches end at or below each offset, shape (offsets,)."""
-        return self.end.searchsorted(offset, "right")
-
     def ended_by(self, offset: int) -> int:
         """Return how many stretches end at or below *offset*."""
         return int(self.end.searchsorted(offset, "right"))
