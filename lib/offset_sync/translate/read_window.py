@@ -83,8 +83,8 @@ class ReadWindow:
     def __init__(
         self, committed: Int64s, source: PartitionLog, target: PartitionLog, young_since_ms: int, window_start: int
     ) -> None:
-        self._committed, self._source, self._young_since_ms = committed, source, young_since_ms
-        self._target, self._window_start = target, window_start
+        self.committed, self.source, self.target = committed, source, target
+        self._young_since_ms, self._window_start = young_since_ms, window_start
         self._log_start, self._view = target.log_start, TargetView.of(target.index, window_start)
         self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
         self.at_frontier = np.ones(len(committed), np.bool_)
@@ -104,7 +104,7 @@ class ReadWindow:
 
     def of_others(self, committed: Int64s) -> ReadWindow:
         """Return the same window of the same logs for other commits, of which none is lower than all of these."""
-        return ReadWindow(committed, self._source, self._target, self._young_since_ms, self._window_start)
+        return ReadWindow(committed, self.source, self.target, self._young_since_ms, self._window_start)
 
     def unread(self) -> Int64s:
         """Return how many records that are not deleted are not known to be read, without unidentified ones."""
@@ -123,9 +123,9 @@ class ReadWindow:
         return found
 
     def _go_through(self) -> None:
-        stretches, committed = self._view.stretches, self._committed
+        stretches, committed = self._view.stretches, self.committed
         is_cut: Bools = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
-        heights = ReadHeights(committed, self._source, self._young_since_ms, origins_in(stretches))
+        heights = ReadHeights(committed, self.source, self._young_since_ms, origins_in(stretches))
         everything, nothing = read_for_sure(stretches, heights, np.ones(len(committed), np.bool_))
         open_to: Bools = np.asarray(~(everything | nothing).all(axis=0))
         if open_to.any():
@@ -157,7 +157,7 @@ class ReadWindow:
         # Unknown records count only for commits beyond the source's index: if there is any, the greatest is one.
         is_beyond: Bools = nothing[:, int(committed.argmax())]
         malformed = stretches.span(UNKNOWN_ORIGIN).records
-        foreign = stretches.records - malformed - stretches.span(self._source.origin).records
+        foreign = stretches.records - malformed - stretches.span(self.source.origin).records
         counts = np.array([stretches.records, foreign * is_beyond, malformed])
         self._all += counts[:, ~is_looked_at].sum(axis=1)
         self._gone += counts[:, ~is_looked_at & is_deleted].sum(axis=1)
@@ -172,17 +172,17 @@ class ReadWindow:
 
     def _look_at(self, runs: Runs, some: Bools, before: int) -> None:
         """Count what *some* have read of *runs*, and find the first unread record of those that have none yet."""
-        pieces = cut_pieces(runs, self._source, self._young_since_ms)
+        pieces = cut_pieces(runs, self.source, self._young_since_ms)
         gone = pieces.below(self._log_start)
-        committed = self._committed[some]
+        committed = self.committed[some]
         self.read[some] += count_read(pieces, committed)
         self.read_deleted[some] += count_read(gone, committed)
         waiting = (some & self.at_frontier).nonzero()[0]
         required = np.maximum.accumulate(pieces.last_needs)
-        piece = first_unread(required, self._committed[waiting])
+        piece = first_unread(required, self.committed[waiting])
         found = piece < len(pieces)
         waiting, piece = waiting[found], piece[found]
-        into = _into_piece(pieces, piece, self._committed[waiting])
+        into = _into_piece(pieces, piece, self.committed[waiting])
         below = pieces.length.cumsum() - pieces.length
         self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
         self._all += _counts(pieces)
@@ -215,15 +215,16 @@ def _counts(pieces: Pieces) -> tuple[int, int, int]:
     return int(length.sum()), int(length[pieces.is_unknown].sum()), int(length[pieces.is_malformed].sum())
 
 
-def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex, target: LogIndex) -> Int64s:
+def possible_duplicates(window: ReadWindow) -> Int64s:
     """Return the most records that each group may have read beyond those known to be read, shape (commits,).
 
-    *window* is of the target; records below its log start are never repeated. Errs to too many. A record of the target
-    that could not be identified may be any. Where records came late or again there, any number may be copies of one.
+    Records below the target's log start are never repeated. Errs to too many. A record of the target that could not be
+    identified may be any. Where records came late or again there, any number may be copies of one.
     """
-    unreadable = records_below(*source.unknown_ranges, committed) + source.lost_records
-    places = np.maximum(committed - source.frontier, 0) + unreadable
-    if target.reorders:
+    source = window.source.index
+    unreadable = records_below(*source.unknown_ranges, window.committed) + source.lost_records
+    places = np.maximum(window.committed - source.frontier, 0) + unreadable
+    if window.target.index.reorders:
         places = np.where(places > 0, NO_LIMIT, 0)
     may_be_read = np.where(unreadable > 0, window.unread(), window.unknown_left)
     total: Int64s = np.minimum(places, may_be_read) + window.malformed_left
