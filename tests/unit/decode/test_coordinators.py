@@ -120,3 +120,12 @@ def test_a_write_of_ours_in_a_partition_that_was_left_is_ours_though_it_is_read_
     assert int(cluster.columns["actual_offset"][0]) == 10
     again = cluster.record(records(committed, (1, 1, 300, 20))).is_own.tolist()
     assert again == [False], "a write matches one record"
+
+
+def test_where_the_number_of_partitions_is_not_known_the_later_commit_counts() -> None:
+    committed = CommittedOffsets(["X"])
+    cluster = committed.clusters["X"]
+    cluster.record(records(committed, *OLD))
+    cluster.record(records(committed, NEW))
+    cluster.record(records(committed, (0, 7, 300, 8)))
+    assert int(cluster.columns["actual_offset"][0]) == 10
