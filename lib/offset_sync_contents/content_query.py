@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import ADDED_HEADERS
-from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
@@ -37,6 +37,7 @@ from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.run_builder import is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import Chunk, RangeReader

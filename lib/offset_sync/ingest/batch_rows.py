@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.ingest.run_builder import filled
 from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
+from offset_sync.state.row_groups import greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")
@@ -48,21 +47,9 @@ class ReadBatch(NamedTuple):
         return self._replace(end=self.end | ends, stopped={**self.stopped, **logs})
 
 
-def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
-    """Return which of *rows* are of one of *places*."""
-    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
-    for topic, partition in places:
-        is_here = pc.and_(pc.equal(rows.column("topic"), topic), pc.equal(rows.column("partition"), partition))
-        is_of = pc.or_(is_of, is_here)
-    return is_of
-
-
 def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
-    """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*."""
-    if not _is_in_order(cut):
-        order = pc.sort_indices(cut, sort_keys=[(name, "ascending") for name in _ORDER])
-        if not np.array_equal(order, np.arange(cut.num_rows)):
-            cut = cut.take(order)
+    """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*; in log order."""
+    cut = cut.filter(pc.is_null(cut.column("error"))).sort_by([(name, "ascending") for name in _ORDER])
     columns = {
         "cluster": same_text(alias, cut.num_rows),
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
@@ -73,16 +60,9 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     return record_runs(columns, cut.num_rows)
 
 
-def _is_in_order(cut: pa.Table) -> bool:
-    """Return whether the rows are in order; many are not checked, so False."""
-    if cut.num_rows > FEW:
-        return False
-    places = list(zip(*(cut.column(name).to_pylist() for name in _ORDER), strict=True))
-    return all(before <= place for before, place in pairwise(places))
-
-
 def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
-    """Return rows of ``quarantine`` for the records in *cut* that could not be decoded."""
+    """Return rows of ``quarantine`` for the records in *cut* that could not be decoded, or are no copies."""
+    cut = cut.filter(pc.is_valid(cut.column("error")))
     columns = {
         "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
         "topic": cut.column("topic"),

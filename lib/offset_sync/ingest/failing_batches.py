@@ -96,19 +96,16 @@ def to_text(ranges: OffsetRanges) -> str:
 
 
 def _blame(step: Step, rows: pa.RecordBatch, problem: Exception) -> str:
-    """Bisect *rows* to the record that causes the *problem*, or to rows of which each half alone is fine."""
-    while rows.num_rows > 1:
-        middle = rows.num_rows // 2
-        for half in (rows.slice(0, middle), rows.slice(middle)):
-            if (its_problem := _failure(step, half)) is not None:
-                rows, problem = half, its_problem
-                break
-        else:
+    """Return the first record of *rows* that fails alone, or all of them, which cause the *problem* together."""
+    first, last = 0, rows.num_rows - 1
+    for number in range(rows.num_rows):
+        if (its_problem := _failure(step, rows.slice(number, 1))) is not None:
+            first, last, problem = number, number, its_problem
             break
-    first, last = (rows.column("offset")[number].as_py() for number in (0, rows.num_rows - 1))
-    where = f"offset {first}" if first == last else f"the offsets from {first} to {last}"
-    topic = rows.column("topic")[0].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
-    return f"it fails at {topic}-{rows.column('partition')[0].as_py()} {where}: {reason_of(problem)}"
+    offsets = rows.column("offset").to_pylist()
+    where = f"offset {offsets[first]}" if first == last else f"the offsets from {offsets[first]} to {offsets[last]}"
+    topic = rows.column("topic")[first].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
+    return f"it fails at {topic}-{rows.column('partition')[first].as_py()} {where}: {reason_of(problem)}"
 
 
 def _failure(step: Step, rows: pa.RecordBatch) -> Exception | None:

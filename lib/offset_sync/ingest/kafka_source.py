@@ -56,22 +56,6 @@ _ALWAYS = {
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def read_mirrored_records(
-    spark: SparkSession,
-    config: Config,
-    alias: str,
-    without: Collection[str] = (),
-    only: Collection[TopicPartition] | None = None,
-) -> DataFrame:
-    """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
-    return with_mirror_headers(read_whole_records(spark, config, alias, without, only=only), config.mirror)
-
-
-def read_mirrored_ranges(spark: SparkSession, config: Config, alias: str, ranges: OffsetRanges) -> DataFrame:
-    """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
-    return with_mirror_headers(read_whole_ranges(spark, config, alias, ranges), config.mirror)
-
-
 def read_whole_ranges(
     spark: SparkSession,
     config: Config,
@@ -176,7 +160,7 @@ def _options(config: Config, alias: str, options: Mapping[str, str], own: Mappin
 
 
 class MirroredRecords:
-    """Makes the columns of ``read_mirrored_records``."""
+    """Makes the columns of :func:`with_mirror_headers`."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror

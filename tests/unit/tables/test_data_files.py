@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
-from offset_sync.tables.transaction_log import statistics_of
+from offset_sync.tables.transaction_log import DataFile, statistics_of
 from tools.stored_names import note_stored
 
 UTC = timezone.utc
@@ -89,14 +89,16 @@ def test_of_a_file_that_comes_in_pieces_they_are_those_of_the_whole(
 # Of tasks
 
 
-def frames(*rows: pa.Table, batch_rows: int = 3) -> Any:
-    """Frames of one task each, whose rows have columns of no table too."""
-    return [MemoryFrame(each.append_column("more", pa.nulls(each.num_rows)), batch_rows) for each in rows]
+def write(tables: TableStore, *rows: pa.Table) -> list[DataFile]:
+    """Have a task write each of *rows*, which have a column of no table too."""
+    frames: list[Any] = [MemoryFrame(each.append_column("more", pa.nulls(each.num_rows)), 3) for each in rows]
+    make = [write_by_tasks(tables, DRIVERS, frame, lambda found: found.select(DRIVERS.names)) for frame in frames]
+    return list(chain(*make))
 
 
 def test_a_file_holds_all_rows_of_a_task_and_tells_what_its_statistics_are(tables: TableStore) -> None:
     rows = [claims(*range(8)), claims(), claims(20)]
-    written = write_by_tasks(tables, DRIVERS, frames(*rows))
+    written = write(tables, *rows)
     folder = Path(tables.path(DRIVERS))
     assert [(each.rows, each.size) for each in written] == [
         (count, (folder / each.path).stat().st_size) for count, each in zip((8, 1), written, strict=True)
@@ -113,7 +115,7 @@ def test_a_file_holds_all_rows_of_a_task_and_tells_what_its_statistics_are(table
 def test_files_are_stored_before_their_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.append(DRIVERS, claims(0))
     stored = note_stored(monkeypatch)
-    written = write_by_tasks(tables, DRIVERS, frames(claims(1), claims(2)))
+    written = write(tables, claims(1), claims(2))
     assert stored == ["rows", "drivers"] * 2
     tables.append(DRIVERS, DRIVERS.no_rows, None, written)
     assert stored[4:] == [f"{2:020d}.json", "_delta_log"]
