@@ -7,7 +7,6 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -88,30 +87,15 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
     last = greatest_of_each([runs.column("topic"), runs.column("partition")], run_ends)
     for kept in read.kept:
         last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
-    edges: list[tuple[str, int, int, int]] = []
-    for place, offset in read.end.items():
-        begin = read.start.get(place, 0)
+    rows, same = list[dict[str, object]](), {"cluster": alias, "length": 0, "origin": alias, "indexed_at": read.at}
+    for place, offset in sorted(read.end.items()):
+        begin, row = read.start.get(place, 0), {**same, "topic": place.topic, "partition": place.partition}
         if offset > begin or batch_id == 0 or place not in read.start or place in read.again:
-            edges.append((*place, begin, BEGINS))
+            until = read.complete_until.get(place)
+            rows.append({**row, "start_offset": begin, "origin_start": BEGINS, "complete_until": until})
         if offset > max(last.get(place, -1), begin):
-            edges.append((*place, offset, offset))
-    edges.sort()
-    topic, partition, start_offset, origin_start = zip(*edges, strict=True) if edges else ((),) * 4
-    complete_until = {(*place, BEGINS): until for place, until in read.complete_until.items()}
-    until = [complete_until.get((name, number, begins)) for name, number, _, begins in edges]
-    aliases = same_text(alias, len(edges))
-    columns = {
-        "cluster": aliases,
-        "topic": pa.array(topic, pa.string()),
-        "partition": pa.array(partition, pa.int32()),
-        "start_offset": pa.array(start_offset, pa.int64()),
-        "length": pa.array(np.zeros(len(edges), np.int64)),
-        "origin": aliases,
-        "origin_start": pa.array(origin_start, pa.int64()),
-        "indexed_at": _repeat_time(read.at, len(edges)),
-        "complete_until": pa.array(until, _TIME),
-    }
-    return record_runs(columns, len(edges))
+            rows.append({**row, "start_offset": offset, "origin_start": offset})
+    return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
 
 
 def record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:

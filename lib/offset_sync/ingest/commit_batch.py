@@ -121,9 +121,7 @@ def unread_rows(stops: Mapping[TopicPartition, Stop]) -> pa.RecordBatch:
 
 
 def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(
-        [dict.fromkeys(DECODED_SCHEMA.names) | row for row in rows], schema=DECODED_SCHEMA
-    )
+    return pa.RecordBatch.from_pylist(rows, DECODED_SCHEMA)
 
 
 class LogRows:

@@ -67,23 +67,6 @@ def test_a_file_of_another_format_is_an_error_that_names_it_and_it_stays_as_it_i
     assert (folder / name).read_text() == text
 
 
-def ends_of(folder: Path, batch_id: int) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = json.loads((folder / "offsets" / str(batch_id)).read_text().split("\n")[2])
-    return found
-
-
-def test_topics_are_left_out_of_the_batch_that_is_planned_and_not_done(folder: Path) -> None:
-    (folder / "commits" / "0").write_text("v1\n{}")
-    checkpoint = Checkpoint(Files(), str(folder))
-    checkpoint.leave_out(lambda log: log.topic in ["orders", "nowhere"])
-    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 4_000_000_000}}
-    assert (folder / "offsets" / "1").read_text().split("\n")[:2] == ["v1", BATCH]
-    assert sorted(path.name for path in (folder / "offsets").iterdir() if not path.name.endswith(".crc")) == ["0", "1"]
-    checkpoint.leave_out(lambda log: log.topic in ["größe"])
-    assert ends_of(folder, 1) == {"orders": {"0": 9}, "größe": {"0": 0}}
-    assert checkpoint.record_limit(1) == 0
-
-
 def plans(folder: Path) -> set[str]:
     found = ("offsets/0", "offsets/1", "sources/0/0")
     return {name for name in found if (folder / name).exists()}

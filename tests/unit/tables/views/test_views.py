@@ -22,7 +22,6 @@ from offset_sync.tables.views import (
     View,
     failover_cost,
     lagging_groups,
-    parse_view,
     version_at,
 )
 from offset_sync.tables.views.duckdb import open_tables
@@ -170,11 +169,3 @@ def test_a_moment_of_another_zone_is_the_same_moment() -> None:
     elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
     assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
     assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
-
-
-@pytest.mark.parametrize(
-    "text", ["SELECT 1\n", "-- rows\n-- a | int | b\nSELECT 1\n", "-- rows\n--\n-- a | int\nSELECT 1\n"]
-)
-def test_a_file_that_does_not_say_what_it_shows_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^lag\.sql: "):
-        parse_view("lag", text)
