@@ -89,7 +89,7 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
         last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
     rows, same = list[dict[str, object]](), {"cluster": alias, "length": 0, "origin": alias, "indexed_at": read.at}
     for place, offset in sorted(read.end.items()):
-        begin, row = read.start.get(place, 0), {**same, "topic": place.topic, "partition": place.partition}
+        begin, row = read.start.get(place, 0), {**same, "topic": place[0], "partition": place[1]}
         if offset > begin or batch_id == 0 or place not in read.start or place in read.again:
             until = read.complete_until.get(place)
             rows.append({**row, "start_offset": begin, "origin_start": BEGINS, "complete_until": until})

@@ -60,31 +60,26 @@ class FailingBatches:
         return guarded
 
     def _tell(self, batch_id: int, step: Step, problem: Exception) -> None:
-        reason = reason_of(problem)
+        found = self._found(batch_id, step, problem)
+        text = "clusters.%s: micro-batch %d has failed %d times: %s; %s"
+        logger.error(text, self._alias, batch_id, TIMES, reason_of(problem), found)
+
+    def _found(self, batch_id: int, step: Step, problem: Exception) -> str:
+        """Return a text that says what the micro-batch reads, and at which record *step* fails, or at none."""
         try:
             ranges = step.ranges(batch_id)
-            # What we raise ourselves names its place.
-            found = "" if isinstance(problem, OffsetSyncError) else f"; {self._look(ranges, step)}"
         except Exception as another:  # the first error counts
-            logger.error(
-                "clusters.%s: micro-batch %d has failed %d times: %s; what it reads is not known: %s",
-                *(self._alias, batch_id, TIMES, reason, first_line(str(another))),
-            )
-            return
-        logger.error(
-            "clusters.%s: micro-batch %d has failed %d times: %s; it reads %s%s",
-            *(self._alias, batch_id, TIMES, reason, to_text(ranges), found),
-        )
-
-    def _look(self, ranges: OffsetRanges, step: Step) -> str:
-        """Return a text that says at which record *step* fails, or at none."""
+            return f"what it reads is not known: {first_line(str(another))}"
+        found = f"it reads {to_text(ranges)}"
+        if isinstance(problem, OffsetSyncError):  # what we raise ourselves names its place
+            return found
         try:
             for rows in self._again.rows(ranges):
-                if (problem := _failure(step, rows)) is not None:
-                    return _blame(step, rows, problem)
-        except Exception as problem:
-            return f"whether a record is to blame is not known: {first_line(str(problem))}"
-        return "each record of it can be read and decoded, so none is to blame"
+                if (its_problem := _failure(step, rows)) is not None:
+                    return f"{found}; {_blame(step, rows, its_problem)}"
+        except Exception as another:
+            return f"{found}; whether a record is to blame is not known: {first_line(str(another))}"
+        return f"{found}; each record of it can be read and decoded, so none is to blame"
 
 
 def to_text(ranges: OffsetRanges) -> str:

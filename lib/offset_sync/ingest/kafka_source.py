@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
-from offset_sync.ingest.checkpoint import OffsetRanges
+from offset_sync.ingest.checkpoint import OffsetRanges, by_topic, called
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, chunk_rows
 from offset_sync.ingest.map_batches import task_share, to_sql
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
@@ -64,10 +64,8 @@ def read_whole_ranges(
     options: Mapping[str, str] = NO_OPTIONS,
 ) -> DataFrame:
     """Return what :func:`read_whole_records` does, once, from each partition's first offset to below its second."""
-    starts, ends = dict[str, dict[int, int]](), dict[str, dict[int, int]]()
-    for (topic, number), (start, end) in ranges.items():
-        starts.setdefault(topic, {})[number] = start
-        ends.setdefault(topic, {})[number] = end
+    logs = called(config.names, alias, ranges)
+    starts, ends = (by_topic({log: each[end] for log, each in logs.items()}) for end in (0, 1))
     own = {
         "assign": json.dumps({topic: list(numbers) for topic, numbers in starts.items()}),
         "includeHeaders": "true",
@@ -121,10 +119,8 @@ def _topics(
 ) -> dict[str, str]:
     if only is None:
         return {"subscribePattern": config.topic_pattern(without, alias)}
-    found: dict[str, list[int]] = {}
-    for stream, number in sorted(only):
-        found.setdefault(config.names.outside(alias, stream), []).append(number)
-    return {"assign": json.dumps(found)}
+    logs = by_topic(called(config.names, alias, dict.fromkeys(sorted(only))))
+    return {"assign": json.dumps({topic: list(numbers) for topic, numbers in logs.items()})}
 
 
 def read_consumer_offsets(

@@ -352,7 +352,6 @@ class PollIngester(Ingester):
             "committed_offset": said and said.offset,
             "leader_epoch": said and said.leader_epoch,
             "metadata": said and said.metadata,
-            "records": 1,
             "log_partition": found.log_partition,
             "log_offset": self._number if found.log_partition == POLLED else found.log_offset,
             "timestamp": at,

@@ -16,7 +16,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess, called
+from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess
 from offset_sync.ingest.kafka_source import MirroredRecords, read_whole_ranges, read_whole_records, with_mirror_headers
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
@@ -187,7 +187,7 @@ class _RecordQuery:
         parts, alias, config = self._parts, self._admin.alias, self._config
 
         def again(ranges: OffsetRanges) -> DataFrame:
-            records = read_whole_ranges(parts.spark, config, alias, called(config.names, alias, ranges))
+            records = read_whole_ranges(parts.spark, config, alias, ranges)
             return with_mirror_headers(records, config.mirror)
 
         asked = parts.asked(config, alias, again)
