@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +66,7 @@ class RunColumns(NamedTuple):
 
     def some(self, chosen: slice) -> RunColumns:
         """Return the *chosen* runs."""
-        return RunColumns(*(column[chosen] for column in self))
+        return RunColumns._make(column[chosen] for column in self)
 
 
 def cut_runs(
@@ -103,7 +103,8 @@ def join_runs(first: RunColumns, second: RunColumns, split_on_timestamp: bool = 
     ``join_runs(cut_runs(a), cut_runs(b))`` is ``cut_runs(a + b)``, given the same *split_on_timestamp*.
     """
     continues = _continues(first, second, split_on_timestamp)
-    joined = RunColumns(*(np.concatenate([a, b[int(continues) :]]) for a, b in zip(first, second, strict=True)))
+    columns: Iterator[tuple[Any, Any]] = zip(first, second, strict=True)
+    joined = RunColumns._make(np.concatenate([a, b[int(continues) :]]) for a, b in columns)
     if continues:
         border = len(first.length) - 1
         joined.length[border] += second.length[0]
