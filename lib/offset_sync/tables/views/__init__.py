@@ -36,10 +36,11 @@ class View:
 
 def _load(name: str) -> View:
     text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
-    comment, _, rest = text.replace("-- ", "").partition("\n--\n")
+    comment, _, rest = text.partition("\n--\n")
     lines = rest.splitlines(keepends=True)
-    described = [*takewhile(lambda line: " | " in line, lines)]
-    return View(name, " ".join(comment.splitlines()), columns(*described), "".join(lines[len(described) :]))
+    described = [line[3:] for line in takewhile(lambda line: line.startswith("-- "), lines)]
+    sql = "".join(lines[len(described) :])
+    return View(name, " ".join(line[3:] for line in comment.splitlines()), columns(*described), sql)
 
 
 VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))
