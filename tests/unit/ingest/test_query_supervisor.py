@@ -6,13 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unittest.mock import MagicMock
 
 import pytest
 
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
-from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, has_caught_up
-from offset_sync.model.errors import ClusterError
+from offset_sync.ingest.query_supervisor import (
+    LONGEST_BACK_OFF_SECONDS,
+    QuerySupervisor,
+    StopRequestedError,
+    has_caught_up,
+)
+from offset_sync.model.errors import ClusterError, TakenOverError
 
 Run = Callable[[float], None]
 BUSY = {**WAITING, "isTriggerActive": True}
@@ -85,6 +91,23 @@ def test_stopping_lets_the_micro_batch_in_hand_finish_for_a_while(
     clock.after(done_after, lambda: query.status.update(isTriggerActive=False))
     run_for(10)
     assert ended_at == [pytest.approx(ends_at, abs=0.5)]
+
+
+def test_a_micro_batch_that_finds_the_driver_taken_over_ends_the_job_quietly_and_none_begins_after_it(
+    group: QuerySupervisor, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, silenced = list[int](), list[object]()
+    monkeypatch.setattr(query_supervisor, "silence_batches", silenced.append)
+
+    def taken_over(_batch: object, batch_id: int) -> None:
+        begun.append(batch_id)
+        raise TakenOverError("another driver")
+
+    guarded = group.stop_between_batches(taken_over)
+    for batch_id in (1, 2):
+        with pytest.raises(StopRequestedError):
+            guarded(MagicMock(), batch_id)
+    assert (stop.is_set(), begun, len(silenced)) == (True, [1], 2)
 
 
 # Once
