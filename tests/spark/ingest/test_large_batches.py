@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -147,12 +146,3 @@ def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not
     with pytest.raises(Exception, match="a task attempt that was not checked"):
         write_by_tasks(tables, RECORD_RUNS, later.rows, checked.checked(to_written))
     release_all([checked, later])
-
-
-@pytest.mark.parametrize(
-    ("master", "expected"),
-    [("local", False), ("local[*]", False), ("local[2, 4]", False), ("local-cluster[2,1,1024]", True), ("yarn", True)],
-)
-def test_executors_are_there_where_the_master_is_not_local(master: str, expected: bool) -> None:
-    records = SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=SimpleNamespace(master=master)))
-    assert map_batches.has_executors(records) is expected  # type: ignore[arg-type]
