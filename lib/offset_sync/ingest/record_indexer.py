@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,8 @@ from offset_sync.tables.task_files import write_by_tasks
 from offset_sync.tables.transaction_log import DataFile
 
 logger = logging.getLogger(__name__)
+_Topic: TypeAlias = tuple[str, str, "int | None"]
+"""A topic, its id, and how many partitions it has."""
 
 
 class Checks(NamedTuple):
@@ -102,7 +104,7 @@ class RecordIndexer:
         self._builder = builder
         self._checks = checks
         self._progress = progress
-        self._ids: dict[str, set[str]] | None = None
+        self._ids: set[tuple[str, str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Index one micro-batch; idempotent: it may be repeated after a failure at any point."""
@@ -201,23 +203,24 @@ class RecordIndexer:
         alias = self._builder.alias
         if self._ids is None:
             known = self._tables.all_rows(INDEXED_TOPICS)
-            self._ids = {}
-            for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
-                self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        answers, fresh = self._checks.topics.describe(topics), list[dict[str, object]]()
+            known = known.filter(pc.equal(known.column("cluster"), alias))
+            self._ids = set(zip(*(known.column(name).to_pylist() for name in ("topic", "topic_id")), strict=True))
+        answers, indexed, fresh = (
+            self._checks.topics.describe(topics),
+            {topic for topic, _ in self._ids},
+            list[_Topic](),
+        )
         for topic in topics:
-            answer, ids = answers.get(topic), self._ids.get(topic, set())
+            answer = answers.get(topic)
             if isinstance(answer, ClusterError):
-                if not ids:
+                if topic not in indexed:
                     raise answer
-            elif answer is not None and answer.topic_id not in ids:
-                fresh.append({"topic": topic, "topic_id": answer.topic_id, "partitions": answer.partitions})
-            elif answer is None and not ids:
+            elif answer is not None:
+                fresh.append((topic, answer.topic_id, answer.partitions))
+            elif topic not in indexed:
                 # Deleted before the query: what was read of it is of no incarnation that could come back.
-                fresh.append({"topic": topic, "topic_id": "", "partitions": None})
-        if not fresh:
-            return
-        rows = [{"cluster": alias, "seen_at": now, **row} for row in fresh]
+                fresh.append((topic, "", None))
+        fresh = [each for each in fresh if each[:2] not in self._ids]
+        rows = [dict(zip(INDEXED_TOPICS.names, (alias, *each, now), strict=True)) for each in fresh]
         self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
-        for row in fresh:
-            self._ids.setdefault(str(row["topic"]), set()).add(str(row["topic_id"]))
+        self._ids |= {(topic, topic_id) for topic, topic_id, _ in fresh}
