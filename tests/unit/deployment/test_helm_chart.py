@@ -24,7 +24,6 @@ pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
 LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
 
-
 # Everything that either mode may be given, beside what the example has.
 MORE: Manifest = {
     "image": {"repository": "registry.example/offset-sync", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
@@ -160,14 +159,10 @@ SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
 WRONG: dict[str, Manifest] = {
     "mode": {"mode": "operator"},
-    "replicas": {"replicas": 2},
     "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
     "config": {"config": {"topic": {"include": ["orders"]}}},
     "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
-    "persistence.size": {"persistence": {"size": "large"}},
-    "sparkConf.spark.cores.max": {"sparkConf": {"spark.cores.max": 4}},
     "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},
-    "jobs": {"jobs": {"sync": {}}},
     "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
 }
 
