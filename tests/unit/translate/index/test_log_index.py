@@ -140,3 +140,8 @@ def test_below_an_offset_a_log_has_the_origins_and_times_below_it() -> None:
     times = index.below(3).times
     assert times is not None
     assert times.end.tolist() == [3]
+
+
+def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
+    index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
+    assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
