@@ -166,9 +166,9 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         cluster_id=admin.cluster_id(),
         topics=topics,
         partitions=partitions,
-        groups=rights.groups(),
+        groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
-        commit_log=rights.topic_settings(CONSUMER_OFFSETS) if commit_logs else {},
+        commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
         newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )

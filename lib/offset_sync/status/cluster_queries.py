@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
-from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
@@ -45,7 +44,7 @@ _NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
-_STABLE_S = 6.0
+_STABLE_S, _LISTED_S = 6.0, 10.0
 
 
 class ClusterQueries:
@@ -64,7 +63,6 @@ class ClusterQueries:
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        self._members = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._polled = config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
@@ -82,11 +80,17 @@ class ClusterQueries:
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now, but for those that it does not list."""
-        return self._given_up.get(alias) or self._members[alias].active()
+        listed = self.listed_groups(alias)
+        return listed if isinstance(listed, ClusterError) else {one for one, is_active in listed.items() if is_active}
 
     def listed_groups(self, alias: str) -> Mapping[str, bool] | ClusterError:
-        """Return the groups that a cluster lists, and whether they have members; see :meth:`GroupStates.listed`."""
-        return self._given_up.get(alias) or self._members[alias].listed()
+        """Return the groups that a cluster lists, and whether they have members; see :meth:`ClusterAdmin.groups`."""
+        if alias in self._given_up:
+            return self._given_up[alias]
+        try:
+            return self._admins[alias].groups(_LISTED_S)
+        except ClusterError as error:
+            return error
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.
