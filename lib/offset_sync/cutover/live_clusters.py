@@ -20,13 +20,12 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
-from offset_sync.cutover.plan import Activity, Committed, Direction, PartitionStatus, Reader, to_statuses
+from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     ABSENT,
     CLOCKS_APART_MS,
-    ClusterPartition,
     GroupPartition,
     OffsetWrite,
     Outcome,
@@ -109,8 +108,10 @@ class LiveClusters:
             is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
             return [self._state.offsets.keys[row] for row in rows[is_there].tolist()]
 
-    def readers(self, groups: Collection[str]) -> dict[str, Reader]:
-        """Return, per group, its own newest commit at the source, if any is young enough to suggest a reader.
+    def readers(self, groups: Collection[str]) -> dict[str, int]:
+        """Return, per group, the age of its own newest commit at the source, in ms, if that suggests a reader.
+
+        The commit is young, and no member of the group made it.
 
         By the tables: commits that are not captured yet are waited for elsewhere. A commit from when the group was
         moved to the source, or before, does not count: a reader there commits again.
@@ -131,8 +132,9 @@ class LiveClusters:
         events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
         left = members_until(events, self._source, young)
         return {
-            group_id: Reader(max(now_ms - made, 0), group_id in left and is_of_member(at, left[group_id]))
+            group_id: max(now_ms - made, 0)
             for group_id, (made, at) in young.items()
+            if not (group_id in left and is_of_member(at, left[group_id]))
         }
 
     def _decide_homes(self) -> None:
@@ -252,14 +254,14 @@ class LiveClusters:
             unknown += int((~asked.is_known & ~is_read).sum())
         return {"commits to read": count, "partitions whose unread commits are unknown": unknown}
 
-    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-        """Translate the groups' newest commits and commit the answers at the target."""
+    def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
+        """Translate the groups' newest commits and commit the answers at the target; return these commits."""
         self._reconciliations.clear()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
         keys = self._state.offsets.keys
-        return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
+        return [committed for each in self._reconciliations for committed in _to_steps(each, keys)]
 
-    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         """Commit the target's log starts for *keys* that have no offset there."""
         said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
@@ -268,16 +270,14 @@ class LiveClusters:
             for key in keys
             if (start := ends.get(key.topic_partition)) is not None
         ]
+        none = {"duplicates": 0, "lost": 0}
         return [
-            Committed(
-                each.group_id,
-                TopicPartition(each.topic, each.partition),
-                None,
-                each.offset,
-                0,
-                0,
+            CutoverStep.of_commit(
+                GroupPartition(found.group_id, found.topic, found.partition),
                 found.outcome,
                 found.error,
+                target_offset=each.offset,
+                **none,
             )
             for each, found in zip(writes, self._writer.write(writes) if writes else (), strict=True)
         ]
@@ -337,7 +337,7 @@ class IndexBacklog:
 
     def __init__(self, clusters: ClusterQueries, index: Index) -> None:
         self._clusters, self._index = clusters, index
-        self._ends: dict[ClusterPartition, int] = {}
+        self._ends: dict[str, dict[TopicPartition, int]] = {}
 
     def forget_ends(self) -> None:
         """Have the log ends requested again."""
@@ -345,37 +345,32 @@ class IndexBacklog:
 
     def unread(self, alias: str, partitions: Collection[TopicPartition]) -> dict[str, int]:
         """Count records below the known ends, and partitions without a leader or the right to describe them."""
-        logs = [ClusterPartition(alias, *each) for each in partitions]
-        unasked = [log.topic_partition for log in logs if log not in self._ends]
-        if unasked:
-            metadata = self._clusters.fetch([alias], unasked)[alias]
-            if isinstance(metadata, ClusterError):
-                return {f"partitions of {alias}, which does not answer": len(unasked)}
-            for each in unasked:
-                end = metadata.log_end(each)
-                if end is not None:
-                    self._ends[ClusterPartition(alias, *each)] = end
-        known = [log for log in logs if log in self._ends]
-        unread = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
+        metadata = self._clusters.fetch([alias], partitions)[alias]
+        if isinstance(metadata, ClusterError):
+            return {f"partitions of {alias}, which does not answer": len(partitions)}
+        known = self._ends.setdefault(alias, {})
+        for each in partitions:
+            if (end := metadata.log_end(each)) is not None:
+                known.setdefault(each, end)
+        unread = (known[each] - frontier(self._index, alias, each) for each in partitions if each in known)
         return {
             f"records of {alias} to index": sum(max(0, count) for count in unread),
-            f"partitions of {alias} whose end is unknown": len(logs) - len(known),
+            f"partitions of {alias} whose end is unknown": sum(each not in known for each in partitions),
         }
 
 
-def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:
-    commits, answers = reconciliation.translated.commits, reconciliation.translated.answers
+def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[CutoverStep]:
+    commits, answers = done.translated.commits, done.translated.answers
     for row, key in enumerate(commits.key.tolist()):
-        yield Committed(
-            group_id=keys[key].group_id,
-            topic_partition=keys[key].topic_partition,
+        yield CutoverStep.of_commit(
+            keys[key],
+            Outcome(int(done.outcome[row])),
+            done.error.get(row),
             source_offset=int(commits.offset[row]),
             target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
             duplicates=int(answers.duplicates[row]),
             lost=int(answers.lost[row]),
-            outcome=Outcome(int(reconciliation.outcome[row])),
-            error=reconciliation.error.get(row),
-            skipped=reconciliation.skipped.get(row),
+            skipped=done.skipped.get(row),
         )
 
 

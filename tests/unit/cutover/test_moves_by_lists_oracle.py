@@ -65,9 +65,9 @@ def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_comm
     command.look()
     site.reconcile()
     (first,) = command.commit()
-    assert (first.error, first.is_held) == (REPLACED, False)
+    assert (first.detail, first.is_done) == (REPLACED, False)
     (second,) = command.commit()
-    assert (second.error, second.is_held) == (None, True)
+    assert second.is_done
 
 
 # Random histories, judged by the contents of logs
