@@ -36,7 +36,7 @@ from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Index, frontier
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
+from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
@@ -45,9 +45,8 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation
 from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
-from offset_sync.translate.replication_gap import joined, replication_gaps
+from offset_sync.translate.replication_gap import OffsetRanges, joined, replication_gaps
 
 # As Kafka's own StreamsResetter knows them; changelogs are committed by no group.
 _INTERNAL = re.compile(
@@ -282,7 +281,7 @@ class LiveClusters:
             for each, found in zip(writes, self._writer.write(writes) if writes else (), strict=True)
         ]
 
-    def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
         """Return the offsets that the target itself holds."""
         return self._live.clusters.committed_offsets(self._target, list(groups))
 
@@ -291,41 +290,29 @@ class LiveClusters:
 
         By the index: records produced after the index last read the source are not included.
         """
-        state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
-        views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
-        asked: list[tuple[str, TopicPartition, int]] = []
+        state, index, rows = self._state, self._state.index, self._included_keys(groups)
+        said = self._live.clusters.fetch([self._target], self._state.keys.partitions_of(rows))[self._target]
+        views, asked = {}, list[tuple[GroupPartition, int]]()
         with state.lock:
-            committed, _ = state.offsets.clusters[self._source].position(state.all_rows())
-            origin = index.code(self._source)
-            for key in self._included_keys(groups).tolist():
-                group_id, *place = state.offsets.keys[key]
-                partition = TopicPartition(*place)
-                source = index.log(self._source, *partition)
-                if source is None or committed[key] < 0:
+            origin, (committed, _) = index.code(self._source), state.offsets.clusters[self._source].position(rows)
+            for key, first in zip((state.offsets.keys[row] for row in rows.tolist()), committed.tolist(), strict=True):
+                place = key.topic_partition
+                if first < 0 or (source := index.log(self._source, *place)) is None:
                     continue
-                asked.append((group_id, partition, int(committed[key])))
-                target = index.log(self._target, *partition) or LogIndex()
-                if partition not in views:
-                    views[partition] = source.view(), target.view().below(cuts.get(partition, target.frontier))
+                asked.append((key, first))
+                target = (index.log(self._target, *place) or LogIndex()).view()
+                if not isinstance(said, ClusterError) and place in said.cut:
+                    # Truncated: there it begins to differ from the index, at 0 where that is not known.
+                    target = target.below(said.ended[place].end if place in said.ended else 0)
+                views[place] = source.view(), target
         found: dict[str, list[str]] = {}
-        for group_id, partition, first in asked:  # without the lock: pages are read
-            parts = [
-                (gap.skipped.from_offset(first), gap.pending.from_offset(first))
-                for gap in replication_gaps(origin, *views[partition])
-            ]
-            where = f"{self._config.names.outside(self._source, partition.topic)}-{partition.partition} {self._source}"
-            for unread in map(joined, zip(*parts, strict=True)):
-                ranges = _to_ranges(unread.start, unread.length)
-                found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
+        for key, first in asked:  # without the lock: pages are read
+            log = f"{self._config.names.outside(self._source, key.topic)}-{key.partition} {self._source}"
+            gaps = list(replication_gaps(origin, *views[key.topic_partition]))
+            for unread in (joined([gap.skipped for gap in gaps]), joined([gap.pending for gap in gaps])):
+                ranges = _to_ranges(unread.from_offset(first))
+                found.setdefault(key.group_id, []).extend(f"{log} {each}" for each in ranges)
         return found
-
-    def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
-        """Return where truncated logs of the target begin to differ from the index; 0: unknown."""
-        partitions = {key.topic_partition for key in self._keys(groups)}
-        said = self._live.clusters.fetch([self._target], partitions)[self._target]
-        if isinstance(said, ClusterError):
-            return {}
-        return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
 
 
 class IndexBacklog:
@@ -374,7 +361,8 @@ def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[
         )
 
 
-def _to_ranges(start: Int64s, length: Int64s) -> list[str]:
-    is_first = np.concatenate((start[:1] >= 0, start[1:] != (start + length)[:-1]))  # a page may have ended between
-    ends = (start + length)[np.concatenate((is_first[1:], start[:1] >= 0))]
-    return [f"[{first}, {end})" for first, end in zip(start[is_first].tolist(), ends.tolist(), strict=True)]
+def _to_ranges(unread: OffsetRanges) -> list[str]:
+    start, end = unread.start, unread.start + unread.length
+    is_first = np.append(True, start[1:] != end[:-1])[: len(start)]  # a page may have ended between
+    is_last = np.append(is_first[1:], True)[: len(start)]
+    return [f"[{first}, {last})" for first, last in zip(start[is_first].tolist(), end[is_last].tolist(), strict=True)]

@@ -327,7 +327,8 @@ class CutoverProcedure:
         for each in committed:
             answer, place = answers[each.group_id], each.topic_partition
             assert place is not None
-            position = None if isinstance(answer, ClusterError) else answer.get(place)
+            held = None if isinstance(answer, ClusterError) else answer.get(place)
+            position = None if held is None else held.offset
             is_there = position is not None and position == each.target_offset and each.is_done
             is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.detail == REPLACED
             is_overtaken |= each.is_done and position is not None and position > (each.target_offset or 0)

@@ -54,18 +54,18 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
 
 def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> None:
     """Count what coordinators hold of keys that no table has, by cluster; it may be of any age."""
-    held = {
+    offsets = {
         alias: {
-            GroupPartition(group_id, *place): offset
+            GroupPartition(group_id, *place): held.offset
             for group_id, answer in by_group.items()
             if not isinstance(answer, ClusterError)
-            for place, offset in answer.items()
+            for place, held in answer.items()
         }
         for alias, by_group in answers.items()
     }
     with state.lock:
-        untold, now_ms = state.offsets.unknown(key for by_key in held.values() for key in by_key), state.now_ms()
-        for alias, by_key in held.items():
+        untold, now_ms = state.offsets.unknown(key for by_key in offsets.values() for key in by_key), state.now_ms()
+        for alias, by_key in offsets.items():
             keys = sorted(untold & by_key.keys())
             rows, offset = state.offsets.ids(keys), np.array([by_key[key] for key in keys], np.int64)
             cluster = state.offsets.clusters[alias]

@@ -18,8 +18,10 @@ from offset_sync.cutover.plan import (
 )
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
+from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
@@ -101,9 +103,12 @@ class FakeClusters:
         keys = [GroupPartition(group, *ORDERS) for group in groups]
         return [CutoverStep.of_commit(key, self.outcome, None, source_offset=5, target_offset=7) for key in keys]
 
-    def committed_at_target(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
+        if isinstance(self.held, ClusterError):
+            return dict.fromkeys(groups, self.held)
         held = {} if self.held is None else {ORDERS: self.held, **self.held_starts}
-        return dict.fromkeys(groups, self.held if isinstance(self.held, ClusterError) else held)  # type: ignore[arg-type]
+        found = {place: HeldOffset(offset, "") for place, offset in held.items()}
+        return dict.fromkeys(groups, found)
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
         return self.ranges

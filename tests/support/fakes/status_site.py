@@ -65,19 +65,8 @@ class StatusSite(Site):
 
     def committed_offsets(
         self, alias: str, groups: Sequence[str]
-    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
-        return {
-            group: answer
-            if isinstance(answer, ClusterError)
-            else {place: each.offset for place, each in answer.items()}
-            for group, answer in self.committed(alias, groups).items()
-        }
-
-    def committed(
-        self, alias: str, groups: Sequence[str]
     ) -> Mapping[str, Mapping[TopicPartition, GroupOffset] | ClusterError]:
-        """Answer the same with metadata."""
+        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
         self.meanwhile_asking(alias)
         try:
             found = self.clusters[alias].committed_offsets(groups, 1.0)

@@ -171,7 +171,9 @@ def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_
 ) -> None:
     site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
     silent = {"other": ClusterError("X", "no answer")}
-    take_in_untold(site.state, {alias: {"g": {ORDERS: offset}, **silent} for alias, offset in held.items()})
+    take_in_untold(
+        site.state, {alias: {"g": {ORDERS: GroupOffset(offset, "")}, **silent} for alias, offset in held.items()}
+    )
     rows = site.state.all_rows()
     homes = site.state.homes_of(rows)
     assert [key.group_id for key in site.state.offsets.keys] == ["g"]
