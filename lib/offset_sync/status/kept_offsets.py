@@ -22,8 +22,6 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
 from offset_sync.translate.partition_log import GivenOffsets
 
-_AT_ONCE = 1 << 20
-"""The most offsets of a partition per translation, which limits memory."""
 _PARTITIONS = 1 << 31
 """Kafka's partitions are numbered below this."""
 
@@ -47,14 +45,13 @@ class KeptOffsets:
         return len(self.offset)
 
     def by_partition(self) -> Iterator[tuple[TopicPartition, NDArray[np.intp]]]:
-        """Return each partition with the rows of its offsets, about a million at a time."""
+        """Return each partition with the rows of its offsets."""
         place = self.topic * _PARTITIONS + self.partition
         order = np.argsort(place, kind="stable")
         borders = np.flatnonzero(np.diff(place[order])) + 1
         for rows in np.split(order, borders) if len(order) else ():
-            topic, partition = divmod(int(place[rows[0]]), _PARTITIONS)
-            for first in range(0, len(rows), _AT_ONCE):
-                yield TopicPartition(self.topics[topic], partition), rows[first : first + _AT_ONCE]
+            first = rows[0]
+            yield TopicPartition(self.topics[self.topic[first]], int(self.partition[first])), rows
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return *rows* in the form that is translated."""
@@ -67,15 +64,14 @@ class KeptAnswers:
 
     *target_offset* is where to continue at the target, ``ABSENT`` without an answer, *state* a code of
     :class:`State`. *duplicates*, *duplicates_at_most* and *lost* count records, as in ``offset_translations``.
-    *reason* is a place in *reasons*, sentences for people with the remedy, ``ABSENT`` with an answer.
+    *reason* is a sentence for people with the remedy, None with an answer.
     """
 
     def __init__(self, count: int) -> None:
         self.target_offset: Int64s = np.full(count, ABSENT, np.int64)
         self.state = np.zeros(count, np.intp)
         self.duplicates, self.duplicates_at_most, self.lost = np.zeros((3, count), np.int64)
-        self.reason = np.full(count, ABSENT, np.intp)
-        self.reasons: list[str] = []
+        self.reason = np.full(count, None, np.object_)
 
     @property
     def is_withheld(self) -> NDArray[np.bool_]:
@@ -86,11 +82,6 @@ class KeptAnswers:
         """Store the answers to *rows*."""
         self.target_offset[rows], self.state[rows], self.lost[rows] = found.wanted, found.state, found.lost
         self.duplicates[rows], self.duplicates_at_most[rows] = found.duplicates, found.duplicates_at_most
-
-    def explain(self, rows: NDArray[np.intp], reason: str) -> None:
-        """Store why *rows* have no answer."""
-        self.reason[rows] = len(self.reasons)
-        self.reasons.append(reason)
 
 
 class OffsetTranslation:
@@ -121,8 +112,9 @@ class OffsetTranslation:
             if found is None:
                 found = self._answers(pair, partition, given, snapshot)
             answers.put(rows, found)
-            for state, of_state in _withheld_rows(found):
-                answers.explain(rows[of_state], reasons.of(state, partition, given.offset[of_state]))
+            for code in np.unique(found.state[IS_WITHHELD[found.state]]).tolist():
+                of_state = found.state == code
+                answers.reason[rows[of_state]] = reasons.of(State(code), partition, given.offset[of_state])
         return answers
 
     def _answers(
@@ -183,8 +175,3 @@ class OffsetTranslation:
         if self._translator.view(pair[0], partition, snapshot) is None:
             return withhold(State.CLUSTER_UNREACHABLE, count)
         return None
-
-
-def _withheld_rows(found: Translations) -> list[tuple[State, NDArray[np.intp]]]:
-    states = np.unique(found.state[IS_WITHHELD[found.state]])
-    return [(State(code), np.flatnonzero(found.state == code)) for code in states.tolist()]
