@@ -128,9 +128,7 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     ("reason", "spoil"),
     [
         ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
-        ("LOG_TRUNCATED", lambda site: setattr(site.index.logs["Y", "orders", 0], "is_contradicted", True)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
-        ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],
 )
