@@ -15,9 +15,9 @@ from fakes.clusters import GroupOffset
 from fakes.read_list_site import HOLDS, listed_site, told
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.second_writer import Command
-from fakes.status_site import Row, StatusSite, status_site
+from fakes.status_site import Row, StatusSite, site_of_logs, status_site
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import TopicPartition
@@ -42,7 +42,7 @@ def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
     case = rng.choice([each for each in random_cases(random_world(rng), rng) if each.source is not None] or [None])
     if case is None or case.source is None:
         return
-    site = growing_site(case)
+    site = site_of_logs(case, *(replace(each, frontier=0) for each in (case.source, case.target)))
     for now_ms in range(10):
         grow(site, case, rng)
         site.read_all()
@@ -84,19 +84,6 @@ def listed(site: StatusSite) -> int:
     """Return how many records a report says are on the list of the group readers at Y."""
     (found,) = (row["listed"] for row in site.reported(0).to_pylist() if row["target_cluster"] == "Y")
     return int(found)
-
-
-def growing_site(case: Case) -> StatusSite:
-    """The clusters of *case*, of which nothing is indexed yet."""
-    grace, stalled = f"{case.hole_grace_ms}ms", {"stalled_after": "3650d"}
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status=stalled))
-    for name in CLUSTERS:
-        site.index.code(name)
-    for where in (case.source, case.target):
-        assert where is not None
-        site.put(replace(where, frontier=0))
-        site.index.extend(replace(where, frontier=0), ORDERS)
-    return site
 
 
 def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
