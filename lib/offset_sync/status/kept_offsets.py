@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers, known_end
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
-from offset_sync.status.withheld_reasons import WithheldReasons
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
-from offset_sync.translate.partition_log import GivenOffsets
+from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target
 
 _PARTITIONS = 1 << 31
 """Kafka's partitions are numbered below this."""
+_OF_A_LOG = (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATED, State.LOG_TRUNCATED)
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,6 @@ class OffsetTranslation:
         """
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
-        reasons = WithheldReasons(pair, self._translator, self._state, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
@@ -114,7 +115,8 @@ class OffsetTranslation:
             answers.put(rows, found)
             for code in np.unique(found.state[IS_WITHHELD[found.state]]).tolist():
                 of_state = found.state == code
-                answers.reason[rows[of_state]] = reasons.of(State(code), partition, given.offset[of_state])
+                facts = self._facts(pair, partition, State(code), given.offset[of_state], snapshot)
+                answers.reason[rows[of_state]] = "; ".join([Reason[State(code).name](), *facts])
         return answers
 
     def _answers(
@@ -149,6 +151,39 @@ class OffsetTranslation:
         end = known_end(self._state.index, self._config.clusters, ClusterPartition(source, *partition))
         return np.where(is_impossible | ((given.offset > end) & ~may_be_newer), int(State.COMMIT_BEYOND_END), ABSENT)
 
+    def _facts(
+        self, pair: tuple[str, str], partition: TopicPartition, state: State, offset: Int64s, snapshot: Snapshot
+    ) -> Iterator[str]:
+        """Yield the cluster for which all of *offset* are withheld as *state*, or what helps to choose another one."""
+        (source, target), index, log = pair, self._state.index, ClusterPartition(pair[0], *partition)
+        views = {alias: self._translator.view(alias, partition, snapshot) for alias in (target, source)}
+        if state is State.CLUSTER_UNREACHABLE:
+            alias = next((alias for alias, view in views.items() if view is None), source)
+            error = snapshot.metadata[alias]
+            yield str(error) if isinstance(error, ClusterError) else alias
+            if alias == source and isinstance(error, ClusterError):
+                yield Reason.LOST_FOR_GOOD(source)
+        elif state in _OF_A_LOG:
+            for alias, rule in ((source, reason_of), (target, reason_of_target)):
+                view, said = views[alias], snapshot.metadata[alias]
+                if view is not None and rule(view) is state and not isinstance(said, ClusterError):
+                    yield str(said.refused.get(partition.topic, alias))
+                    return
+            highest = int(offset.max(initial=0))
+            noticed_ms = [each.noticed_ms for each in index.incarnations(log) if each.begins_at < highest]
+            yield Reason.TAKEN_AT(_after(max(noticed_ms))) if noticed_ms else source
+        elif state is State.COMMIT_BEYOND_END:
+            view, end = views[source], known_end(index, self._config.clusters, log)
+            if view is not None:
+                yield Reason.ENDS_AT(source, view.log_end)
+            elif offset.min() <= end:
+                yield Reason.ENDED_BELOW()
+            else:
+                yield Reason.KNOWN_TO(source, end)
+                known = index.log(source, *partition)
+                if known is not None and known.complete_until_ms:
+                    yield Reason.TAKEN_AT(_after(known.complete_until_ms))
+
     def _ask(self, pair: tuple[str, str], partitions: list[TopicPartition]) -> Snapshot:
         source, target = pair
         wanted = {each for each in partitions if self._config.is_topic_included(each.topic)}
@@ -175,3 +210,9 @@ class OffsetTranslation:
         if self._translator.view(pair[0], partition, snapshot) is None:
             return withhold(State.CLUSTER_UNREACHABLE, count)
         return None
+
+
+def _after(at_ms: int) -> str:
+    """Return a time that is certainly after *at_ms*, as clocks differ, in the format of ``--taken-at``."""
+    seconds = -(-(at_ms + CLOCKS_APART_MS + 1) // 1000)
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
