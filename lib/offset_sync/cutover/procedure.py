@@ -204,7 +204,7 @@ class CutoverProcedure:
         return [
             Reason.LIST_NOT_THERE(self._name(each.key.topic_partition), self._target, each.skipped)
             for each in found
-            if each.key in planned and each.skipped and each.held != each.text
+            if each.key in planned and each.skipped and not each.is_held
         ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:

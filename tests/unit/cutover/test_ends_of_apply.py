@@ -52,7 +52,7 @@ def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move,
             (one,) = super().translate_and_commit(groups)
             return [replace(one, topic_partition=each.topic_partition) for each in rows]
 
-    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0)
+    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0, is_held=True)
     site = Whole([rows], unread_left=[1, 0], held_starts={OTHER: 7, TopicPartition("orders", 2): 100})
     site.lists = [[listed, replace(listed, key=GroupPartition("g", *OTHER))]]
     move, calls = Move(site, options=options), list[str]()
