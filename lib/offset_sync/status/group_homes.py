@@ -86,7 +86,10 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
 
 def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
     """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
-    named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
+    named = []
+    for each in sides:
+        offset = "no offset" if each.offset == ABSENT else str(each.offset)
+        named.append(f"{each.cluster} ({offset}, {to_duration(max(now_ms - each.at_ms, 0))} ago)")
     return Reason.TWO_HOMES(" and ".join(named))
 
 
@@ -98,10 +101,6 @@ def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], n
         if sides := found.get(key):
             state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms)
     return replace(assessment, state=state, contest=reason)
-
-
-def _offset(side: Side) -> str:
-    return "no offset" if side.offset == ABSENT else str(side.offset)
 
 
 def with_uncommitted(
