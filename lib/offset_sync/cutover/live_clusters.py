@@ -269,16 +269,17 @@ class LiveClusters:
             for key in keys
             if (start := ends.get(key.topic_partition)) is not None
         ]
-        none = {"duplicates": 0, "lost": 0}
+        outcomes = self._writer.write(writes) if writes else ()
         return [
             CutoverStep.of_commit(
-                GroupPartition(found.group_id, found.topic, found.partition),
+                GroupPartition(each.group_id, each.topic, each.partition),
                 found.outcome,
                 found.error,
                 target_offset=each.offset,
-                **none,
+                duplicates=0,
+                lost=0,
             )
-            for each, found in zip(writes, self._writer.write(writes) if writes else (), strict=True)
+            for each, found in zip(writes, outcomes, strict=True)
         ]
 
     def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
