@@ -23,16 +23,6 @@ def two_clusters() -> Site:
     return site
 
 
-def twins() -> Site:
-    """A group that commits 5 at X and, a second later, 3 at Y."""
-    site = two_clusters()
-    site.commit("X", "g", 5)
-    site.pass_time(1_000)
-    site.commit("Y", "g", 3)
-    site.read_all()
-    return site
-
-
 def home(site: Site) -> tuple[str, bool]:
     found = site.state.homes_of(site.state.all_rows())
     return list(site.clusters)[int(found.home[0])], bool(found.is_contested[0])
@@ -46,7 +36,11 @@ def decided(site: Site, source: str, target: str) -> DecidedHomes:
 
 def test_either_of_two_clusters_that_commit_may_be_named() -> None:
     for source, target in (("X", "Y"), ("Y", "X")):
-        site = twins()
+        site = two_clusters()
+        for alias, offset in (("X", 5), ("Y", 3)):
+            site.commit(alias, "g", offset)
+            site.pass_time(1_000)
+        site.read_all()
         assert home(site)[1]
         found = decided(site, source, target)
         assert home(site) == (source, False)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from fakes.moves import CROSSING, GOOD, MIRRORING, ORDERS, OTHER
+from fakes.moves import CROSSING, GOOD, ORDERS, OTHER
 from offset_sync.config.stream_names import SAME_NAMES
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result
 from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups, show_rehearsed
