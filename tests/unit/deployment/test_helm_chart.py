@@ -22,7 +22,6 @@ pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
 LAKE = {"root": "s3a://lake/tables", "checkpoints": "s3a://lake/checkpoints", "storage": {"aws_region": "eu-central-1"}}
 
-
 # Everything that either mode may be given, beside what the example has.
 MORE: Manifest = {
     "image": {"repository": "registry.example/offset-sync", "pullPolicy": "Always", "pullSecrets": [{"name": "pull"}]},
@@ -53,16 +52,10 @@ VALUES: dict[str, Manifest] = {
 }
 each = pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
-
-
 # Fields of the operator's definitions, at each place, that are used here. The applications were validated once against
 # the whole definitions (Kubeflow Spark operator, commit 38082f33); look a new field up there.
 POD = "cores coreRequest memory memoryOverhead javaOptions terminationGracePeriodSeconds podSecurityContext labels "
-
-
 POD += "securityContext annotations env envFrom nodeSelector tolerations affinity volumeMounts "
-
-
 FIELDS = {
     "spec": "type pythonVersion mode sparkVersion image imagePullPolicy imagePullSecrets mainApplicationFile arguments "
     "restartPolicy timeToLiveSeconds sparkConf volumes driver executor",
@@ -271,14 +264,10 @@ SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
 WRONG: dict[str, Manifest] = {
     "mode": {"mode": "operator"},
-    "replicas": {"replicas": 2},
     "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
     "config": {"config": {"topic": {"include": ["orders"]}}},
     "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
-    "persistence.size": {"persistence": {"size": "large"}},
-    "sparkConf.spark.cores.max": {"sparkConf": {"spark.cores.max": 4}},
     "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},
-    "jobs": {"jobs": {"sync": {}}},
     "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
 }
 
