@@ -22,7 +22,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -279,9 +279,9 @@ class _Open:
     """An open Parquet file; Arrow's reader serves one thread at a time."""
 
     def __init__(self, files: Files, path: str) -> None:
-        self.lock, self._stack = threading.Lock(), ExitStack()
+        self.lock = threading.Lock()
         with _named(path):
-            self.file: pq.ParquetFile = self._stack.enter_context(files.open_parquet(path, encoded=True))
+            self.file = files.open_parquet(path, encoded=True)
 
 
 @contextmanager
