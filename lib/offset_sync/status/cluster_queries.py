@@ -36,10 +36,8 @@ from offset_sync.sync.held_lists import own_group
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
-GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
+GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
-GroupCommits: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
-"""The same with metadata."""
 _NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
@@ -97,13 +95,6 @@ class ClusterQueries:
 
         Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups.
         """
-        return {
-            group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
-            for group_id, answer in self.committed(alias, groups).items()
-        }
-
-    def committed(self, alias: str, groups: Sequence[str]) -> GroupCommits:
-        """Return the same with metadata."""
         error = self._given_up.get(alias) or self._silence_of(alias)
         if error is not None:
             return dict.fromkeys(groups, error)
@@ -182,7 +173,7 @@ class HeldOffsets:
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
     active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
-    lists: Mapping[str, GroupCommits] = field(default_factory=dict)
+    lists: Mapping[str, GroupAnswers] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is not the source."""
@@ -236,5 +227,6 @@ def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
         if answer is None or isinstance(answer, ClusterError):
             error[row] = _NOT_ASKED if answer is None else str(answer)
         else:
-            offset[row] = answer.get(TopicPartition(topic, partition), ABSENT)
+            found = answer.get(TopicPartition(topic, partition))
+            offset[row] = ABSENT if found is None else found.offset
     return Held(offset, error)
