@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import timedelta
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -156,6 +157,20 @@ class QuerySupervisor:
 
         self._held.append(held := HeldFunction(guarded))
         return held
+
+    def stream(
+        self, name: str, records: DataFrame, checkpoint: str, function: BatchFunction, interval: timedelta | None
+    ) -> StreamingQuery:
+        """Start to stream *records* to *function*, see :meth:`stop_between_batches`; *name* is job and cluster.
+
+        A micro-batch begins every *interval*; with None the query ends once it has read what there is now.
+        """
+        trigger: dict[str, Any] = {"availableNow": True}
+        if interval is not None:
+            trigger = {"processingTime": f"{interval.total_seconds()} seconds"}
+        records.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name.split()[1])
+        writer = records.writeStream.queryName(name).option("checkpointLocation", checkpoint)
+        return writer.foreachBatch(self.stop_between_batches(function)).trigger(**trigger).start()
 
     def run_once(self) -> dict[str, str]:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""

@@ -123,7 +123,7 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
 
     metrics = ReportMetrics(config)
     pages = PageServer(config.status.stalled_after, is_open=is_open_to_others(config.metrics))
-    endpoint = open_endpoint("report_status", config.metrics, [metrics], pages.over)
+    endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
     if endpoint is not None:
         logger.info("status page: http://localhost:%d/", endpoint.port)
     try:

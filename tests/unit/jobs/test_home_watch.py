@@ -13,8 +13,8 @@ import pytest
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import STARTED_MS, config_of
 from fakes.tables import MemoryTables
-from offset_sync.jobs import sync_run
-from offset_sync.jobs.sync_run import Renewal
+from offset_sync.jobs import sync_offsets
+from offset_sync.jobs.sync_offsets import SyncJob
 from offset_sync.jobs.watches import HomeWatch, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
@@ -123,24 +123,17 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again
 
 
 @pytest.mark.parametrize(
-    ("known", "gone", "is_ready", "is_due"),
+    ("known", "gone", "is_due"),
     [
-        (30_000, 20_000, True, True),
-        (30_000, 20_000, False, False),
-        (20_000, 10_000, True, False),  # no more than there are
-        (9_999, 9_999, True, False),  # not worth while
-        (10_000, 10_000, True, True),
+        (30_000, 20_000, True),
+        (20_000, 10_000, False),  # no more than there are
+        (9_999, 9_999, False),  # not worth while
+        (10_000, 10_000, True),
     ],
 )
-def test_it_is_over_when_most_keys_are(
-    known: int, gone: int, is_ready: bool, is_due: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = iter([False, True])
-    stop: Any = SimpleNamespace(wait=lambda seconds: seconds != sync_run.RENEWAL_EVERY_S or next(looks))
-    state: Any = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
-    monkeypatch.setattr(sync_run, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
-    ready, over = threading.Event(), threading.Event()
-    if is_ready:
-        ready.set()
-    Renewal(state, over).run(stop, ready)
-    assert over.is_set() == is_due
+def test_it_is_over_when_most_keys_are(known: int, gone: int, is_due: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
+    monkeypatch.setattr(sync_offsets, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
+    job: Any = SimpleNamespace(_state=state, _over=threading.Event())
+    SyncJob._renew(job)
+    assert job._over.is_set() == is_due

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,13 +19,13 @@ from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync import __version__
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.jobs import index_records
 from offset_sync.jobs import log_format as logs
+from offset_sync.jobs import sync_summary
 from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.jobs.spark_session import LOG_FORMAT
-from offset_sync.jobs.sync_run import SyncSummary
+from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -127,31 +126,30 @@ def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() ->
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]
 
 
-@pytest.mark.timeout(40)  # it does not wait for the next summary, a minute later
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(index_records, "_LINE_EVERY_S", 0.01)
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
-        output = IndexOutput(progress, threading.Event())
-        output.start()
-        while not caplog.records:
-            time.sleep(0.01)
+        output = IndexOutput(progress)
+        output.look()
+        output._due_at = 0.0
+        output.look()
         progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
         output.caught_up()
         output.caught_up()
-        output.end()
+        output.look()
+        output.log("ended after")
     said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
     nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
     assert said[0] == f"indexing for …: {nothing}"
-    assert sum(line.startswith("caught up after") for line in said) == 1
+    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
     assert said[-1].startswith("ended after …: 90 records, ")
     assert said[-1].endswith("100% of the records present at the start, time left 0 s")
 
 
-def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
+def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:
     site = mirrored_site()
     metrics = SyncMetrics(site.config)
     lists = ReadLists(site.config, site.state, {})
@@ -164,9 +162,13 @@ def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
     lines = [summary.caught_up()]
     metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
     site.reconcile()
-    lines += [summary.minute(), summary.minute()]
+    caplog.set_level(logging.INFO, sync_summary.__name__)
+    summary.log()
+    summary.log()
     site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
     site.commit("X", "readers", 5)
     site.reconcile()
     site.pass_time(90_000)
-    expect("sync_offsets.txt", "\n".join([*lines, summary.minute(), summary.ended()]))
+    summary.log()
+    minutes = [each.getMessage() for each in caplog.records if each.name == sync_summary.__name__]
+    expect("sync_offsets.txt", "\n".join([*lines, *minutes, summary.ended()]))

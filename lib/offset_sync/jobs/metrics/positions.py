@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from offset_sync.jobs.metrics.endpoint import add_worst, gauge
 from offset_sync.jobs.metrics.sync import HAS_IT, PAIR, CommitLatency
@@ -55,7 +54,7 @@ class PairPositions:
 _COSTS = ("duplicates", "lost")
 
 
-class Positions(Collector):
+class Positions:
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
     def __init__(self, state: SyncState, latency: Mapping[tuple[str, str], CommitLatency]) -> None:

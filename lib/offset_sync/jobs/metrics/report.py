@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import gauge
@@ -19,7 +18,7 @@ Row = Mapping[str, Any]
 Labels = tuple[str, ...]
 
 
-class ReportMetrics(Collector):
+class ReportMetrics:
     """Collects the metrics of the last report, and its age; *clock* in monotonic seconds."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:

@@ -39,7 +39,7 @@ def at(port: object) -> Metrics:
 
 def test_a_scrape_brings_what_the_collectors_say_now() -> None:
     groups = Groups("billing")
-    endpoint = open_endpoint("sync_offsets", at(0), [groups])
+    endpoint = open_endpoint("sync_offsets", at(0), [groups.collect])
     assert endpoint is not None
     try:
         scraped = fetch(endpoint.port)

@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
-from prometheus_client.registry import Collector
 
 from builders.logs import log
 from builders.offset_records import commit_key, commit_value
@@ -23,7 +22,7 @@ from offset_sync.status.report import Report
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.golden_output import expect
-from tools.prometheus_scrape import read
+from tools.prometheus_scrape import Telling, read
 
 REFUSED = "GROUP_AUTHORIZATION_FAILED"
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)
@@ -31,7 +30,7 @@ UNTOLD = ("_bucket{", "reconcile_age")  # the last one goes by the clock of this
 PAY = [TopicPartition("pay-1", number) for number in range(2)]
 
 
-def samples(collectors: Iterable[Collector]) -> list[str]:
+def samples(collectors: Iterable[Telling]) -> list[str]:
     """Return the samples of ours that are not 0, but for UNTOLD."""
     lines = [line for line in read([*collectors]).text.splitlines() if line.startswith("offset_sync_")]
     told = [line.rpartition(" ") for line in lines if not any(word in line for word in UNTOLD)]
