@@ -33,6 +33,15 @@ _ACTIONS = (
     "apply: move; verify: compare both clusters"
 )
 
+_FLAGS = {
+    "confirm-readers": "planned: clients that commit without members, or whose membership is unknown, are stopped",
+    "confirm-internal": "planned: Kafka Streams applications have processed the records of their repartition topics",
+    "leave-uncommitted": "commit nothing for partitions that a group never committed",
+    "skip-read": "planned: move by read lists, while producers write at both clusters",
+    "without-proof": "with --skip-read: move although no consumer has left a mark",
+    "at-cost": "with --skip-read: move although records not on the lists are repeated",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
@@ -46,39 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
     )
-    _add_options(parser)
-    return parser
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--confirm-readers",
-        action="store_true",
-        help="planned: clients that commit without members, or whose membership is unknown, are stopped",
-    )
-    parser.add_argument(
-        "--confirm-internal",
-        action="store_true",
-        help="planned: Kafka Streams applications have processed the records of their repartition topics",
-    )
-    parser.add_argument(
-        "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
-    )
-    parser.add_argument(
-        "--skip-read", action="store_true", help="planned: move by read lists, while producers write at both clusters"
-    )
-    parser.add_argument(
-        "--without-proof", action="store_true", help="with --skip-read: move although no consumer has left a mark"
-    )
-    parser.add_argument(
-        "--at-cost", action="store_true", help="with --skip-read: move although records not on the lists are repeated"
-    )
+    for flag, text in _FLAGS.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=text)
     parser.add_argument(
         "--records", type=_count, metavar="N", help="rehearse: how many records to read on each side of a start (200)"
     )
     parser.add_argument(
         "--seconds", type=_count, metavar="S", help="rehearse: how long to read at most, for all groups together (60)"
     )
+    return parser
 
 
 def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:

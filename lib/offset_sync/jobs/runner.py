@@ -116,21 +116,15 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
 
 @contextmanager
 def open_tables(config: Config, name: str) -> Iterator[TableStore]:
-    """Yield the tables of *config* on any storage; see :func:`session_if_submitted` for *name*."""
+    """Yield the tables of *config* on any storage.
+
+    YARN and Kubernetes end a driver that opens no Spark session: so one with the application *name* is open meanwhile
+    if spark-submit has started this process. Otherwise no JVM is started, and pyspark is not imported.
+    """
     for remark in check_client():
         logger.warning("%s", remark)
-    with session_if_submitted(name):
-        yield TableStore.of(config, config.names)
-
-
-@contextmanager
-def session_if_submitted(name: str) -> Iterator[None]:
-    """Open a Spark session with the application *name* if spark-submit has started this process.
-
-    YARN and Kubernetes end a driver that opens none. Otherwise no JVM is started, and pyspark is not imported.
-    """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        yield
+        yield TableStore.of(config, config.names)
         return
     from pyspark.sql import SparkSession
 
@@ -139,7 +133,7 @@ def session_if_submitted(name: str) -> Iterator[None]:
     is_ours = SparkSession.getActiveSession() is None
     spark = open_session(name)
     try:
-        yield
+        yield TableStore.of(config, config.names)
     finally:
         if is_ours:
             spark.stop()

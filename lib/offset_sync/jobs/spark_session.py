@@ -20,6 +20,7 @@ from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
 from offset_sync.spark.platform import check_platform
+from offset_sync.status.waiting import LOG_FORMAT
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.format import check_checkpoints
@@ -59,10 +60,6 @@ _DEFAULTS = {
     "spark.redaction.regex": HIDDEN_NAMES,
     "spark.sql.redaction.options.regex": HIDDEN_NAMES,
 }
-LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
-"""Set by the job's log (``log_format.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
-
-
 _EVERY_CORE = "local[*]"
 _MOST_SLOTS = 32
 """The limit above the number of cores; each slot may hold 20 MiB of fetched records in the driver's heap."""

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,14 +16,12 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
-from offset_sync import __version__
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import log_format as logs
 from offset_sync.jobs import sync_summary
 from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics.positions import Positions
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
-from offset_sync.jobs.spark_session import LOG_FORMAT
 from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
@@ -77,8 +74,6 @@ def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
     exception = event["exception"]
     assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
     assert "test_log_format.py" in exception["stacktrace"]
-    (line,) = written("json", lambda: logging.getLogger("x").error("%d of %d", "one"))
-    assert json.loads(line)["msg"] == "%d of %d ('one',)"
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
@@ -91,33 +86,21 @@ def test_in_text_a_name_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> No
     assert others[-2:] == ["ValueError: no", "such thing"]
 
 
-def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a job without Spark as a process of its own; *last* is what it does."""
-    script = tmp_path / "job.py"
-    lines = ["import os, sys, threading, warnings", "from offset_sync.jobs.runner import job_arguments, run_job"]
-    lines += ["def do(config, arguments, stop):", f"    {last}", "    return ['clusters.dc1: away']"]
-    lines += [f"sys.exit(run_job(do, job_arguments('x'), {['--conf', str(REPO / 'conf/two-clusters.yaml'), *argv]!r}))"]
-    script.write_text("\n".join(lines))
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib")} | environ
-    return subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environ, timeout=300
-    )
+def test_an_uncaught_exception_is_a_line_of_json_also_of_a_thread() -> None:
+    def die() -> None:
+        thread = threading.Thread(target=lambda: 1 // 0)
+        thread.start()
+        thread.join()
+        sys.excepthook(KeyError, KeyError("x"), None)
 
-
-@pytest.mark.parametrize("last", ["raise KeyError('x')", "threading.Thread(target=lambda: 1 // 0).start()"])
-def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> None:
-    ended = job(tmp_path, last, "--log-format", "json")
-    first, *events = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert ended.returncode == 1
-    assert (first["level"], first["msg"].split(":")[0]) == ("INFO", f"do {__version__}")
-    assert events[0]["level"] == "FATAL"
-    assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
+    events = [json.loads(line) for line in written("json", die)]
+    assert [each["level"] for each in events] == ["FATAL"] * 2
+    assert [each["exception"]["class"] for each in events] == ["ZeroDivisionError", "KeyError"]
 
 
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
     assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
-    assert LOG_FORMAT == logs.VARIABLE
     names = [
         line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
     ]

@@ -48,17 +48,13 @@ def test_columns_may_have_any_order_and_others_are_ignored() -> None:
     [
         (b"", "Empty CSV file"),
         (b"topic;partition;offset\n", "expected a header with topic,partition,offset; found topic;partition;offset"),
-        (b"topic,partition,offset,offset\n", "found topic,partition,offset,offset"),
         (b"\xff,partition,offset\n", "can't decode byte 0xff"),
         (HEADER + b"orders,0", "Row #2: Expected 3 columns, got 2"),
-        (HEADER + b"orders,0,1,2", "Expected 3 columns, got 4"),
         (HEADER + b"orders,0,-1", "is below 0"),
         (HEADER + b"orders,x,1", "Row #2: CSV conversion error to int32: invalid value 'x'"),
-        (HEADER + b"orders,2147483648,1", "invalid value '2147483648'"),
         (HEADER + b"orders,0,9223372036854775808", "invalid value '9223372036854775808'"),
         (HEADER + b"orders,0,", "invalid value ''"),
         (HEADER + b"bad name,0,1", "topic 'bad name' is no topic's name"),
-        (HEADER + b",0,1", "topic '' is no topic's name"),
     ],
 )
 def test_what_cannot_be_read_is_told(text: bytes, said: str) -> None:

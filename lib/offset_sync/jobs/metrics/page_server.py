@@ -8,11 +8,10 @@ no other web site can read them by a name of its own that resolves to this machi
 from __future__ import annotations
 
 import gzip
-import hashlib
 import ipaddress
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -33,28 +32,6 @@ _WAITING = (
 _ELSEWHERE = "The status page is for this machine only. To serve it to others set metrics.address.\n"
 
 
-class Body:
-    """The body of a path: made on the first request, once."""
-
-    def __init__(self, kind: str, make: Callable[[], str]) -> None:
-        self.kind, self._make = kind, make
-
-    @cached_property
-    def content(self) -> bytes:
-        """The body."""
-        return self._make().encode()
-
-    @cached_property
-    def compressed(self) -> bytes:
-        """The body for clients that accept gzip."""
-        return gzip.compress(self.content, 1, mtime=0)
-
-    @cached_property
-    def tag(self) -> str:
-        """Its ETag: the same for the same body."""
-        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
-
-
 def is_open_to_others(config: Metrics) -> bool:
     """Return whether an address is configured that other machines can reach."""
     return "address" in config.model_fields_set and not _is_loopback(str(config.address))
@@ -65,15 +42,12 @@ class PageServer:
 
     def __init__(self, stalled_after: timedelta, *, is_open: bool) -> None:
         self._stalled_after, self._is_open = stalled_after, is_open
-        self._bodies: dict[str, Body | None] = {"/": None, "/status.json": None}
+        self._bodies: dict[str, tuple[str, Callable[[], bytes]] | None] = {"/": None, "/status.json": None}
 
     def put(self, report: Report, page: str) -> None:
         """Serve a report and its page from now on."""
-        stalled_after = self._stalled_after
-        self._bodies = {
-            "/": Body(_HTML, lambda: page),
-            "/status.json": Body(_JSON, lambda: to_json(report, stalled_after)),
-        }
+        as_json = cache(lambda: to_json(report, self._stalled_after).encode())  # if asked for, once
+        self._bodies = {"/": (_HTML, page.encode), "/status.json": (_JSON, as_json)}
 
     def over(self, metrics: WSGIApplication) -> WSGIApplication:
         """Return an application that serves the pages at their paths, and *metrics* at all others."""
@@ -94,13 +68,10 @@ class PageServer:
         if body is None:
             kind, text = (_HTML, _WAITING) if path == "/" else (_JSON, "{}")
             return _answer(start_response, "503 Service Unavailable", kind, text.encode(), ("Retry-After", "2"))
-        if environ.get("HTTP_IF_NONE_MATCH") == body.tag:
-            return _answer(start_response, "304 Not Modified", body.kind, b"", ("ETag", body.tag))
-        more = [("ETag", body.tag), ("Vary", "Accept-Encoding")]
-        content = body.content
+        kind, content, more = body[0], body[1](), [("Vary", "Accept-Encoding")]
         if "gzip" in environ.get("HTTP_ACCEPT_ENCODING", ""):
-            content, more = body.compressed, [*more, ("Content-Encoding", "gzip")]
-        found = _answer(start_response, "200 OK", body.kind, content, *more)
+            content, more = gzip.compress(content, 1), [*more, ("Content-Encoding", "gzip")]
+        found = _answer(start_response, "200 OK", kind, content, *more)
         return found if environ["REQUEST_METHOD"] == "GET" else [b""]
 
 

@@ -51,9 +51,6 @@ class PairPositions:
         return self.keys[int(self.key[row])].group_id
 
 
-_COSTS = ("duplicates", "lost")
-
-
 class Positions:
     """Collects the metrics of positions; the lock of *state* is held for a copy only."""
 
@@ -81,18 +78,14 @@ class Positions:
         # No pass of this driver has reconciled it yet.
         since_ms = np.where(since_ms < 0, commits.at_ms, since_ms)
         stale_ms = np.where(_LACKS[outcome], np.maximum(self._state.now_ms() - since_ms, 0), 0)
-        costs = (np.where(is_answered, pair[name][key], 0) for name in _COSTS)
+        costs = (np.where(is_answered, pair[name][key], 0) for name in ("duplicates", "lost"))
         keys = self._state.offsets.keys
         return PairPositions((source, target), key, keys, outcome, stale_ms, is_answered, pair["state"][key], *costs)
 
 
 def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
-    positions = gauge(
-        "positions",
-        "group partitions by outcome of their newest commit; PENDING: not answered yet",
-        *PAIR,
-        "outcome",
-    )
+    text = "group partitions by outcome of their newest commit; PENDING: not answered yet"
+    positions = gauge("positions", text, *PAIR, "outcome")
     withheld = gauge("withheld", "group partitions without an answer, by reason", *PAIR, "reason")
     for each in pairs:
         outcomes = np.bincount(each.outcome, minlength=len(OUTCOME_NAMES)).tolist()
@@ -105,19 +98,9 @@ def _counts(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
 
 
 def _staleness(pairs: Iterable[PairPositions]) -> Iterable[Metric]:
-    oldest = gauge(
-        "staleness_seconds",
-        "age of the oldest commit that the target does not have, by outcome; 0: it has all",
-        *PAIR,
-        "outcome",
-    )
-    groups = gauge(
-        "group_staleness_seconds",
-        "staleness of the worst groups",
-        *PAIR,
-        "outcome",
-        "group_id",
-    )
+    text = "age of the oldest commit that the target does not have, by outcome; 0: it has all"
+    oldest = gauge("staleness_seconds", text, *PAIR, "outcome")
+    groups = gauge("group_staleness_seconds", "staleness of the worst groups", *PAIR, "outcome", "group_id")
     for each in pairs:
         for code in np.flatnonzero(_LACKS).tolist():
             age_ms = int(each.stale_ms[each.outcome == code].max(initial=0))
