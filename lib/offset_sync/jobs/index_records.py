@@ -17,7 +17,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess, called
+from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
 from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
@@ -168,13 +168,6 @@ class _RecordQuery:
         return LogCheck(alias, asked, origins, parts.incarnations)
 
 
-def progress_line(now: Backfill) -> str:
-    """Return the progress of a backfill in one line."""
-    left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
-    counts = f"{to_count(now.records)} records, {to_count(round(now.records_per_s))} records/s"
-    return f"{counts}, {now.share:.0%} of the records present at the start, time left {left}"
-
-
 class IndexOutput:
     """Logs *progress*: every ten seconds, and every minute once it has caught up."""
 
@@ -197,4 +190,9 @@ class IndexOutput:
         """Log the totals."""
         self._due_at = time.monotonic() + self._pause_s
         lasted = to_duration(self._progress.seconds * 1000)
-        logger.info("%s %s: %s", what, lasted, progress_line(self._progress.backfill()))
+        now = self._progress.backfill()
+        left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
+        logger.info(
+            "%s %s: %s records, %s records/s, %.0f%% of the records present at the start, time left %s",
+            *(what, lasted, to_count(now.records), to_count(round(now.records_per_s)), 100 * now.share, left),
+        )

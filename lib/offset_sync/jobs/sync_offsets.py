@@ -17,10 +17,9 @@ from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.jobs.commit_query import CommitQuery, Run, SyncParts, opened
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics, health
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.checked_metadata import checked_metadata
@@ -88,10 +87,7 @@ class SyncJob:
             alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
             for alias in config.clusters
         }
-        self._admins = {
-            alias: ClusterAdmin(alias, config.admin_options(alias), names, at_once=at_once)
-            for alias, at_once in self._at_once.items()
-        }
+        self._admins = {alias: self._admin(alias) for alias in config.clusters}
         learn_names(config, self._admins)
         keep = None if run.is_dry else config.maintenance.keep_versions
         index = RecordIndex(tables, config.timed_topics(), memory_bytes=config.sync.index_memory, keep=keep)
@@ -120,11 +116,13 @@ class SyncJob:
             *(self._queries, self._partitions, self._is_ready, self._left_writes),
         )
         self._by_alias = {alias: CommitQuery(parts, admin) for alias, admin in self._admins.items()}
-        for alias, query in self._by_alias.items():
-            self._queries.add(alias, query)
         checks = {alias: each.coordinators for alias, each in self._by_alias.items() if each.coordinators is not None}
         self._coordinators = CoordinatorWatch(state, checks, soon.set)
         self._restore()
+
+    def _admin(self, alias: str) -> ClusterAdmin:
+        options, names = self._config.admin_options(alias), self._config.names
+        return ClusterAdmin(alias, options, names, at_once=self._at_once[alias])
 
     def _writer(self, spark: SparkSession, admin: ClusterAdmin) -> TargetWriter:
         return TargetWriter(
@@ -139,7 +137,8 @@ class SyncJob:
 
     def _restore(self) -> None:
         """Restore the state of previous drivers; their positions are read first, so that no commit falls between."""
-        for query in self._by_alias.values():
+        for alias, query in self._by_alias.items():
+            self._queries.add(alias, query)
             query.begin()
         captured_ms = self._last_known.restore(self._state, self._incarnations)
         for query in self._by_alias.values():

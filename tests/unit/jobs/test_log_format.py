@@ -18,11 +18,10 @@ from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import log_format as logs
-from offset_sync.jobs import sync_summary
 from offset_sync.jobs.index_records import IndexOutput
-from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics import positions as sync_summary
+from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
-from offset_sync.jobs.sync_summary import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler

@@ -124,10 +124,9 @@ def config(**rehearse: Any) -> Any:
     ("ending", "error", "words"),
     [
         ({"maintain_tables": 2}, ConfigError, "maintain_tables ended with exit code 2"),
-        ({"sync_offsets": 3}, TakenOverError, "sync_offsets ended with exit code 3"),
         ({"sync_offsets": 3, "maintain_tables": 2}, TakenOverError, "index_records ended with exit code 1; sync_off"),
     ],
-    ids=["configuration", "taken over", "taken over: nothing starts the jobs again"],
+    ids=["configuration", "taken over: nothing starts the jobs again"],
 )
 def test_the_largest_exit_code_is_that_of_the_command(
     monkeypatch: pytest.MonkeyPatch, ending: dict[str, int], error: type[Exception], words: str

@@ -6,15 +6,10 @@ import argparse
 import io
 import os
 import sys
-import threading
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fakes.reconciler_site import config_of
 from offset_sync.jobs import translate
 from offset_sync.jobs.translate import print_answers, read_csv, summary
 from offset_sync.model.errors import ConfigError
@@ -66,40 +61,6 @@ def test_a_time_without_its_zone_or_to_come_proves_nothing_and_is_bad(time: str)
     with pytest.raises(argparse.ArgumentTypeError, match=r"zone|future"):
         translate._time(time)
     assert translate._time("2026-01-31T13:00:00.0019+01:00") == 1_769_860_800_001
-
-
-class Translation:
-    """Notes the streams that it is *asked* for."""
-
-    asked: list[str]
-
-    def __init__(self, *_parts: object) -> None: ...
-
-    def translate(self, _pair: object, offsets: Any, **_more: object) -> KeptAnswers:
-        Translation.asked = list(offsets.topics)
-        answers = KeptAnswers(len(offsets))
-        answers.target_offset[:] = range(11, 11 + len(offsets))
-        return answers
-
-
-def test_streams_are_translated_and_the_name_at_the_target_is_in_the_answer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(translate, "OffsetTranslation", Translation)
-    monkeypatch.setattr(translate, "IndexCatchUp", lambda _state: None)
-    monkeypatch.setattr(translate, "LiveState", lambda *_parts: SimpleNamespace(state=None, clusters=None))
-    (tmp_path / "offsets.csv").write_bytes(HEADER + b"orders,0,9\ndc2.orders,0,9\norders,0,9\n")
-    words = ["--from", "dc1", "--to", "dc2", "--file", str(tmp_path / "offsets.csv")]
-    arguments = translate.add_arguments(argparse.ArgumentParser()).parse_args(words)
-    config = config_of(["dc1", "dc2"], mirror={"names": "mm2"}, tables={"root": str(tmp_path)})
-    assert translate.translate(config, arguments, threading.Event()) == []
-    assert Translation.asked == ["dc1.orders", "dc2.orders"]
-    lines = [line.split(",")[:5] for line in capsys.readouterr().out.splitlines()[1:]]
-    assert lines == [
-        ["orders", "0", "9", "dc1.orders", "11"],
-        ["dc2.orders", "0", "9", "orders", "12"],
-        ["orders", "0", "9", "dc1.orders", "13"],
-    ]
 
 
 def answered() -> tuple[KeptOffsets, KeptAnswers]:

@@ -55,13 +55,7 @@ class SyncMetrics:
             self._latencies.labels(*pair)
 
     def count(self, reconciliation: Reconciliation) -> None:
-        """Count the outcomes of translations; an error in counting is logged only."""
-        try:
-            self._count(reconciliation)
-        except Exception:
-            logger.exception("metrics: a reconciliation was not counted")
-
-    def _count(self, reconciliation: Reconciliation) -> None:
+        """Count the outcomes of translations."""
         counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
         with self._lock:
             self._outcomes.update({outcome.name: count for outcome, count in zip(Outcome, counts, strict=True)})
@@ -113,13 +107,15 @@ class CountedHistory:
     """Appends to *history*, then counts for *metrics*."""
 
     def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
-        self._history = history
-        self._metrics = metrics
+        self._history, self._metrics = history, metrics
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Append and count a reconciliation."""
+        """Append and count a reconciliation; an error in counting is logged only."""
         self._history.append(reconciliation)
-        self._metrics.count(reconciliation)
+        try:
+            self._metrics.count(reconciliation)
+        except Exception:
+            logger.exception("metrics: a reconciliation was not counted")
 
 
 def health(

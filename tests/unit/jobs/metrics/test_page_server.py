@@ -13,7 +13,7 @@ import pytest
 from builders.status_rows import status_table
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.page_server import PageServer, is_open_to_others
+from offset_sync.jobs.metrics.report import PageServer, is_open_to_others
 from offset_sync.status.outputs import to_json
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
@@ -89,14 +89,8 @@ def asked_from(address: str, host: str, *, is_open: bool = False) -> str:
 
 
 LOCAL, ELSEWHERE = "127.0.0.1", "10.0.0.7"
-HERE = [(LOCAL, host) for host in ("localhost", "localhost:9465", "127.0.0.1:9465", "[::1]:9465")]
-HERE += [("127.0.0.2", "127.0.0.1"), ("::1", "localhost"), ("::ffff:127.0.0.1", "localhost:1")]
-THERE = [
-    (ELSEWHERE, "localhost"),
-    (ELSEWHERE, "10.0.0.1:9465"),
-    (f"::ffff:{ELSEWHERE}", "localhost"),
-    ("", "localhost"),
-]
+HERE = [(LOCAL, "localhost:9465"), (LOCAL, "[::1]:9465"), ("::1", "localhost"), ("::ffff:127.0.0.1", "127.0.0.2:1")]
+THERE = [(ELSEWHERE, "localhost"), (f"::ffff:{ELSEWHERE}", "localhost"), ("", "localhost")]
 THERE += [(LOCAL, host) for host in ("evil.example", "localhost.evil.example", "", "[::")]
 
 
