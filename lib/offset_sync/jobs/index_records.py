@@ -33,7 +33,7 @@ from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.highest_indexed import highest_indexed
-from offset_sync.state.known_names import learn_names, strays
+from offset_sync.state.known_names import open_clusters, strays
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.state.seal import Sealer
 from offset_sync.tables.files import files_of
@@ -69,12 +69,10 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
     config = with_first_ids(config, tables.files)
     queries = _supervisor(config, lease)
-    options = {alias: config.admin_options(alias) for alias in config.clusters}
-    admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
-    learn_names(config, admins)
+    admins = open_clusters(config)
     access, progress = TopicAccess(config, admins), IndexProgress()
     output = IndexOutput(progress)
-    epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
+    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias), config.names) for alias in admins}
     more = () if config.is_stamped else config.of_extension("maintenance").TABLES
     highest, late_ms = partial(highest_indexed, tables, more), to_ms(config.sync.hole_grace)
     incarnations = IncarnationCheck(tables, epochs, highest, late_ms)

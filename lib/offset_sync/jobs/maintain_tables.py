@@ -25,7 +25,7 @@ from offset_sync.state.cluster_metadata import MetadataByCluster, MetadataFetche
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
-from offset_sync.state.known_names import learn_names
+from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
@@ -76,8 +76,7 @@ class MaintainJob:
 
     def __init__(self, config: Config, tables: TableStore, stop: threading.Event) -> None:
         self._config, self._tables, self._stop = config, tables, stop
-        self._admins = {a: ClusterAdmin(a, config.admin_options(a), config.names) for a in config.clusters}
-        learn_names(config, self._admins)
+        self._admins = open_clusters(config)
         self._maintainer = Maintainer(tables, config.maintenance.keep_versions)
         self._others: Sequence[Table] = () if config.is_stamped else config.of_extension("maintenance").TABLES
         self._tables.create()

@@ -25,7 +25,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.known_names import learn_names
+from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
 from offset_sync.state.members import open_members
@@ -87,8 +87,7 @@ class SyncJob:
             alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
             for alias in config.clusters
         }
-        self._admins = {alias: self._admin(alias) for alias in config.clusters}
-        learn_names(config, self._admins)
+        self._admins = open_clusters(config, self._at_once)
         keep = None if run.is_dry else config.maintenance.keep_versions
         index = RecordIndex(tables, config.timed_topics(), memory_bytes=config.sync.index_memory, keep=keep)
         self._state = state = SyncState(config, index)
@@ -119,10 +118,6 @@ class SyncJob:
         checks = {alias: each.coordinators for alias, each in self._by_alias.items() if each.coordinators is not None}
         self._coordinators = CoordinatorWatch(state, checks, soon.set)
         self._restore()
-
-    def _admin(self, alias: str) -> ClusterAdmin:
-        options, names = self._config.admin_options(alias), self._config.names
-        return ClusterAdmin(alias, options, names, at_once=self._at_once[alias])
 
     def _writer(self, spark: SparkSession, admin: ClusterAdmin) -> TargetWriter:
         return TargetWriter(
