@@ -32,7 +32,7 @@ class Stage:
     drivers: Mapping[str, Drivers]
     mirror: RestartedMirror
     say: Callable[[str], None]
-    actions: dict[str, Action] = field(default_factory=lambda: dict(ACTIONS))
+    actions: dict[str, Callable[[Stage, Fault], None]] = field(default_factory=lambda: dict(ACTIONS))
     """By kind: what is done."""
     done: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
@@ -89,18 +89,11 @@ class Stage:
         return self._locks.setdefault(name, threading.Lock())
 
 
-Action = Callable[[Stage, Fault], None]
-
-
-def for_a_while(begin: Callable[[Stage, str], None], end: Callable[[Stage, str], None]) -> Action:
-    """Return what begins a fault of a target, and ends it as many seconds later as the fault says."""
-
-    def act(stage: Stage, fault: Fault) -> None:
-        begin(stage, fault.target)
-        time.sleep(fault.seconds)
-        end(stage, fault.target)
-
-    return act
+def kill_job(stage: Stage, fault: Fault) -> None:
+    """SIGKILL, and a start a moment later."""
+    stage.drivers[fault.target].kill()
+    time.sleep(fault.seconds)
+    stage.drivers[fault.target].restart()
 
 
 def stop_job(stage: Stage, fault: Fault) -> None:
@@ -111,17 +104,43 @@ def stop_job(stage: Stage, fault: Fault) -> None:
     signal_all(job, signal.SIGCONT)
 
 
-def take_over(*, is_stopped: bool) -> Action:
-    """Return what starts a second driver beside the first; a stopped one wakes a moment after that one has claimed."""
-    return lambda stage, fault: stage.drivers[fault.target].take_over(is_stopped=is_stopped, seconds=fault.seconds)
+def take_over_stopped(stage: Stage, fault: Fault) -> None:
+    """A second driver while the first is stopped; the first wakes a moment after that one has claimed."""
+    stage.drivers[fault.target].take_over(is_stopped=True, seconds=fault.seconds)
 
 
-ACTIONS: Mapping[str, Action] = {
-    "SIGKILL of a job": for_a_while(lambda on, job: on.drivers[job].kill(), lambda on, job: on.drivers[job].restart()),
+def take_over_running(stage: Stage, fault: Fault) -> None:
+    """A second driver beside the first."""
+    stage.drivers[fault.target].take_over(is_stopped=False, seconds=fault.seconds)
+
+
+def kill_broker(stage: Stage, fault: Fault) -> None:
+    """SIGKILL, and a start a moment later."""
+    stage.clusters[fault.target].kill()
+    time.sleep(fault.seconds)
+    stage.clusters[fault.target].start()
+
+
+def stop_broker(stage: Stage, fault: Fault) -> None:
+    """SIGSTOP, and SIGCONT a moment later."""
+    stage.clusters[fault.target].pause()
+    time.sleep(fault.seconds)
+    stage.clusters[fault.target].resume()
+
+
+def kill_mirror(stage: Stage, fault: Fault) -> None:
+    """SIGKILL, and a start a moment later."""
+    stage.mirror.kill()
+    time.sleep(fault.seconds)
+    stage.mirror.start()
+
+
+ACTIONS: Mapping[str, Callable[[Stage, Fault], None]] = {
+    "SIGKILL of a job": kill_job,
     "SIGSTOP of a job": stop_job,
-    "second driver while the first is stopped": take_over(is_stopped=True),
-    "second driver beside the first": take_over(is_stopped=False),
-    "SIGKILL of a broker": for_a_while(lambda on, at: on.clusters[at].kill(), lambda on, at: on.clusters[at].start()),
-    "SIGSTOP of a broker": for_a_while(lambda on, at: on.clusters[at].pause(), lambda on, at: on.clusters[at].resume()),
-    "SIGKILL of MirrorMaker 2": for_a_while(lambda on, _: on.mirror.kill(), lambda on, _: on.mirror.start()),
+    "second driver while the first is stopped": take_over_stopped,
+    "second driver beside the first": take_over_running,
+    "SIGKILL of a broker": kill_broker,
+    "SIGSTOP of a broker": stop_broker,
+    "SIGKILL of MirrorMaker 2": kill_mirror,
 }
