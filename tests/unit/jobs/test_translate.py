@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -81,9 +80,8 @@ def test_a_withheld_answer_has_a_reason_and_no_numbers() -> None:
     assert summary(KeptAnswers(0)) == []
 
 
-def test_the_reader_of_the_output_may_close_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_of_the_output_may_close_it() -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as out:
-        monkeypatch.setattr(sys, "stdout", out)
-        translate._print(*answered(), ["orders", "pay-in"])
+        print_answers(*answered(), ["orders", "pay-in"], out)
