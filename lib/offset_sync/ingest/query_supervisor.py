@@ -111,7 +111,6 @@ class QuerySupervisor:
         self._held: list[HeldFunction] = []
         self._is_silent, self._deadline, self._noting = False, float("inf"), threading.Lock()
 
-    @property
     def _must_end(self) -> bool:
         return self._stop.is_set() or self._over.is_set()
 
@@ -127,7 +126,7 @@ class QuerySupervisor:
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             try:
-                if not self._must_end:
+                if not self._must_end():
                     return function(batch, batch_id)
             except TakenOverError:
                 self._stop.set()
@@ -157,7 +156,7 @@ class QuerySupervisor:
     def run_once(self) -> dict[str, str]:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
         self._begin(is_once=True)
-        while not self._must_end and not all(each.is_done for each in self._queries.values()):
+        while not self._must_end() and not all(each.is_done for each in self._queries.values()):
             time.sleep(_POLL_SECONDS)
         self.stop()
         for each in self._queries.values():
@@ -172,7 +171,7 @@ class QuerySupervisor:
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
         """Keep every query running until shutdown; a failed one is restarted with exponential back-off."""
         self._begin(is_once=False)
-        while not self._must_end:
+        while not self._must_end():
             every_poll()
             self._stop.wait(_POLL_SECONDS)
         self.stop()
@@ -190,7 +189,7 @@ class QuerySupervisor:
 
         StopRequestedError at shutdown, so that callers stop waiting.
         """
-        if self._must_end:
+        if self._must_end():
             raise StopRequestedError
         supervised = self._queries[name]
         query = supervised.query
@@ -240,15 +239,15 @@ class QuerySupervisor:
     def _run(self, name: str, each: _Supervised, is_once: bool) -> None:
         """Start a query and wait for its end, again and again; an unresponsive cluster blocks this thread only."""
         failures = 0
-        while not self._must_end:
+        while not self._must_end():
             query, problem = _started(each.starter)
             with self._noting:
-                if not self._must_end:
+                if not self._must_end():
                     each.error, each.query, each.is_starting = problem, query, False
             if query is not None:
                 problem = self._awaited(each, query)
                 failures = failures if query.lastProgress is None else 0
-            if self._must_end:  # it was told to end, or fails with the rest
+            if self._must_end():  # it was told to end, or fails with the rest
                 return
             if is_once:
                 each.error, each.is_done = problem, True
@@ -269,7 +268,7 @@ class QuerySupervisor:
         """Wait for the end of a query, and have it end when it is idle or its time is up; return why it failed."""
         try:
             while query.isActive:
-                ends_by = self._deadline if self._must_end else each.ends_by
+                ends_by = self._deadline if self._must_end() else each.ends_by
                 if ends_by is not None and (not query.status["isTriggerActive"] or time.monotonic() > ends_by):
                     query.stop()  # Spark waits there for the query to terminate, which a silent cluster may delay
                 time.sleep(_POLL_SECONDS if ends_by is None else _ENDING_POLL_SECONDS)
@@ -280,7 +279,7 @@ class QuerySupervisor:
     def _wait(self, seconds: float, each: _Supervised) -> None:
         """Wait so long, or until the query is to be restarted or to end."""
         until = time.monotonic() + seconds
-        while not self._must_end and each.ends_by is None and time.monotonic() < until:
+        while not self._must_end() and each.ends_by is None and time.monotonic() < until:
             time.sleep(min(_POLL_SECONDS, seconds))
 
 
