@@ -14,8 +14,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import Names
-from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.query_supervisor import QuerySupervisor
@@ -216,8 +215,3 @@ class IndexParts(NamedTuple):
                 pass  # *own* asks it too
 
         return Asked(own, others, again, is_same)
-
-
-def called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:
-    """Return *ranges* of streams under the cluster's topic names."""
-    return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in ranges.items()}

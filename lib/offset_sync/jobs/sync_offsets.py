@@ -28,7 +28,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
-from offset_sync.state.members import open_members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -106,7 +106,7 @@ class SyncJob:
         left = LeftWrites(state, Translator(config, state), fetcher, self._queries.has_read)
         self._left_writes = left if run.lease.may_have_written else None
         run.lease.is_followed_up = self._left_writes is None
-        self._homes = HomeWatch(state, open_members(config), Moves(tables, dates=True), soon.set)
+        self._homes = HomeWatch(state, Members(self._admins), Moves(tables, dates=True), soon.set)
         state.before_foreign = self._homes.follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)

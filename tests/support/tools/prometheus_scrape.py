@@ -56,10 +56,6 @@ class Scrape:
                 found.setdefault(name, set()).update(label for label, _ in where)
         return found
 
-    def __len__(self) -> int:
-        """Return the number of samples."""
-        return len(self._values)
-
 
 class Telling(Protocol):
     """A part of a job that tells metrics."""
