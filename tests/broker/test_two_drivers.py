@@ -26,8 +26,8 @@ from broker.crafted_logs import Clusters, copied_log, create_topics, native_log,
 from broker.installation import Installation, install, until
 from broker.job import Job
 from offset_sync.config import load_config
-from offset_sync.jobs.sync_offsets import sync_offsets
-from offset_sync.jobs.sync_run import Renewal
+from offset_sync.jobs import sync_offsets as job_module
+from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
@@ -162,16 +162,16 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver_and_le
     gc.collect()  # what earlier tests have left goes at any time
     of_clients, of_python = threads()
 
-    def begin_again_at_once(self: Renewal, stop: threading.Event, is_ready: threading.Event) -> None:
-        mine = next(lives)
-        until(is_ready.is_set)
-        mine.set()
-        if mine is not ready[-1]:
-            least = 10 * (ready.index(mine) + 1)  # the next commit may be answered before we look
-            until(lambda: (stage.offset("drivers-lives") or 0) >= least)
-            self._over.set()
+    def begin_again_at_once(job: SyncJob) -> None:
+        if not job._over.is_set() and (mine := next(lives, None)) is not None:
+            mine.set()
+            if mine is not ready[-1]:
+                least = 10 * (ready.index(mine) + 1)  # the next commit may be answered before we look
+                until(lambda: (stage.offset("drivers-lives") or 0) >= least)
+                job._over.set()
 
-    monkeypatch.setattr(Renewal, "run", begin_again_at_once)
+    monkeypatch.setattr(SyncJob, "_renew", begin_again_at_once)
+    monkeypatch.setattr(job_module, "RENEWAL_S", 0.1)
     stop, epochs = threading.Event(), {epoch for epoch, _ in stage.epochs()}
     arguments = argparse.Namespace(once=False, dry_run=False, no_writes=False)
     with ThreadPoolExecutor(1) as pool:

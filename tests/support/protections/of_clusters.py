@@ -140,7 +140,7 @@ PROTECTIONS = (
     ),
     Protection(
         "a query of commits starts only at the cluster that it was at before",
-        (("offset_sync.jobs.sync_offsets.verify", lambda *_asked: None),),
+        (("offset_sync.jobs.commit_query.verify", lambda *_asked: None),),
         _UNIT + "jobs/test_sync_batch.py::test_a_query_of_commits_does_not_start_at_another_cluster",
     ),
     Protection(

@@ -301,7 +301,7 @@ PROTECTIONS = (
     ),
     Protection(
         "a driver with too many old keys restarts",
-        (("offset_sync.jobs.sync_run.WORTH_WHILE", 1 << 62),),
+        (("offset_sync.jobs.sync_offsets.WORTH_WHILE", 1 << 62),),
         _UNIT + "jobs/test_home_watch.py::test_it_is_over_when_most_keys_are",
     ),
     # A library or jar of another version.
