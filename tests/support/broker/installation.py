@@ -143,13 +143,13 @@ class Installation:
         table = deltalake.DeltaTable(path)
         if not (files := table.file_uris()):
             return []
-        # Of hundreds of files of a row each; a filter of delta-rs takes its time for every one of them.
-        found = dataset.dataset(files, schema=pa.schema(table.schema()), format="parquet")
+        schema = pa.schema(table.schema())
         chosen = [
             dataset.field(name).is_null() if value is None else dataset.field(name) == value
             for name, value in wanted.items()
         ]
-        rows: list[Row] = found.to_table(filter=functools.reduce(operator.and_, chosen) if chosen else None).to_pylist()
+        found = pa.concat_tables([_read(file, schema) for file in files])
+        rows: list[Row] = (found.filter(functools.reduce(operator.and_, chosen)) if chosen else found).to_pylist()
         return rows
 
     def translations(self, **wanted: Any) -> list[Row]:
@@ -159,6 +159,12 @@ class Installation:
     def last_translation(self, group_id: str, **wanted: Any) -> Row:
         """Return what was said last about a group."""
         return self.translations(group_id=group_id, **wanted)[-1]
+
+
+@functools.lru_cache(maxsize=5_000)
+def _read(file: str, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a file of a table, which never changes: who waits for a row asks for the others each time."""
+    return dataset.dataset(file, schema=schema, format="parquet").to_table()
 
 
 def install(
