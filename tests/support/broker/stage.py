@@ -59,7 +59,7 @@ class Stage:
             performers = dict[str, Performer]()
             for case in cases:
                 name = case.__name__
-                performers[name] = Performer(clusters, installation, "running", f"{self._prefix}-{name}")
+                performers[name] = Performer(clusters, installation, f"{self._prefix}-{name}")
                 stack.callback(performers[name].close)
             self._play({case.__name__: case for case in cases}, performers, jobs[-1])
 
