@@ -7,16 +7,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewPartitions
 
 from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
 from broker.committed_offsets import small_batches
 from broker.crafted_logs import create_topics
+from broker.group_member import member, transaction
 from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
@@ -162,7 +161,7 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
     group, place = write().group_id, TopicPartition(write().topic, 0)
     other = f"{group}-other"
     admin.write_offsets({group: [write()], other: [replace(write(), group_id=other)]})
-    with open_transaction(cluster, group, ClientPartition(place.topic, 0, 9)) as producer:
+    with transaction(cluster, group, place, 9) as producer:
         # Two seconds of patience, and the rest for a busy machine.
         found = admin.committed_offsets([group, other], deadline=20)
         assert isinstance(found[group], ClusterError)
@@ -171,31 +170,6 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
         assert found[other] == {place: Committed(7, "")}
         producer.abort_transaction(120)
     assert admin.committed_offsets([group]) == {group: {place: Committed(7, "")}}
-
-
-@contextmanager
-def open_transaction(cluster: EmbeddedCluster, group: str, position: ClientPartition) -> Iterator[Producer]:
-    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=group))
-    producer.init_transactions(120)
-    producer.begin_transaction()
-    # The consumer only lends its group's name: it joins nothing, as Spark's or Flink's do not.
-    lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))
-    producer.send_offsets_to_transaction([position], lender.consumer_group_metadata(), 120)
-    yield producer
-    lender.close()
-
-
-@contextmanager
-def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> Iterator[Consumer]:
-    """A consumer that has joined and has its partitions."""
-    options: dict[str, Any] = {"group_id": group, "group_protocol": protocol}
-    consumer = Consumer(client_options(cluster.bootstrap_servers, **options))
-    try:
-        consumer.subscribe([topic])
-        until(lambda: bool(consumer.poll(0.1) or consumer.assignment()))
-        yield consumer
-    finally:
-        consumer.close()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -68,8 +68,7 @@ def test_an_application_moves_once_it_is_confirmed_to_be_stopped_and_to_have_pro
     topics = topic, f"{topic}-counts"
     for cluster in clusters.values():
         create_topics(cluster, dict.fromkeys(topics, PARTITIONS))
-    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
-    installation = install(tmp_path / "jobs", servers, [topic], status={"page": str(tmp_path / "status.html")})
+    installation = install(tmp_path / "jobs", clusters, [topic], status={"page": str(tmp_path / "status.html")})
     planned = ("apply", "dc1", "dc2", "--groups", group, "--timeout", "15s", "--planned")
 
     def refused(*options: str) -> str:

@@ -69,8 +69,7 @@ def killed(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest
     for alias in ALIASES:
         create_topics(clusters[alias], {TOPIC: len(LOGS)})
         write_log(clusters[alias], {place: logs[alias] for place, logs in LOGS.items()})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(tmp_path_factory.mktemp("killed"), servers, [TOPIC])
+    installation = install(tmp_path_factory.mktemp("killed"), clusters, [TOPIC])
     commit(clusters["dc1"], {GROUP: dict[Partition, int | tuple[int, str]](HALVES)})
     dies(installation, "index_records", failpoints.AFTER_RUNS)
     assert installation.rows("record_runs") != []

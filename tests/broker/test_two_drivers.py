@@ -78,7 +78,7 @@ def stage(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.
     write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), first=SHIFT)]})
     installation = install(
         tmp_path_factory.mktemp("drivers"),
-        {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
+        clusters,
         [TOPIC],
         sync={"reconcile_interval": "2s"},
     )

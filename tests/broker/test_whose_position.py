@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from broker.committed_offsets import admin_for
 from broker.crafted_logs import Clusters
+from broker.group_member import transaction
 from broker.installation import until
 from broker.performer import Performer, apart, write_records
 from broker.skewed_clock import skewed_by
 from broker.stage import SILENCE, SYNC, Case, Pause, Stage
 from offset_sync.model.values import TopicPartition as Place
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync_demo.kafka.clients import admin_of, client_options
+from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -206,42 +207,23 @@ def a_hanging_transaction_at_the_target_keeps_its_group_waiting_and_no_other(cas
     case.commit_for("other", "dc1", 20)
     yield SYNC
     case.becomes(dc2=20)
-    hanging = Hanging(case)
-    case.commit("dc1", 60)
-    case.commit_for("other", "dc1", 60)
-    yield SILENCE
-    yield SILENCE
-    assert case.offset("dc2", group=case.named("other")) == 60
-    assert case.offset("dc2") == 20
-    assert {row["status"] for row in case.report_of("other")} == {"InSync"}
-    (row,) = case.report(source_cluster="dc1")
-    assert row["status"] != "InSync"
-    assert "transaction" in row["reason"], row["reason"]
-    assert case.cutover("plan", "dc1", "dc2", group=case.named("other")).failures == []
-    assert case.cutover("plan", "dc1", "dc2").failures != []
-    hanging.abort()
+    with transaction(case.clusters["dc2"], case.group, (case.topic, 0), 35) as producer:
+        case.commit("dc1", 60)
+        case.commit_for("other", "dc1", 60)
+        yield SILENCE
+        yield SILENCE
+        assert case.offset("dc2", group=case.named("other")) == 60
+        assert case.offset("dc2") == 20
+        assert {row["status"] for row in case.report_of("other")} == {"InSync"}
+        (row,) = case.report(source_cluster="dc1")
+        assert row["status"] != "InSync"
+        assert "transaction" in row["reason"], row["reason"]
+        assert case.cutover("plan", "dc1", "dc2", group=case.named("other")).failures == []
+        assert case.cutover("plan", "dc1", "dc2").failures != []
+        producer.abort_transaction(60)
     yield SYNC
     yield SYNC
     case.becomes(dc2=60)
-
-
-class Hanging:
-    """A producer that has sent an offset of the case's group in a transaction, and says no more."""
-
-    def __init__(self, case: Performer) -> None:
-        servers = case.clusters["dc2"].bootstrap_servers
-        self._options = client_options(servers, transactional_id=case.group, transaction_timeout_ms=600_000)
-        self._producer = Producer(self._options)
-        consumer = Consumer(client_options(servers, group_id=case.group))
-        self._producer.init_transactions(60)
-        self._producer.begin_transaction()
-        offsets = [TopicPartition(case.topic, 0, 35)]
-        self._producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 60)
-        consumer.close()
-
-    def abort(self) -> None:
-        """End the transaction as another producer of the same id does."""
-        Producer(self._options).init_transactions(60)
 
 
 CASES: list[Case] = [

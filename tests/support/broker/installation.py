@@ -39,6 +39,7 @@ from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.status.outputs import status_arguments
 from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
+from offset_sync_demo.kafka.clients import Endpoint
 
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
@@ -169,13 +170,13 @@ def _read(file: str, schema: pa.Schema) -> pa.Table:
 
 def install(
     folder: Path,
-    servers: Mapping[str, str],
+    servers: Mapping[str, str | Endpoint],
     included: list[str],
     origins: Mapping[str, str] | None = None,
     polled: Collection[str] = (),
     **sections: Any,
 ) -> Installation:
-    """Write a configuration for the clusters at *servers*; *sections* are added to what every test needs.
+    """Write a configuration for clusters or those at addresses; *sections* are added to what every test needs.
 
     *origins* are header values, where they are not the alias. The commits of *polled* clusters are polled.
     """
@@ -183,8 +184,9 @@ def install(
     more: dict[str, dict[str, str]] = {alias: {"origin": value} for alias, value in (origins or {}).items()}
     for alias in polled:
         more[alias] = {**more.get(alias, {}), "commits": "admin"}
+    addresses = {alias: at if isinstance(at, str) else at.bootstrap_servers for alias, at in servers.items()}
     tree: dict[str, Any] = {
-        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **more.get(a, {})} for a, s in servers.items()},
+        "clusters": {a: {"kafka": {"bootstrap.servers": at}, **more.get(a, {})} for a, at in addresses.items()},
         "topics": {"include": included},
         "sync": {"hole_grace": "0s", "home_silence": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},

@@ -43,7 +43,7 @@ class Stage:
         self._ended: dict[str, str] = {}
         installation = install(
             folder,
-            {alias: each.bootstrap_servers for alias, each in clusters.items()},
+            clusters,
             [f"{self._prefix}-.*"],
             sync={
                 "home_silence": f"{SILENCE_S:g}s",
