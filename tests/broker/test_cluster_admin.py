@@ -19,7 +19,7 @@ from broker.group_member import member, transaction
 from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_members import GroupStates
-from offset_sync.kafka.requests import THROTTLED, Committed, LogEnds, TransientError
+from offset_sync.kafka.requests import THROTTLED, Committed, LogEnds, Reach, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import OpenFence
@@ -95,6 +95,22 @@ def test_ends_are_given_for_what_exists_whatever_else_is_asked(
     unknown = [TopicPartition(topic, 9), TopicPartition("no-such-topic", 0), TopicPartition("no topic", 0)]
     ends = {known[0]: LogEnds(0, 0, leader_epoch=0), known[1]: LogEnds(0, 5, leader_epoch=0)}
     assert (admin.ends([*known, *unknown]), admin.ends([])) == (ends, {})
+
+
+def test_an_open_transaction_parts_the_ends_of_its_log(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str
+) -> None:
+    plain = Producer(client_options(cluster.bootstrap_servers))
+    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=topic))
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    for each in (producer, plain, plain):
+        each.produce(topic, b"value", partition=0)
+        assert each.flush(120) == 0
+    place, *others = (TopicPartition(topic, number) for number in range(PARTITIONS))
+    assert admin.reaches(topic.__eq__) == {place: Reach(0, 3), **dict.fromkeys(others, Reach(0, 0))}
+    producer.abort_transaction(120)  # the coordinator answers before its marker is in the log
+    until(lambda: admin.reaches(topic.__eq__)[place] == Reach(4, 4))
 
 
 @pytest.mark.parametrize("epoch", [None, 0, 2**31 - 1])
