@@ -118,8 +118,8 @@ def site(
         create_topics(cluster, {TOPIC: PARTITIONS})
     producers = Producers(pair, [TopicLoad(TOPIC, PARTITIONS, 100.0)], {})
     # A micro-batch takes the same work however little there is for it, and something there is always.
-    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "4s", "reconcile_interval": "2s"}
-    folder, index = tmp_path_factory.mktemp(TOPIC), {"trigger_interval": "2s"}
+    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "2s", "reconcile_interval": "1s"}
+    folder, index = tmp_path_factory.mktemp(TOPIC), {"trigger_interval": "1s"}
     installation = install(folder, clusters, [TOPIC], sync=sync, index=index)
     mirrors = {one: Mirror(pair[one], pair[other], [TOPIC]) for one, other in itertools.permutations(pair)}
     # One member each: one that hands its partition on midway leaves no mark of the list that it has used.
