@@ -44,8 +44,11 @@ from offset_sync_demo.kafka.clients import Endpoint
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
-# A JVM of a few seconds does not live to see what the optimising compiler is for.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+# A JVM of a few seconds does not live to see what the optimising compiler is for, nor is it to verify a release again.
+_QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 # Queries over a few rows: to compile each takes longer than to interpret it.
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 _SHORT_LIVED = [
