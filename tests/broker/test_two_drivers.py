@@ -132,7 +132,7 @@ def test_a_driver_ends_with_3_that_another_has_followed_and_a_paused_one_that_wa
     stage.arrives("drivers-d", 70, second)
     second.terminate()
     assert second.exit_code == 0
-    assert stage.epochs() == [(1, False), (2, True)]
+    assert stage.epochs() == [(1, False), (2, False), (2, True)]
 
 
 def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver_and_leaves_no_thread(
