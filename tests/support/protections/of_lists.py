@@ -147,7 +147,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     Protection(
         "No group is started at the target before its read list is there and whole",
         ((_CROSSED + "problem", lambda *_asked, **_options: None),),
-        _OF_MOVES + "a_group_whose_list_is_not_at_the_target_is_not_moved[another list]",
+        _OF_MOVES + "a_group_whose_list_is_not_at_the_target_is_not_moved",
     ),
     Protection(
         "A group that still skips at its source is not moved by its read list",

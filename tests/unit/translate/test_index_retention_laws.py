@@ -80,20 +80,6 @@ def test_an_index_that_is_cut_begins_at_a_row_at_or_below_the_cut_and_reaches_as
         assert whole.cut(at).begins(old_before(whole)) == at
 
 
-@law(100)
-@given(indexes, SEALED)
-def test_of_what_is_sealed_more_may_stay_and_never_less(whole: Indexes, sealed: float) -> None:
-    pages, rows = whole.begins(old_before(whole), sealed), whole.begins(old_before(whole))
-    assert all(pages[name] <= rows[name] for name in rows)
-
-
-@law(100)
-@given(indexes)
-def test_the_order_of_the_logs_is_of_no_account(whole: Indexes) -> None:
-    other = replace(whole, logs=dict(reversed(whole.logs.items())))
-    assert other.begins(old_before(whole)) == whole.begins(old_before(whole))
-
-
 def test_the_histories_are_cut_often_and_by_much() -> None:
     cut = removed = 0
     for seed in range(40):
