@@ -201,8 +201,8 @@ def new_id() -> str:
 def _written_by_the_tool(jars: Path) -> tuple[bytes, str]:
     """Return what Kafka's tool writes into the storage of a node: its feature levels, and its identity."""
     with tempfile.TemporaryDirectory() as folder:
-        directory = Path(folder)
-        write_broker_files(directory, *free_ports(2), {})
+        directory, (port, controller_port) = Path(folder), free_ports(2)
+        write_broker_files(directory, port, controller_port, {})
         # A cluster id may begin with a dash, which the tool would take for an option: hence '='.
         words = ("format", f"--cluster-id={new_id()}", "--config", str(directory / "server.properties"))
         command = java_command(directory, "kafka.tools.StorageTool", *words, jars=jars)
