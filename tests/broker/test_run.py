@@ -80,7 +80,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("polled")
     installation = install(
         folder,
-        {alias: clusters[alias].bootstrap_servers for alias in BOTH},
+        clusters,
         [TOPIC],
         polled=BOTH,
         status={"interval": "5s", "page": str(folder / "status.html")},
