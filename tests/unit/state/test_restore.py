@@ -2,89 +2,18 @@
 
 from __future__ import annotations
 
-import random
-from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
-from typing import Any
-
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fakes.clusters import MemoryIndex
-from fakes.driver import differences, known
-from fakes.reconciler_site import config_of
+from builders.commit_histories import History, differences, known, new_state
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
-from offset_sync.state.restore import (
-    follow_commits,
-    restore_commits,
-    restore_missed,
-)
+from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
+from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import TableStore
 from oracles.commit_lives import replay
-
-BEGINS = datetime(2026, 11, 20, tzinfo=timezone.utc)
-Rows = list[dict[str, Any]]
-
-
-class History:
-    """Two clusters whose logs of two partitions grow, are cut and recreated; *ends* is how far they are read."""
-
-    def __init__(self, seed: int) -> None:
-        self.random, self.now = random.Random(seed), BEGINS
-        self.commits: Rows = []
-        self.lives: Rows = []
-        self.ends = {(alias, number): 0 for alias in "XY" for number in (0, 1)}
-
-    def go_on(self, steps: int) -> None:
-        for _ in range(steps):
-            self.now += timedelta(seconds=1)
-            log = self.random.choice(list(self.ends))
-            if self.random.random() < 0.9:
-                self._read(*log)
-            else:
-                self._cut(*log)
-
-    def _read(self, alias: str, number: int) -> None:
-        offset = self.random.choice([None, -1, *range(9), *range(9)])
-        row = {
-            "cluster": alias,
-            "group_id": f"g{number}-{self.random.randrange(6)}",
-            "topic": "orders",
-            "partition": 0,
-            "committed_offset": offset,
-            "metadata": self.random.choice(["", "m"]),
-            "topic_id": self.random.choice([None, "id"]),
-            "committed_at": self.now,
-            "is_tombstone": offset is None,
-            "log_partition": number,
-            "log_offset": self.ends[alias, number],
-            "captured_at": self.now + timedelta(milliseconds=1),
-        }
-        row |= {"made_at": self.now, "is_own": self.random.random() < 0.4}
-        self.commits.append(row)
-        self.ends[alias, number] += 1
-
-    def _cut(self, alias: str, number: int) -> None:
-        begins_at = self.random.choice([0, self.random.randint(0, self.ends[alias, number])])
-        life = {"cluster": alias, "topic": CONSUMER_OFFSETS, "partition": number, "topic_id": "id"}
-        reason = "LOG_TRUNCATED" if begins_at else "TOPIC_RECREATED"
-        self.lives.append(life | {"begins_at": begins_at, "reason": reason, "noticed_at": self.now})
-        self.ends[alias, number] = begins_at
-
-    def write(self, tables: TableStore) -> None:
-        """Append what is new, lives first."""
-        tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(self.lives, LOG_INCARNATIONS.arrow_schema))
-        tables.append(OFFSET_COMMITS, pa.Table.from_pylist(self.commits, OFFSET_COMMITS.arrow_schema))
-        self.lives, self.commits = [], []
-
-
-def new_state() -> SyncState:
-    return SyncState(config_of(["X", "Y"]), MemoryIndex())
 
 
 def replayed(tables: TableStore) -> SyncState:
@@ -99,7 +28,7 @@ def replayed(tables: TableStore) -> SyncState:
 
 def wrong(found: SyncState, tables: TableStore) -> list[str]:
     """Return what is known differently; of rewinds the latest is restored, and the last one replayed."""
-    states = (known(SimpleNamespace(offsets=each.offsets)) for each in (found, replayed(tables)))  # type: ignore[arg-type]
+    states = (known(each) for each in (found, replayed(tables)))
     without = [{key: each | {"rewound_ms": None} for key, each in state.items()} for state in states]
     return differences(*without)
 
@@ -140,8 +69,5 @@ def test_what_another_driver_took_in_of_a_new_life_is_restored(tables: TableStor
     assert len(restore_missed(tables, state, "X", since, until, lives)) == len(state.offsets.keys)
     other = new_state()
     restore_commits(tables, other, CommitLogIncarnations(tables))
-    of_x = [
-        {key: each for key, each in known(SimpleNamespace(offsets=state.offsets)).items() if key[0] == "X"}  # type: ignore[arg-type]
-        for state in (state, other)
-    ]
+    of_x = [{key: each for key, each in known(state).items() if key[0] == "X"} for state in (state, other)]
     assert differences(*of_x) == []

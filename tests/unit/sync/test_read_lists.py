@@ -8,7 +8,6 @@ from builders.logs import log
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, POLLED, ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
 
@@ -124,24 +123,6 @@ def test_groups_of_ours_are_never_synced() -> None:
     assert config.is_group_included("readers")
 
 
-def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    begin_again_by_the_tables(site)
-    site.commit("X", "readers", 1)
-
-    def silent(_deadline: float) -> str:
-        raise ClusterError("Y", "does not answer")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site.clusters["Y"], "cluster_id", silent)
-        (failure,) = site.reconcile(is_first=True)
-    assert "its read list could not be replaced" in failure
-    assert site.target_offset("Y", "readers") == 2
-    site.reconcile()
-    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
-
-
 EXCLUDED = {"groups": {"exclude": ["readers"]}}
 
 
@@ -185,21 +166,3 @@ def test_lists_are_written_again_before_they_expire(site: Site) -> None:
     site.pass_time(3_600_001)
     site.reconcile()
     assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
-
-
-@pytest.mark.parametrize(
-    ("error", "then"),
-    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
-)
-def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
-    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
-) -> None:
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    site.clusters["Y"].refused[HOLDS] = error
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert told(site) == then
