@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
-from fakes.indexing import ORDERS
-from fakes.spark_indexing import BUILDER, Site, any_headers
+from fakes.indexing import BUILDER, ORDERS
+from fakes.spark_indexing import Site, any_headers
 from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
@@ -99,9 +99,9 @@ def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_c
 ) -> None:
     def story(site: Site) -> None:
         site.index(0, 50, any_headers(1))
-        site.lives["orders"] = "orders-2"
+        site.recreate("orders-2")
         site.index(1, 50, any_headers(2))
-        site.lives["orders"] = "orders-3"
+        site.recreate("orders-3")
         # Written before the change was known: all but the records read again are a repetition.
         site.index(1, 50, any_headers(2))
 

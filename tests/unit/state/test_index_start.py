@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builders.index_histories import HISTORIES, history, index_of, known, lives, taken_in_whole
 from builders.index_rows import add, run
 from builders.record_indexes import alternating, content, log_of, read_in_one
-from fakes.sealed_tables import SealedTables
+from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.state.index_pages import MisstatedError
@@ -27,7 +27,7 @@ from offset_sync.tables.segments import Directory
 @law(40)
 @given(HISTORIES, st.booleans())
 def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffled: bool) -> None:
-    tables, plain = SealedTables(), MemoryTables()
+    tables, plain = SealedInMemory(), MemoryTables()
     rows, begun = history(rng), lives(rng) if rng.random() < 0.6 else []
     if is_shuffled:
         rng.shuffle(rows)
@@ -44,7 +44,7 @@ def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffle
 
 
 def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> None:
-    tables = SealedTables()
+    tables = SealedInMemory()
     alternating(tables, 0, 100)
     tables.seal(8)
     index = read_in_one(tables)
@@ -55,7 +55,7 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
 
 
 def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
-    tables = SealedTables()
+    tables = SealedInMemory()
     alternating(tables, 0, 20)
     index = read_in_one(tables)
     tables.versions[RECORD_RUNS.name][1:] = []
@@ -101,7 +101,7 @@ def first_more(values: Any) -> Any:
 def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing(
     caplog: pytest.LogCaptureFixture, damage: Callable[[Directory], Directory]
 ) -> None:
-    tables = SealedTables(damage=damage)
+    tables = SealedInMemory(damage=damage)
     alternating(tables, 0, 60)
     tables.seal(4)
     index = read_in_one(tables)
