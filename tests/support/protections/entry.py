@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Seed(NamedTuple):
@@ -37,3 +37,17 @@ def kept_by(name: str, attribute: str, instead: object, noticed_by: str | Seed) 
     if isinstance(noticed_by, str) and not noticed_by.startswith("tests/"):
         noticed_by = f"tests/unit/{noticed_by}"
     return Protection(name, ((place, instead),), noticed_by)
+
+
+def nothing(*_arguments: Any, **_options: Any) -> None:
+    """Do nothing."""
+
+
+def yes(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is so."""
+    return True
+
+
+def no(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is not so."""
+    return False

@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.state.group_homes import UnreadLogs
 from offset_sync.sync.offset_writer import _Batch, decide
-from protections.entry import kept_by
+from protections.entry import kept_by, no, nothing
 
 _UNIT = "tests/unit/"
 
@@ -83,7 +83,7 @@ PROTECTIONS = (
     kept_by(
         "at the start every group has to answer a poll",
         "ingest.polled_commits.CommitPoller._note_errors",
-        lambda _poller, _errors: None,
+        nothing,
         "ingest/test_polled_commits.py::test_at_first_every_group_has_to_answer_and_later_the_others_go_on",
     ),
     # A cluster is silent, frozen or resets connections, also at the start.
@@ -103,13 +103,13 @@ PROTECTIONS = (
     kept_by(
         "members that another cluster lists are unknown",
         "kafka.group_members.refuse_other",
-        lambda *_ids: None,
+        nothing,
         "kafka/test_other_clusters.py::test_members_of_another_cluster_are_unknown",
     ),
     kept_by(
         "many groups are not read at once from another cluster",
         "sync.groups_at_once.refuse_other",
-        lambda *_ids: None,
+        nothing,
         "sync/test_groups_at_once.py::test_a_cluster_with_another_id_gives_no_answers",
     ),
     kept_by(
@@ -133,19 +133,19 @@ PROTECTIONS = (
     kept_by(
         "a query of the index starts only at the cluster that it was at before",
         "ingest.index_parts.verify",
-        lambda *_asked: None,
+        nothing,
         "jobs/test_sync_batch.py::test_a_query_of_the_index_does_not_start_at_another_cluster",
     ),
     kept_by(
         "a query of commits starts only at the cluster that it was at before",
         "jobs.sync_offsets.verify",
-        lambda *_asked: None,
+        nothing,
         "jobs/test_sync_batch.py::test_a_query_of_commits_does_not_start_at_another_cluster",
     ),
     kept_by(
         "offsets are neither read from nor written to another cluster",
         "kafka.topic_requests.TopicRequests.refuse_others",
-        lambda _requests, *_found: None,
+        nothing,
         "kafka/test_other_clusters.py::test_offsets_of_another_cluster_are_neither_read_nor_written",
     ),
     kept_by(
@@ -176,7 +176,7 @@ PROTECTIONS = (
     kept_by(
         "what was read of a log whose leader is silent since is read again",
         "ingest.log_check.refuse_unknown",
-        lambda *_read: None,
+        nothing,
         "ingest/test_incarnation_check.py::"
         "test_what_was_read_of_a_log_whose_leader_is_silent_since_is_not_written_down",
     ),
@@ -205,7 +205,7 @@ PROTECTIONS = (
     kept_by(
         "a client without answers is replaced",
         "kafka.topic_requests.TopicRequests._replace_client",
-        lambda _requests, _oldest_s: False,
+        no,
         "kafka/test_silent_leaders.py::test_a_client_with_abandoned_requests_is_replaced_when_it_is_old",
     ),
     # A request is applied and its response lost.

@@ -9,8 +9,7 @@ import numpy as np
 from offset_sync.model.values import ABSENT
 from offset_sync.tables.catalog import RECORD_RUNS
 from protections import invariant_patches as without
-from protections.entry import Protection, Seed, kept_by
-from protections.invariant_patches import no, nothing
+from protections.entry import Protection, Seed, kept_by, no, nothing
 
 _MATCHES = "state.own_writes.OwnWrites._matches"
 _SPLIT = "state.incarnations.split_by_incarnation"

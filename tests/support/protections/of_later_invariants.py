@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protections import invariant_patches as without
-from protections.entry import Protection, kept_by
-from protections.invariant_patches import nothing, yes
+from protections.entry import Protection, kept_by, nothing, yes
 
 _FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
 

@@ -10,7 +10,7 @@ import numpy as np
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.translate import read_list
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, kept_by
+from protections.entry import Protection, kept_by, nothing, yes
 
 _LIST, _LISTS = "offset_sync.translate.read_list.", "offset_sync.sync.read_lists.ReadLists."
 _STATE, _CROSSED = "offset_sync.state.", "offset_sync.cutover.crossed.CrossedPartition."
@@ -62,7 +62,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "Where a log is withheld there is no read list",
         "translate.read_list.reason_to_withhold",
-        lambda *_logs: None,
+        nothing,
         "translate/test_read_list.py::"
         "test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_is_no_list[source0-target0]",
     ),
@@ -94,7 +94,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "Ranges of a read list are apart, and within int64",
         "translate.read_list._is_list",
-        lambda *_numbers: True,
+        yes,
         "translate/test_read_list_text.py::"
         "test_each_text_of_the_corpus_is_read_as_it_says[a gap beyond the largest offset]",
     ),
@@ -161,7 +161,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "Read lists of groups that are no longer configured are removed",
         "sync.read_lists.ReadLists.take_others_away",
-        lambda *_asked: None,
+        nothing,
         "sync/test_read_lists.py::test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
     ),
     kept_by(
@@ -173,19 +173,19 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "No group is started at the target before its read list is there and whole",
         "cutover.crossed.CrossedPartition.problem",
-        lambda *_asked, **_options: None,
+        nothing,
         "cutover/test_skip_read.py::test_a_group_whose_list_is_not_at_the_target_is_not_moved[another list]",
     ),
     kept_by(
         "A group that still skips at its source is not moved by its read list",
         "cutover.crossed.CrossedPartition.reason_to_stay",
-        lambda *_asked, **_options: None,
+        nothing,
         "cutover/test_skip_read.py::test_a_group_stays_while_its_source_does_not_say_whether_it_still_skips",
     ),
     kept_by(
         "A planned move by read lists needs a mark of the consumer that read last",
         "cutover.crossed.CrossedPartition.is_proven",
-        property(lambda _crossed: True),
+        property(yes),
         "cutover/test_skip_read.py::test_each_reason_not_to_move_by_lists_is_named",
     ),
     kept_by(

@@ -11,7 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
-from protections.entry import Protection, kept_by
+from protections.entry import Protection, kept_by, no, nothing
 
 _INGEST, _STATE, _TRANSLATE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.translate."
 _CHECK = _INGEST + "incarnation_check.IncarnationCheck."
@@ -128,7 +128,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
         "translate.index.log_index.LogIndex.lose",
-        lambda *_lost: None,
+        nothing,
         "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
     ),
     kept_by(
@@ -146,19 +146,19 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
         "ingest.incarnation_check._epoch_of",
-        lambda _known: None,
+        nothing,
         "ingest/test_incarnation_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
     ),
     kept_by(
         "A cluster's answer from before another query noticed a change is asked for again",
         "ingest.incarnation_check.IncarnationCheck._refuse_overtaken",
-        lambda *_asked: None,
+        nothing,
         "ingest/test_incarnation_check.py::test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again",
     ),
     kept_by(
         "A driver that was paused sees which leaders another driver has recorded",
         "ingest.incarnation_log.IncarnationLog.is_behind",
-        lambda _log, _logs: False,
+        no,
         "ingest/test_incarnation_check.py::test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut",
     ),
     kept_by(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protections.entry import Protection, kept_by
+from protections.entry import Protection, kept_by, nothing
 
 _INGEST, _STATE, _DECODE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.decode."
 _TESTS = "tests/unit/"
@@ -30,7 +30,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "A record below an earlier one of its origin is noticed, in the order of the log",
         "translate.index.log_index.LogIndex._note_order",
-        lambda _log, _fresh, _origins: None,
+        nothing,
         "translate/index/test_log_index.py::test_a_late_record_is_noticed_without_being_asked_for",
     ),
     kept_by(
@@ -95,7 +95,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "The query stops at commits of an unknown record version",
         "ingest.commit_log_check.UnknownVersions.check",
-        lambda _versions, _records, _batch_id: None,
+        nothing,
         "ingest/test_commit_batches.py::"
         "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
     ),

@@ -17,7 +17,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import kept_by
+from protections.entry import kept_by, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
 
@@ -135,7 +135,7 @@ PROTECTIONS = (
     kept_by(
         "a recognised write ends those before it",
         "state.own_writes.OwnWrites.drop_inherited",
-        lambda _writes, _key=None: None,
+        nothing,
         "state/test_own_writes.py::test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
     ),
     # It is killed between a poll and its record.
@@ -191,7 +191,7 @@ PROTECTIONS = (
     kept_by(
         "a task stops to write ten seconds after its start",
         "state.lease.TaskFence.is_open",
-        lambda _fence: True,
+        yes,
         "state/test_lease.py::test_a_task_may_write_for_some_seconds_from_its_own_start",
     ),
     kept_by(
@@ -236,7 +236,7 @@ PROTECTIONS = (
     kept_by(
         "the third failure of a micro-batch names its offsets and the record",
         "ingest.failing_batches.FailingBatches._tell",
-        lambda *_failure: None,
+        nothing,
         "ingest/test_failing_batches.py::test_the_third_failure_names_the_record_and_no_other_does",
     ),
     # cutover apply is refused, fails or is killed at any step.

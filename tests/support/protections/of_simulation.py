@@ -15,7 +15,7 @@ from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.translate.exact import Answers, needs_of_unindexed, translate_no_later
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, Seed, kept_by
+from protections.entry import Protection, Seed, kept_by, no, nothing, yes
 
 _STATE, _INGEST, _TRANSLATE = "offset_sync.state.", "offset_sync.ingest.", "offset_sync.translate."
 _POLLED, _LISTS = _INGEST + "polled_commits.", "offset_sync.sync.read_lists.ReadLists."
@@ -114,7 +114,7 @@ PROTECTIONS = (
     Protection(
         "leader epochs are compared",
         (
-            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),
+            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", no),
             (_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),
         ),
         _seed(4, "cut_grows"),
@@ -140,7 +140,7 @@ PROTECTIONS = (
     kept_by(
         "copies that a cut has taken are unread",
         "translate.index.log_index.LogIndex.lose",
-        lambda *_lost: None,
+        nothing,
         _seed(120, "cut_grows"),
     ),
     kept_by(
@@ -188,7 +188,7 @@ PROTECTIONS = (
     kept_by(
         "a driver that was taken over writes nothing",
         "state.lease.Lease.is_open",
-        lambda _lease: True,
+        yes,
         _seed(77, "second", "pause"),
     ),
     kept_by(
@@ -248,12 +248,8 @@ PROTECTIONS = (
         "two clusters that are active have no home", "state.group_homes.homes", _never_contested, _seed(1, "twins")
     ),
     kept_by("times that are near each other have no order", "state.group_homes.UNCERTAIN_MS", -1, _seed(1, "twins")),
-    kept_by(
-        "members count as active", "state.group_homes.GroupHomes.note_members", lambda *_told: None, _seed(2, "tools")
-    ),
-    kept_by(
-        "cutover decides", "state.group_homes.GroupHomes.note_moves", lambda _homes, _moves: None, _seed(14, "moves")
-    ),
+    kept_by("members count as active", "state.group_homes.GroupHomes.note_members", nothing, _seed(2, "tools")),
+    kept_by("cutover decides", "state.group_homes.GroupHomes.note_moves", nothing, _seed(14, "moves")),
     kept_by(
         "what we wrote at a home raises nothing elsewhere",
         "sync.write_plan._is_raised_by_ours",

@@ -8,7 +8,7 @@ from typing import Any
 from deltalake.transaction import CommitProperties
 
 from offset_sync.state.lease import Lease, unended
-from protections.entry import kept_by
+from protections.entry import kept_by, no, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
 
@@ -36,13 +36,13 @@ PROTECTIONS = (
     kept_by(
         "an append whose answer was lost is there once",
         "tables.table_log.TableLog._is_entered",
-        lambda _log, _mine, _after, _until: False,
+        no,
         "tables/test_append.py::test_an_append_whose_answer_was_lost_is_there_once",
     ),
     kept_by(
         "the loser of a race between writers decides again",
         "tables.table_log.TableLog._was_overtaken",
-        lambda _log, _before, _problem: False,
+        no,
         "tables/test_append.py::test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it",
     ),
     kept_by(
@@ -54,13 +54,13 @@ PROTECTIONS = (
     kept_by(
         "a file that maintenance may have deleted gets no entry",
         "tables.table_log.Change.is_stale",
-        lambda _change, _seconds: False,
+        no,
         "tables/test_append.py::test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it",
     ),
     kept_by(
         "a driver that could overwrite the entries of others does not start",
         "tables.storage_check._is_one_lost",
-        lambda _pool, _tables: False,
+        no,
         "tables/test_create.py::test_a_server_that_accepts_two_entries_of_one_number_is_refused",
     ),
     # A request to the storage of the tables takes seconds.
@@ -120,7 +120,7 @@ PROTECTIONS = (
     kept_by(
         "tables of another format are refused",
         "tables.table_log.check_table",
-        lambda _path, _properties: None,
+        nothing,
         "tables/test_format.py::test_tables_of_another_format_are_neither_read_nor_written[1]",
     ),
     kept_by(
@@ -140,14 +140,14 @@ PROTECTIONS = (
     kept_by(
         "last_known is not used where a commit arrived late",
         "state.last_known._is_later",
-        lambda *_commits: True,
+        yes,
         "state/test_last_known.py::test_a_commit_that_arrives_late_counts_in_its_place",
     ),
     # The power fails.
     kept_by(
         "an entry that a power failure has emptied is removed, and its append repeated",
         "tables.store.repair_log",
-        lambda _table: False,
+        no,
         "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
     ),
     kept_by(
@@ -159,27 +159,27 @@ PROTECTIONS = (
     kept_by(
         "a plan is on the disk before any row is written by it",
         "tables.files.Files.sync",
-        lambda _files, _path: None,
+        nothing,
         "ingest/test_checkpoint.py::test_a_plan_is_stored_before_anything_is_done_by_it",
     ),
     kept_by(
         "a plan that a power failure has emptied is planned again under another name",
         "ingest.checkpoint.Checkpoint._rename",
-        lambda _checkpoint: None,
+        nothing,
         "ingest/test_checkpoint.py::test_a_plan_that_was_not_stored_is_planned_again_under_another_name",
     ),
     # The disk is full.
     kept_by(
         "an append that found no room comes again once",
         "tables.transaction_log.Version.has_written",
-        lambda *_: False,
+        no,
         "tables/test_power_failure.py::"
         "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
     ),
     kept_by(
         "the folder that is full is named",
         "ingest.query_errors._is_full",
-        lambda _place: False,
+        no,
         "ingest/test_failing_batches.py::test_the_folder_that_is_full_is_named_and_no_other",
     ),
 )

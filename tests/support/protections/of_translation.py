@@ -11,7 +11,7 @@ from offset_sync.model.values import State
 from offset_sync.translate import exact, partition, partition_log, pieces, read_window, strategies
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, kept_by
+from protections.entry import Protection, kept_by, nothing, yes
 
 _TRANSLATE, _INDEX = "offset_sync.translate.", "offset_sync.translate.index."
 _TRANSLATOR = "offset_sync.state.translator."
@@ -260,7 +260,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "Two different records at one offset withhold the log",
         "translate.index.log_index.LogIndex._confirms",
-        lambda *_asked: True,
+        yes,
         "translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
     ),
     kept_by(
@@ -278,7 +278,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "A strategy is refused for origins that it cannot distinguish",
         "translate.partition.reason_to_refuse",
-        lambda *_asked: None,
+        nothing,
         _STRATEGIES + "origins_that_a_strategy_cannot_bear_refuse_the_whole_topic",
     ),
     kept_by(
@@ -290,7 +290,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "A topic is idle only once both logs are quiet and indexed to their ends",
         "translate.strategies._is_idle",
-        lambda *_asked: True,
+        yes,
         _STRATEGIES + "header_without_a_reference_waits_until_the_topic_is_idle",
     ),
 )
