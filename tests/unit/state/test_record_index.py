@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from builders.index_rows import add, begin, edge, life, run
+from builders.index_rows import LogKey, add, begin, edge, life, run
 from builders.record_indexes import cache_of, content, log_of, read_in_one
 from fakes.tables import MemorySegments, MemoryTables
+from generators.hypothesis_strategies import law
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import (
@@ -53,6 +56,55 @@ def test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out() -
         kept_up.refresh()
         expected = (0, 40, ["X"], [0], [40], [0], [0])
         assert content(kept_up) == content(read_in_one(tables)) == expected
+
+
+places = st.sampled_from([("Y", "orders", 0), ("Y", "orders", 1), ("Z", "orders", 0), ("Y", "pay", 0)])
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """What an indexer appends, version by version: runs of several partitions, each beginning with an edge."""
+    next_offset: dict[LogKey, int] = {}
+    found: list[list[dict[str, Any]]] = []
+    for seen_ms in range(draw(st.integers(1, 5))):
+        rows = []
+        for place in draw(st.lists(places, max_size=3, unique=True)):
+            if place not in next_offset:
+                next_offset[place] = draw(st.integers(0, 3))
+                rows.append(begin(next_offset[place], place=place))
+            for origin, length, gap in draw(
+                st.lists(st.tuples(st.sampled_from(["X", "Y", ""]), st.integers(1, 4), st.integers(0, 1)), max_size=4)
+            ):
+                offset = next_offset[place] + gap
+                rows.append(run(offset, length, origin, offset, place=place, seen_ms=seen_ms))
+                next_offset[place] = offset + length
+            if draw(st.booleans()):
+                next_offset[place] += 1
+                rows.append(edge(next_offset[place], place=place))
+        found.append(rows)
+    return found
+
+
+@law(100)
+@given(batches(), st.lists(st.booleans(), min_size=5, max_size=5), st.booleans())
+def test_kept_up_in_any_steps_the_index_is_the_same_as_read_in_one(
+    versions: list[list[dict[str, Any]]], refreshes: list[bool], is_repeated: bool
+) -> None:
+    tables = MemoryTables()
+    kept_up = cache_of(tables)
+    for rows, is_read in zip(versions, refreshes):
+        add(tables, RECORD_RUNS, *rows)
+        if is_read:
+            kept_up.refresh()
+    if is_repeated:  # indexed again with another checkpoint
+        kept_up.refresh()
+        for rows in versions[:2]:
+            add(tables, RECORD_RUNS, *rows)
+    kept_up.refresh()
+    fresh = read_in_one(tables)
+    assert kept_up._logs.keys() == fresh._logs.keys()
+    for place in fresh._logs:
+        assert content(kept_up, place) == content(fresh, place)
 
 
 AT_X, AT_Y = ("X", "orders", 0), ("Y", "orders", 0)

@@ -166,3 +166,21 @@ def test_lists_are_written_again_before_they_expire(site: Site) -> None:
     site.pass_time(3_600_001)
     site.reconcile()
     assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
+
+
+@pytest.mark.parametrize(
+    ("error", "then"),
+    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
+)
+def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
+    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
+) -> None:
+    site.commit("X", "readers", 2)
+    site.reconciled()
+    site.clusters["Y"].refused[HOLDS] = error
+    site.commit("X", "readers", 4)
+    assert site.reconcile() == []
+    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
+    site.clusters["Y"].refused.clear()
+    site.reconcile()
+    assert told(site) == then
