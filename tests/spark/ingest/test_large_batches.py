@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
-from fakes.indexing import BUILDER, ORDERS
-from fakes.spark_indexing import Site, any_headers
+from fakes.indexing import ORDERS
+from fakes.spark_indexing import BUILDER, Site, any_headers
 from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all

@@ -26,7 +26,6 @@ from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 Partition = TopicPartition
 ORDERS, SECOND, PAY = (TopicPartition(*each) for each in (("orders", 0), ("orders", 1), ("pay", 0)))
 Headers = tuple[bytes, bytes]
-BUILDER = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
 TOPICS = {topic: MemoryTopic(f"{topic}-1", 2) for topic in ("orders", "pay")}
 
 
@@ -68,12 +67,13 @@ class Job:
 
     def restart(self) -> None:
         self.progress = IndexProgress()
+        cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
         incarnations = IncarnationCheck(self.tables, clusters, self.reaches, late_ms=60_000)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs, ONLY_SPARK)
-        self.indexer = RecordIndexer(self.tables, self.plan, BUILDER, checks, self.progress)  # type: ignore[arg-type]
+        self.indexer = RecordIndexer(self.tables, self.plan, cutter, checks, self.progress)  # type: ignore[arg-type]
 
     def describe(self, topics: list[str]) -> dict[str, Any]:
         if self.is_silent:

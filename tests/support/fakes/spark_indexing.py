@@ -14,6 +14,7 @@ from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from offset_sync.ingest.map_batches import MapBatches, to_sql
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -21,6 +22,7 @@ from offset_sync.tables.store import TableStore
 FAR_US = 10**16
 """Beyond what nanoseconds have room for."""
 READ_SQL = to_sql(MIRRORED_RECORDS)
+BUILDER = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
 Numbers = Callable[[int], tuple[bytes, bytes] | None]
 
 
