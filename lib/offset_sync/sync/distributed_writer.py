@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import Fence, TaskFence
-from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync.sync.reconciliation import OffsetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to this many groups the driver commits itself: the requests take less time than a Spark job."""
@@ -22,6 +23,16 @@ GROUPS_PER_TASK = 1000
 _WATCH_S = 1.0
 
 _OUTCOMES = pa.schema([("row", pa.int64()), ("outcome", pa.binary())])
+
+
+class SharedWriter(Protocol):
+    """The writer pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
+
+    def for_tasks(self) -> SharedWriter:
+        """Return one without the driver's collaborators."""
+
+    def fenced_by(self, fence: Fence) -> OffsetWriter:
+        """Return one that writes as long as *fence* is open."""
 
 
 class TaskWrites:
@@ -38,7 +49,7 @@ class TaskWrites:
         """Return how many tasks would share *writes*; with one the driver writes itself."""
         return -(-len({write.group_id for write in writes}) // self._groups_per_task)
 
-    def write(self, writer: TargetWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+    def write(self, writer: SharedWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
         columns = {
             "row": [*range(len(writes))],
@@ -83,7 +94,7 @@ def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
 
 
 class _WriteTask:
-    def __init__(self, writer: TargetWriter) -> None:
+    def __init__(self, writer: SharedWriter) -> None:
         self._writer = writer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -63,7 +63,7 @@ class NotingCommit:
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
     commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, wanted)  # type: ignore[arg-type]
+    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, wanted)
     assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
     calls = commit.calls()
     assert len(calls) > 1
@@ -115,7 +115,7 @@ def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
 
     fence = Overtaken(lambda: bool(said()))
     with pytest.raises(TakenOverError, match="by another driver"):
-        TaskWrites(spark, fence, groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))  # type: ignore[arg-type]
+        TaskWrites(spark, fence, groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
     assert time.monotonic() - fence.lost_at < 30
     assert said() == {"TaskFence True"}
     assert spark.range(3).count() == 3  # no other job is ended with them
