@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from builders.commits import state as state_of
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -103,15 +104,8 @@ def new_state(aliases: str = "XY") -> SyncState:
 
 def known(state: SyncState) -> dict[tuple[str, Any], dict[str, Any]]:
     """Return everything that is known of the commits of every key at every cluster."""
-    found = {}
-    for alias, commits in state.offsets.clusters.items():
-        names = ["log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch"]
-        names += ["actual_is_own", "last_offset", "genuine_offset", "genuine_at_ms", "genuine_made_ms"]
-        names += ["genuine_epoch", "rewound_ms", "first_ms", "is_deleted"]
-        for row, key in enumerate(state.offsets.keys):
-            columns = {name: commits.columns[name][row].item() for name in names}
-            found[alias, key] = columns | {"topic_id": commits.topic_id.get(row)}
-    return found
+    offsets = state.offsets
+    return {(alias, key): each for alias in offsets.clusters for key, each in state_of(offsets, alias).items()}
 
 
 def answers_in(state: SyncState) -> dict[Any, tuple[int, ...]]:
