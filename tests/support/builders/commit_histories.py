@@ -126,10 +126,3 @@ def last_writes(state: SyncState) -> dict[tuple[str, Any], int]:
         for alias, each in state.offsets.clusters.items()
         for row, writes in each.own_writes._pending.items()
     }
-
-
-def differences(found: dict[Any, Any], expected: dict[Any, Any]) -> list[str]:
-    """Return a line for every place at which the two are not the same."""
-    places = found.keys() | expected.keys()
-    wrong = [place for place in places if found.get(place) != expected.get(place)]
-    return [f"{place}: {found.get(place)} instead of {expected.get(place)}" for place in wrong]
