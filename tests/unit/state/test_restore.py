@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.compute as pc
 import pytest
 
 from builders.commit_histories import History, known, new_state
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPartition
+from fakes.commit_log import restore
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import TableStore
-from oracles.commit_lives import replay
 
 
 def replayed(tables: TableStore) -> SyncState:
-    state, lives, rows = new_state(), CommitLogIncarnations(tables), tables.all_rows(OFFSET_COMMITS)
-    lives.refresh()
-    keys = zip(*(rows.column(name).to_pylist() for name in GroupPartition._fields), strict=True)
-    state.offsets.ids([GroupPartition(*key) for key in keys])
-    for alias in "XY":
-        replay(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)), lives)
+    state = new_state()
+    restore(tables, state, CommitLogIncarnations(tables), "XY")
     return state
 
 
