@@ -11,7 +11,7 @@ import numpy as np
 from fakes.tables import MemoryTables
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, OffsetWrite, TopicPartition
+from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.record_index import RecordIndex
@@ -64,10 +64,8 @@ class GroupOffset(NamedTuple):
 class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
-    *refused* holds the error of every write
-    to a group, *without_leader* partitions whose ends are unknown, *forbidden* topics that may not be
-    described. *epochs* are the leader epochs that a log knows, with their first offsets; a log without any does not
-    answer where one ended.
+    *refused* holds the error of every write to a group, *without_leader* partitions whose ends are unknown, *forbidden*
+    topics that may not be described.
     """
 
     alias: str
@@ -82,7 +80,6 @@ class MemoryCluster:
     is_down: bool = False
     questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
-    epochs: dict[TopicPartition, dict[int, int]] = field(default_factory=dict)
 
     def commit(
         self, group_id: str, place: TopicPartition, offset: int, metadata: str = "", topic_id: str | None = None
@@ -121,13 +118,6 @@ class MemoryCluster:
         if self.is_down:
             raise self._silence()
         return sorted({group for group, _ in self.group_offsets})
-
-    def epoch_ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
-        """Return where the records end of each epoch or, if there are none, of the last one before, as Kafka does."""
-        self.questions += 1
-        known = {} if self.is_down else {each: self.epochs.get(each, {}).items() for each in epochs}
-        later = {each: [first for e, first in starts if e > epochs[each].known] for each, starts in known.items()}
-        return {each: min(starts) for each, starts in later.items() if starts}
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float
