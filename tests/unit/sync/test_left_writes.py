@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -13,10 +15,13 @@ from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
 
 
-def ours(*since: int, later_ms: int = 1_000) -> list[int]:
+def ours(
+    *since: int, apart_ms: int = 1, later_ms: int = 1_000, is_whole: bool = True, members: Sequence[str] = ()
+) -> list[int]:
     """Return which offsets count as ours that Y's log has, written *later_ms* from now.
 
-    A driver has answered X's commit of 3 with 5 at Y, and died; the next one has read these *since* at X.
+    A driver has answered X's commit of 3 with 5 at Y, and died; the next one has read these *since* at X, *is_whole*:
+    all that there are, each so long after the one before. Of *members* are groups at Y.
     """
     site = mirrored_site()
     site.commit("Y", "other", 1)
@@ -27,16 +32,21 @@ def ours(*since: int, later_ms: int = 1_000) -> list[int]:
     left.begin()
     for offset in since:
         site.commit("X", "g", offset)
+        site.pass_time(apart_ms - 1)
     first, log = site.position["X"], site.clusters["X"].log
     records = to_records(log[first:], [], first)
     recorded = site.state.record("X", [GroupPartition(each.group_id, *each.place) for each in log[first:]], records)
-    left.note("X", recorded.rows, records, recorded.is_own, is_whole=True)
+    left.note("X", recorded.rows, records, recorded.is_own, is_whole=is_whole)
+    site.state.homes.note_members("Y", members, site.clock_ms[0])
     rows, made_ms = site.offsets.ids([GroupPartition("g", *ORDERS)]), np.array([site.clock_ms[0] + later_ms])
     return [each for each in range(13) if left.of("Y", rows, np.array([each]), made_ms)[0]]
 
 
 def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> None:
     assert ours(8) == [10]
+    assert ours(8, members=["g"]) == ours(8, is_whole=False) == []
+    assert ours(4, 6, 8) == [6, 8, 10]
+    assert ours(4, 6, 8, apart_ms=20_000, later_ms=0) == [8, 10], "the newest, and what was it a moment before"
 
 
 @pytest.mark.parametrize(("later_ms", "found"), [(5_000, [3, 11]), (31_000, [3])])
