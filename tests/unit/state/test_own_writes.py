@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -206,6 +207,19 @@ def test_any_batches_with_any_repetition_give_the_same_state(
         take_in(pieces, *log[first:border], first=first)
         read = max(read, min(border, len(log)))
     assert state(pieces) == state(whole)
+
+
+@pytest.mark.parametrize("is_in_one_batch", [True, False])
+def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one_batch: bool) -> None:
+    """Only the group writes an offset that is there already; if it was deleted in between, a driver may have."""
+    records = [commit(5, 1), commit(5, 30_001), commit(5, 60_002), commit(None, 60_003), commit(5, 90_004)]
+    committed = CommittedOffsets(["X"])
+    key = int(committed.ids([GroupPartition("g", "orders", 0)])[0])
+    found: list[bool] = []
+    for batch in [records] if is_in_one_batch else [[each] for each in records]:
+        taken = to_records(batch, [key] * len(batch), len(found))
+        found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
+    assert found == [True, True, False, False, True]
 
 
 def test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it() -> None:

@@ -8,6 +8,7 @@ from builders.logs import log
 from fakes.next_driver import begin_again_by_the_tables
 from fakes.read_list_site import AT_Y, EPOCH, HOLDS, listed_site, told, writes
 from fakes.reconciler_site import ORDERS, Site, config_of
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, POLLED, ClusterPartition, TopicPartition
 from offset_sync.state.group_homes import Move
 
@@ -121,6 +122,24 @@ def test_groups_of_ours_are_never_synced() -> None:
     config = config_of(["X", "Y"], groups={"include": [".*", "__offset-sync.read.readers"], "exclude": []})
     assert not config.is_group_included(HOLDS)
     assert config.is_group_included("readers")
+
+
+def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconciled()
+    begin_again_by_the_tables(site)
+    site.commit("X", "readers", 1)
+
+    def silent(_deadline: float) -> str:
+        raise ClusterError("Y", "does not answer")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site.clusters["Y"], "cluster_id", silent)
+        (failure,) = site.reconcile(is_first=True)
+    assert "its read list could not be replaced" in failure
+    assert site.target_offset("Y", "readers") == 2
+    site.reconcile()
+    assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
 EXCLUDED = {"groups": {"exclude": ["readers"]}}
