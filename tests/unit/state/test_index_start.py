@@ -70,6 +70,22 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
     assert content(index) == content(read_in_one(tables))
 
 
+def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in() -> None:
+    tables = SealedInMemory()
+    alternating(tables, 0, 20)
+    tables.seal(2)
+    index = read_in_one(tables)
+    log = log_of(index)
+    add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
+    tables.is_unreadable = True
+    with pytest.raises(OSError, match="cannot be read"):
+        index.refresh()
+    assert (log.frontier, log.is_contradicted) == (20, False)
+    tables.is_unreadable = False
+    index.refresh()
+    assert (log.frontier, log.is_contradicted) == (21, True)
+
+
 def changed(**columns: Callable[[Any], Any]) -> Callable[[Directory], Directory]:
     """Return what changes these columns of a directory: of its parts, or where they have these of its spans."""
 

@@ -176,6 +176,15 @@ def test_what_is_genuine_is_what_remains_when_our_writes_are_taken_out(
     assert {each["genuine_at_ms"] for each in state(committed, "Y").values()} == {-1}
 
 
+def test_of_rewinds_the_newest_time_counts_for_clocks_of_coordinators_differ() -> None:
+    for batches in ([[8, 3, 9, 4]], [[8, 3], [9, 4]]):
+        committed, first, times = CommittedOffsets(["X"]), 0, iter([10, 40, 20, 30])
+        for batch in batches:
+            take_in(committed, *(commit(offset, next(times)) for offset in batch), first=first)
+            first += len(batch)
+        assert known(committed)["rewound_ms"] == 40, batches
+
+
 def test_a_negative_offset_is_recorded_and_is_no_position() -> None:
     committed = CommittedOffsets(["X"])
     assert take_in(committed, commit(5, 1), commit(-7, 2)) == [False, False]
