@@ -117,7 +117,7 @@ bench-mm2: install ## Live beside the real MirrorMaker 2: what groups would read
 	@$(BENCH) benchmarks/report.py
 
 bench-speed: install ## Each part beside the limit of the same run, into docs/benchmarks.md
-	@for each in decode translate commit_rate append indexing indexing_contents latency startup; do \
+	@for each in decode translate commit_rate indexing indexing_contents latency startup; do \
 		echo "== $$each"; $(BENCH) benchmarks/$$each.py || exit 1; done
 	@$(BENCH) benchmarks/report.py
 

@@ -1,6 +1,6 @@
 """How many groups a second are committed: the offset writer against an AdminClient that only writes, on a broker.
 
-    .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5] [--in-flight 500]
+    .venv/bin/python benchmarks/commit_rate.py [--groups 2000] [--rounds 5]
 
 Every round writes new offsets of 8 partitions per group, in turn by each way, so that all of them meet the same
 machine; the median of the rounds counts. The writer also reads, decides and looks at every partition's error, which
@@ -32,6 +32,7 @@ from results import save
 from offset_sync.config import parse_config
 from offset_sync.ingest.polled_commits import CommitPoller, NewCommit
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.group_offsets import IN_FLIGHT
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.spark.jvm import start_jvm
 from offset_sync.state.lease import OpenFence
@@ -52,7 +53,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--in-flight", type=int, default=500)
     given = parser.parse_args()
     jars = ",".join(str(jar) for jar in sorted((REPOSITORY / "jars" / "spark").glob("*.jar")))
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--jars {jars} --driver-memory 1g pyspark-shell")
@@ -61,7 +61,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as directory,
         running_clusters(["target"], Path(directory)) as clusters,
     ):
-        ways = ways_to_commit(clusters["target"].bootstrap_servers, given.groups, given.in_flight)
+        ways = ways_to_commit(clusters["target"].bootstrap_servers, given.groups)
         rates = measure(ways, given.groups, given.rounds)
     rows = [
         {"what": way, "groups_per_s": round(rate), "of_the_limit": round(rate / rates[BASELINE], 2)}
@@ -70,18 +70,18 @@ def main() -> None:
     save("commit_rate", vars(given) | {"partitions": PARTITIONS}, rows)
 
 
-def ways_to_commit(bootstrap_servers: str, groups: int, in_flight: int) -> dict[str, Callable[[int], None]]:
+def ways_to_commit(bootstrap_servers: str, groups: int) -> dict[str, Callable[[int], None]]:
     client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     client.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
     options = {"bootstrap.servers": bootstrap_servers}
-    admin = ClusterAdmin("target", options, requests_in_flight=in_flight)
+    admin = ClusterAdmin("target", options)
     at_once = GroupsAtOnce("target", lambda: options)
-    drivers = ClusterAdmin("target", options, requests_in_flight=in_flight, at_once=at_once)
+    drivers = ClusterAdmin("target", options, at_once=at_once)
     names = [f"group-{number}" for number in range(groups)]
     admin.committed_offsets(names)  # the cluster makes its topic of offsets
 
     def alter(offset: int) -> None:
-        answered(start_altering(client, names, offset), in_flight)
+        answered(start_altering(client, names, offset))
 
     # The NUL that AdminClient adds to the tag makes its values another client's, so this comes between it and the sink.
     def write(offset: int) -> None:
@@ -139,11 +139,11 @@ def start_altering(client: AdminClient, names: Iterable[str], offset: int) -> It
         yield client.alter_consumer_group_offsets(request, request_timeout=60)[name]
 
 
-def answered(futures: Iterable[Future[Any]], in_flight: int) -> None:
+def answered(futures: Iterable[Future[Any]]) -> None:
     waiting: deque[Future[Any]] = deque()
     for future in futures:
         waiting.append(future)
-        if len(waiting) >= in_flight:
+        if len(waiting) >= IN_FLIGHT:
             waiting.popleft().result()
     for future in waiting:
         future.result()

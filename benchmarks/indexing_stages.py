@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.config import Config, load_config
-from offset_sync.ingest.kafka_source import read_mirrored_records, read_whole_records
+from offset_sync.ingest.kafka_source import read_whole_records, with_mirror_headers
 from offset_sync.ingest.map_batches import in_its_share, to_sql
 from offset_sync.ingest.run_builder import CUT_SCHEMA, RunBuilder, StreamIdentities
 from offset_sync.jobs.spark_session import open_session
@@ -45,7 +45,7 @@ def stages(spark: SparkSession, config: Config) -> list[tuple[str, Callable[[], 
         return in_its_share(read_whole_records(spark, config, "dc1").select(*columns), CLUSTERS)
 
     def picked() -> DataFrame:
-        return in_its_share(read_mirrored_records(spark, config, "dc1"), CLUSTERS)
+        return in_its_share(with_mirror_headers(read_whole_records(spark, config, "dc1"), config.mirror), CLUSTERS)
 
     return [
         ("Spark reads, headers as they are", lambda: whole(*PLAIN, "headers")),

@@ -8,12 +8,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import mode
 from typing import Any, NamedTuple
 
 from pictures import draw_accuracy
 from pictures_mirrormaker import draw_mirrormaker
 from report_readme import README, with_comparison, with_part
-from report_tables import Rows, live_table, lost_table, repeated_table, rows_table, turned_table
+from report_tables import Rows, accuracy_table, live_table, rows_table, turned_table
 from results import RESULTS, load
 
 DOCS = RESULTS.parent.parent / "docs"
@@ -31,23 +32,23 @@ class Part(NamedTuple):
     left_out: Sequence[str] = ()
 
 
+_LATENCY_LEFT_OUT = (
+    *("every_s", "commits", "unanswered", "max_s", "parts", "index_records_idle", "sync_offsets_idle"),
+    "index_records_cores",
+)
 _SCALE_LEFT_OUT = (
     *("files", "table_mib", "written_s", "load", "deep_unanswered", "deep_max_s", "tail_unanswered", "tail_max_s"),
     *("peak_java_mib", "peak_python_mib", "positions"),
 )
 PARTS = {
-    "lost": Part(["accuracy"], lost_table),
-    "repeated": Part(["accuracy"], repeated_table),
+    "accuracy": Part(["accuracy"], accuracy_table),
     "live": Part(["mirrormaker", "mirrormaker_names"], live_table),
-    "latency": Part(["latency"], turned_table, ["every_s", "commits", "unanswered", "max_s"]),
+    "latency": Part(["latency"], turned_table, _LATENCY_LEFT_OUT),
     "startup": Part(["startup"]),
     "scale": Part(["scale"], turned_table, _SCALE_LEFT_OUT),
-    "indexing": Part(["indexing"]),
+    "indexing": Part(["indexing"], lambda rows: rows_table(rows[:2])),
     "indexing_contents": Part(["indexing_contents"]),
-    "decode": Part(["decode"]),
-    "translate": Part(["translate"]),
     "commit_rate": Part(["commit_rate"]),
-    "append": Part(["append"]),
 }
 
 
@@ -67,8 +68,8 @@ def write(path: Path, text: str) -> None:
 
 def with_tables(page: str, saved: Callable[[str], Found | None]) -> str:
     """Return *page* with the text of each of :data:`PARTS` between its marks; *saved* has the results by name."""
-    first = next((found for part in PARTS.values() for each in part.results if (found := saved(each))), None)
-    usual = first["machine"] if first else ""
+    machines = [found["machine"] for part in PARTS.values() for each in part.results if (found := saved(each))]
+    usual = mode(machines) if machines else ""
     for name, part in PARTS.items():
         results = [result for each in part.results if (result := saved(each))]
         page = with_part(page, name, part_text(part, results, usual))

@@ -15,7 +15,13 @@ _SETUPS = {
     "names-jar": "default names, the jar",
     "names-contents": "default names, no headers",
 }
-_LIKE_ANOTHER = ("MM2, offset.lag.max 0",)
+_LIKE_ANOTHER = (
+    *("MM2, offset.lag.max 0", "50:50, lagging by 10", "idle, 50:50"),
+    "100:0, equal timestamps, late within the grace",
+)
+"""Rules and workloads whose rows say what others say."""
+_BETWEEN = "middle"
+"""A group whose costs are between those of the others."""
 _UNITS = {"mib": "MiB", "cpu": "CPU"}
 
 
@@ -38,24 +44,26 @@ def turned_table(rows: Rows) -> str:
     return table(head, [[_title(name), *(_text(row.get(name)) for row in rows)] for name in names])
 
 
-def lost_table(rows: Rows) -> str:
-    """Return by workload the percentage of answers that skip an unread record, and of commits that got an answer."""
+def accuracy_table(rows: Rows) -> str:
+    """Return by workload what the answers lose and repeat.
+
+    A cell has the percentage of answers that skip an unread record, of commits that got an answer the percentage if it
+    is not 100, and the records repeated per answer: mean (worst).
+    """
 
     def cell(row: Row) -> str:
         answered = f"{100 * row['answered']:.3g}"
-        return f"{100 * row['with_loss']:.3g}" + (f" of {answered}" if answered != "100" else "")
+        lost = f"{100 * row['with_loss']:.3g}" + (f" of {answered}" if answered != "100" else "")
+        repeated = f"{row['repeats_mean']:,.1f} ({row['repeats_worst']:,})" if row["repeats_worst"] else "0"
+        return f"{lost}; {repeated}"
 
     return _by_workload(_shown(rows), cell)
 
 
-def repeated_table(rows: Rows) -> str:
-    """Return by workload the records repeated per answer, mean and worst."""
-    return _by_workload(_shown(rows), lambda row: f"{row['repeats_mean']:,.1f} / {row['repeats_worst']:,}")
-
-
 def _shown(rows: Rows) -> Rows:
     """Return the rows of strategies that differ, without the rules that we do not use."""
-    return [row for row in rows if row["strategy"] not in _LIKE_ANOTHER and "unchecked" not in row["strategy"]]
+    differing = [row for row in rows if not {row["strategy"], row["workload"]} & {*_LIKE_ANOTHER}]
+    return [row for row in differing if "unchecked" not in row["strategy"]]
 
 
 def _by_workload(rows: Rows, cell: Callable[[Row], str]) -> str:
@@ -71,7 +79,7 @@ def live_table(rows: Rows) -> str:
     ways = ("MirrorMaker 2", "ours")
     head = ["setup", "group", *(f"{way}: {what}" for way in ways for what in ("repeats", "stale s", "after"))]
     lines = []
-    for run, group in dict.fromkeys((row["run"], row["group"]) for row in rows):
+    for run, group in dict.fromkeys((row["run"], row["group"]) for row in rows if row["group"] != _BETWEEN):
         mine = [row for row in rows if (row["run"], row["group"]) == (run, group)]
         cells = (_costs([row for row in mine if _way(row) == way]) for way in ways)
         lines.append([_SETUPS.get(run, run), group, *(each for way in cells for each in way)])

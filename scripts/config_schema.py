@@ -15,7 +15,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import TimedeltaSchema, WithDefaultSchema
 
-from offset_sync.config import Config, load_config
+from offset_sync.config import Config
+from offset_sync.config.load import read_yaml
 
 REPO = Path(__file__).resolve().parents[1]
 REFERENCE = REPO / "conf" / "reference.yaml"
@@ -86,7 +87,7 @@ def _or_from_elsewhere(schema: Schema) -> Schema:
 def _texts() -> Iterator[tuple[str, str]]:
     """Yield the path of each key in the reference, with the comment and the default; an alias is ``*``."""
     above: list[str] = []
-    defaults = load_config(REFERENCE, {}).redacted()
+    defaults, _ = read_yaml(REFERENCE.read_bytes())
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"( *)([a-z_0-9.]+):", line):
             above[len(found[1]) // 2 :] = [found[2]]

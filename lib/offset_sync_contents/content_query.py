@@ -25,11 +25,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import ADDED_HEADERS
-from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
 from offset_sync.ingest.commit_batch import chunk_rows
 from offset_sync.ingest.failing_batches import FailingBatches
-from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess, called
+from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess
 from offset_sync.ingest.kafka_source import NO_OPTIONS, read_whole_ranges, read_whole_records
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.log_check import LogCheck
@@ -37,6 +37,7 @@ from offset_sync.ingest.map_batches import map_batches, to_sql
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
+from offset_sync.ingest.run_builder import is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import Chunk, RangeReader
@@ -250,7 +251,6 @@ class ContentQuery:
 
     def _read_again(self, ranges: OffsetRanges) -> DataFrame:
         config, alias = self._config, self._admin.alias
-        ranges = called(config.names, alias, ranges)
         records = read_whole_ranges(self._parts.spark, config, alias, ranges, self._options)
         return with_fingerprints(records, contents_of(config).keeps)
 

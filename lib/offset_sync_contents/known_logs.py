@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.ingest.batch_rows import is_of
+from offset_sync.ingest.run_builder import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.index_rows import int64s

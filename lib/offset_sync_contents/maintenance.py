@@ -41,7 +41,7 @@ def needed_from(
     for log in {*logs, *states}:
         origin = origin_of(log.topic)
         if origin == log.cluster:
-            found.setdefault(log, int(NO_LIMIT))
+            found.setdefault(log, NO_LIMIT)
         elif origin is not None:
             originals = ClusterPartition(origin, *log.topic_partition)
             needed = states[log].reach.first_needed if log in states else 0

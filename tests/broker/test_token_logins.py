@@ -26,7 +26,6 @@ from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.kafka import msk_tokens
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.finding import Level
@@ -188,14 +187,14 @@ def test_every_kind_of_client_logs_in_again_before_its_token_expires(
     monkeypatch.setattr(signer, "DEFAULT_TOKEN_EXPIRY_SECONDS", expiry_s)
     monkeypatch.setattr(msk_tokens, "_signed", lambda login, at_ms: signed.append(at_ms) or sign(login, at_ms))
     options = load_config(msk.installed(tmp_path).config_file).admin_options("dc1")
-    admin, states = ClusterAdmin("dc1", options), GroupStates("dc1", options)
+    admin = ClusterAdmin("dc1", options)
     for round_ in range(2):
         assert msk.place.topic in admin.topics()
         assert admin.ends([msk.place])[msk.place].log_end == 20
         assert admin.committed_offsets(["signed-group"])["signed-group"][msk.place].offset == 7 + round_
         write = OffsetWrite("signed-group", *msk.place, 8 + round_, None, Rule.SET, 7 + round_)
         assert admin.write_offsets({"signed-group": [write]}) == {"signed-group": {msk.place: None}}
-        assert states.active() == frozenset()
+        assert not any(admin.groups().values())
         (read,) = RangeReader("dc1", options).read({msk.place: OffsetRange(0, 20)})
         assert len(read) == 20
         before = len(signed)

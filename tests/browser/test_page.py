@@ -11,14 +11,13 @@ from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pyarrow as pa
 import pytest
 from playwright.sync_api import Page, expect
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
 from offset_sync.status.page import render_page, write_page
-from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.report import GROUP, PAIR, Report, roll_up
 from tools.chromium import Tab
 
 CHANCE = random.Random(21)
@@ -70,6 +69,10 @@ def test_every_group_is_there_under_its_visible_name_worst_first(tab: Tab, html:
     show_all(page)
     assert names(page) == [visible(name) for name in roll_up(STATUS, GROUP)["group_id"].to_pylist()]
     assert page.locator("#rows :is(script, img, svg, a)").count() == 0
+    pairs = page.locator("#pairs").text_content()
+    for pair in roll_up(STATUS, PAIR).to_pylist():
+        assert f"{pair['source_cluster']} → {pair['target_cluster']}" in pairs
+        assert f"{pair['InSync']} of {pair['partitions']} partitions" in pairs
 
 
 def test_search_finds_a_group_and_opening_it_shows_its_topics_and_partitions(tab: Tab, html: Path) -> None:
@@ -157,17 +160,6 @@ def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(tab: Tab, ht
     wait_for_curves(page)
     for place in ("#change", "#windowed", ".row.open"):
         assert page.locator(f"{place} .scatterlayer .trace").count() == 2, place
-
-
-def test_a_first_report_is_shown_in_minutes_and_whole_records(tab: Tab, tmp_path: Path) -> None:
-    of_pair = DRIFT.to_pylist()[0] | {"group_id": None, "change": 0, "windowed_change": 0}
-    first = pa.Table.from_pylist([of_pair], DRIFT.schema)
-    write_page(tmp_path / "status.html", render_page(Report(STATUS, first, datetime.now(timezone.utc))))
-    page = tab.open(tmp_path / "status.html")
-    wait_for_curves(page)
-    along, upwards = (page.locator(f"#change .{axis}tick text").all_text_contents() for axis in "xy")
-    assert [each for each in upwards if not re.fullmatch(r"[−]?\d", each)] == []
-    assert [each for each in along if re.search(r":\d\d:\d\d\.", each)] == []
 
 
 def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) -> None:

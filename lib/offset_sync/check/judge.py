@@ -13,7 +13,7 @@ from offset_sync.check.rules import NOTHING_WRONG, OK, Rule
 from offset_sync.check.sample import CHECK, CHECKPOINTS, OWN_GROUPS, Cluster, Sample, mirrored_topics, own_topics
 from offset_sync.check.stamps import Stamped, has_stamps
 from offset_sync.config import Config
-from offset_sync.config.duration import format_duration
+from offset_sync.config.duration import to_ms
 from offset_sync.decode.mirror_headers import ADDED_HEADERS
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
@@ -107,7 +107,7 @@ def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
     yield from _refused("topics", "Read", topics, ", or exclude it")
     yield from _refused("commits", "Read", commits, f", or set clusters.{cluster.alias}.commits: admin")
     if cluster.alias in config.polled():
-        yield _case(rules.POLLED, said=format_duration(config.sync.poll_interval))
+        yield _case(rules.POLLED, said=to_duration(to_ms(config.sync.poll_interval)))
     elif not commits:
         yield _case(rules.NO_COMMITS)
     for check in (*OWN_GROUPS, "groups"):

@@ -16,7 +16,7 @@ from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
-from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailReader, Tails
+from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailReader
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.known_names import learn_names
@@ -99,7 +99,8 @@ def take_sample(config: Config) -> Sample:
 
 def with_records(config: Config, clusters: Mapping[str, Cluster], silent: Mapping[str, ClusterError]) -> Sample:
     """Return the sample of *clusters*, with the newest records of mirrored topics and originals of some copies."""
-    seen, known = _look_at_logs(config, clusters), with_found_ids(config, clusters)
+    seen = _answers(side_by_side(lambda alias: _look_at_logs(config, clusters[alias]), clusters))
+    known = with_found_ids(config, clusters)
     stamped = stamped_records(known, seen)
     copies = _answers(side_by_side(lambda alias: _copies(seen, stamped[alias]), seen))
     return Sample(known, clusters, silent, seen, stamped, copies)
@@ -166,9 +167,9 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         cluster_id=admin.cluster_id(),
         topics=topics,
         partitions=partitions,
-        groups=rights.groups(),
+        groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
-        commit_log=rights.topic_settings(CONSUMER_OFFSETS) if commit_logs else {},
+        commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
         newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )
@@ -188,46 +189,26 @@ def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
     return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
 
 
-def _look_at_logs(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, SeenLogs]:
-    """Return the newest records of mirrored topics that we may read at each of *clusters*."""
-    outside = config.names.outside
+def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
+    """Return the newest records of mirrored topics that we may read at a cluster."""
     topics = {
-        alias: {
-            s: count
-            for s, count in mirrored_topics(config, each).items()
-            if may_read(each.topics.get(outside(alias, s)))
-        }
-        for alias, each in clusters.items()
+        stream: count
+        for stream, count in mirrored_topics(config, cluster).items()
+        if may_read(cluster.topics.get(config.names.outside(cluster.alias, stream)))
     }
-    first = {
-        alias: [TopicPartition(s, n) for n in range(_LOGS_OF_A_TOPIC) for s, count in some.items() if n < count]
-        for alias, some in topics.items()
-    }
-    ends = side_by_side(lambda alias: clusters[alias].admin.ends(first[alias][:_MOST_LOGS], DEADLINE_S), clusters)
-    known = _answers(ends)
+    seen = SeenLogs(cluster.admin, cluster.reader, topics)
+    logs = [TopicPartition(s, n) for n in range(_LOGS_OF_A_TOPIC) for s, count in topics.items() if n < count]
     least, most = _RECORDS_OF_A_LOG
-    count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, *map(len, first.values()), 1)))
-    count = count if config.is_stamped else _WITHOUT_STAMPS
-    ranges = {
-        alias: {place: OffsetRange(max(e.log_start, e.log_end - count), e.log_end) for place, e in found.items()}
-        for alias, found in known.items()
-    }
-
-    def read(alias: str) -> Tails:
+    count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(logs)))) if config.is_stamped else _WITHOUT_STAMPS
+    try:
+        ends = cluster.admin.ends(logs[:_MOST_LOGS], DEADLINE_S)
+        ranges = {place: OffsetRange(max(e.log_start, e.log_end - count), e.log_end) for place, e in ends.items()}
         # Most mirrors without headers copy records of aborted transactions too.
-        return clusters[alias].reader.read(ranges[alias], DEADLINE_S, is_committed=config.is_stamped)
-
-    tails, seen = side_by_side(read, known), dict[str, SeenLogs]()
-    for alias, cluster in clusters.items():
-        found = tails.get(alias, ends[alias])
-        seen[alias] = SeenLogs(cluster.admin, cluster.reader, topics[alias])
-        if isinstance(found, Tails):
-            silent = topics[alias].keys() - {place.topic for place in known[alias]}
-            unread = silent | {place.topic for place in found.unread}
-            seen[alias] = replace(seen[alias], ends=known[alias], records=found.records, unread=frozenset(unread))
-        elif isinstance(found, ClusterError):
-            seen[alias] = replace(seen[alias], error=found.message)
-    return seen
+        tails = cluster.reader.read(ranges, DEADLINE_S, is_committed=config.is_stamped)
+    except ClusterError as error:
+        return replace(seen, error=error.message)
+    unread = (topics.keys() - {place.topic for place in ends}) | {place.topic for place in tails.unread}
+    return replace(seen, ends=ends, records=tails.records, unread=frozenset(unread))
 
 
 def _copies(seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped]) -> list[Stamped]:

@@ -12,9 +12,10 @@ Java client is configured, and passed on as text; with the key in the file of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from offset_sync.config.secret import with_secrets
 from offset_sync.config.sections import Cluster, Security
@@ -58,39 +59,82 @@ _SECURITY_KEYS = {
     r"ssl\.(keystore|certificate)\..*": "certificate and key, in PEM",
 }
 """The key of the section ``security`` for each option of a login."""
-_LOGIN_MODULES = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
-    "AWS_MSK_IAM": "software.amazon.msk.auth.iam.IAMLoginModule",
-    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
-}
 _TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 """Gets tokens of OIDC's client credentials."""
 MSK_HANDLER = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-"""Of the jar aws-msk-iam-auth; librdkafka gets the same login as a token (``kafka/msk_tokens.py``)."""
-_BEARER, _KERBEROS, MSK = "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"
-_PASSWORD = frozenset({"username", "password"})
-_NEEDED = {
-    _BEARER: _PASSWORD | {"token_endpoint"},
-    _KERBEROS: frozenset({"principal", "keytab"}),
-    MSK: frozenset({"region"}),
-}
-"""Keys of the section without which a mechanism cannot log in; the others need a password."""
-_OPTIONAL = {_BEARER: frozenset({"scope"}), _KERBEROS: frozenset({"service_name"}), MSK: frozenset({"profile"})}
-_LOGIN_KEYS = {
-    **dict.fromkeys(("username", "password"), "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"),
-    **dict.fromkeys(("token_endpoint", "scope"), _BEARER),
-    **dict.fromkeys(("principal", "keytab", "service_name"), _KERBEROS),
-    **dict.fromkeys(("region", "profile"), MSK),
-}
-"""Keys of the section that are for a login, and the mechanisms that they are for."""
-_BY_KEYTAB = {"sasl.kerberos.min.time.before.relogin": "0", "log_level": "0"}
-"""The Kerberos library reads the keytab, see ``kafka/kerberos.py``, so librdkafka starts no ``kinit``.
+"""Of the jar aws-msk-iam-auth, which finds the region by the brokers' names; librdkafka gets the same login as a token
+(``kafka/msk_tokens.py``)."""
 
-At its usual level it prints each refused login, beside the error that we report.
-"""
+
+class _Login(NamedTuple):
+    """What a mechanism needs of the section, and what both clients get: texts with ``{key}`` for a key of the section.
+
+    Empty ones are left out. *jaas* are options of Java's login *module*.
+    """
+
+    needed: tuple[str, ...]
+    module: str
+    jaas: Mapping[str, str]
+    librdkafka: Mapping[str, str]
+    java: Mapping[str, str] = {}
+    optional: tuple[str, ...] = ()
+
+
+def _by_password(module: str) -> _Login:
+    return _Login(
+        ("username", "password"),
+        f"org.apache.kafka.common.security.{module}",
+        jaas={"username": "{username}", "password": "{password}"},
+        librdkafka={"sasl.username": "{username}", "sasl.password": "{password}"},
+    )
+
+
+_LOGINS = {
+    "PLAIN": _by_password("plain.PlainLoginModule"),
+    "SCRAM-SHA-256": _by_password("scram.ScramLoginModule"),
+    "SCRAM-SHA-512": _by_password("scram.ScramLoginModule"),
+    "OAUTHBEARER": _Login(
+        ("username", "password", "token_endpoint"),
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+        jaas={"clientId": "{username}", "clientSecret": "{password}", "scope": "{scope}"},
+        librdkafka={
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": "{username}",
+            "sasl.oauthbearer.client.secret": "{password}",
+            "sasl.oauthbearer.token.endpoint.url": "{token_endpoint}",
+            "sasl.oauthbearer.scope": "{scope}",
+        },
+        java={
+            "sasl.login.callback.handler.class": _TOKENS,
+            "sasl.oauthbearer.token.endpoint.url": "{token_endpoint}",
+        },
+        optional=("scope",),
+    ),
+    "AWS_MSK_IAM": _Login(
+        ("region",),
+        "software.amazon.msk.auth.iam.IAMLoginModule",
+        jaas={"awsProfileName": "{profile}"},
+        librdkafka={"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": "{msk_login}"},
+        java={"sasl.client.callback.handler.class": MSK_HANDLER},
+        optional=("profile",),
+    ),
+    "GSSAPI": _Login(
+        ("principal", "keytab"),
+        "com.sun.security.auth.module.Krb5LoginModule",
+        jaas={"useKeyTab": "true", "storeKey": "true", "keyTab": "{keytab}", "principal": "{principal}"},
+        librdkafka={
+            "sasl.kerberos.principal": "{principal}",
+            "sasl.kerberos.keytab": "{keytab}",
+            "sasl.kerberos.service.name": "{service_name}",
+            # The Kerberos library reads the keytab, see kafka/kerberos.py, so librdkafka starts no kinit. At its usual
+            # level it prints each refused login, beside the error that we report.
+            "sasl.kerberos.min.time.before.relogin": "0",
+            "log_level": "0",
+        },
+        java={"sasl.kerberos.service.name": "{service_name}"},
+        optional=("service_name",),
+    ),
+}
 _TLS_ONLY = ("ca", "certificate", "key", "key_password")
 
 
@@ -125,14 +169,13 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
     """Yield (option, "what is wrong; remedy") for options of the section that contradict each other."""
     protocol = security.protocol
     given = {name for name, value in security if value}
-    is_sasl, is_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
-    needed = _NEEDED.get(security.mechanism, _PASSWORD) if is_sasl else frozenset()
-    allowed = needed | (_OPTIONAL.get(security.mechanism, frozenset()) if is_sasl else frozenset())
-    for name, mechanisms in _LOGIN_KEYS.items():
-        if name in needed - given:
+    login, is_tls = _login_of(security), protocol.endswith("SSL")
+    for name in Security.model_fields:
+        mechanisms = [m for m, each in _LOGINS.items() if name in each.needed + each.optional]
+        if login is not None and name in login.needed and name not in given:
             yield name, f"is missing; {protocol} with mechanism {security.mechanism} needs it"
-        elif name in given - allowed:
-            yield name, f"is for SASL with mechanism {mechanisms}; set that, or remove it"
+        elif mechanisms and name in given and (login is None or security.mechanism not in mechanisms):
+            yield name, f"is for SASL with mechanism {' or '.join(mechanisms)}; set that, or remove it"
     for name in _TLS_ONLY:
         if name in given and not is_tls:
             yield name, "is for SSL and SASL_SSL; set protocol, or remove it"
@@ -150,8 +193,10 @@ def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
     """
     security = cluster.security
     options = _protocol(security)
-    if "sasl.mechanism" in options:
-        options |= _java_login(security)
+    if login := _login_of(security):
+        jaas = [f"{name}={_quoted(value)}" for name, value in _filled(login.jaas, security).items()]
+        options["sasl.jaas.config"] = f"{' '.join([login.module, 'required', *jaas])};"
+        options |= _filled(login.java, security)
     if security.ca:
         place = "certificates" if _is_pem(security.ca) else "location"
         options |= {"ssl.truststore.type": "PEM", f"ssl.truststore.{place}": security.ca}
@@ -164,8 +209,8 @@ def to_librdkafka(cluster: Cluster) -> dict[str, str]:
     """Return the options of *cluster* as librdkafka understands them; those in ``admin`` win."""
     security = cluster.security
     options = _protocol(security)
-    if "sasl.mechanism" in options:
-        options |= _librdkafka_login(security)
+    if login := _login_of(security):
+        options |= _filled(login.librdkafka, security)
     parts = {"ca": security.ca, "certificate": security.certificate, "key": security.key or security.certificate}
     for name, value in parts.items():
         if value:
@@ -173,46 +218,15 @@ def to_librdkafka(cluster: Cluster) -> dict[str, str]:
     return {**_translated(cluster.kafka), **with_secrets(options), **cluster.admin}
 
 
-def _java_login(security: Security) -> dict[str, str]:
-    if security.mechanism == MSK:
-        return _java_msk_login(security)
-    names = {"username": security.username, "password": security.password}
-    if security.mechanism == _BEARER:
-        names = {"clientId": security.username, "clientSecret": security.password}
-        names |= {"scope": security.scope} if security.scope else {}
-    elif security.mechanism == _KERBEROS:
-        names = {"useKeyTab": "true", "storeKey": "true", "keyTab": security.keytab, "principal": security.principal}
-    login = " ".join(f"{name}={_quoted(value)}" for name, value in names.items())
-    options = {"sasl.jaas.config": f"{_LOGIN_MODULES[security.mechanism]} required {login};"}
-    if security.mechanism == _BEARER:
-        options["sasl.login.callback.handler.class"] = _TOKENS
-        options["sasl.oauthbearer.token.endpoint.url"] = security.token_endpoint
-    return options
+def _login_of(security: Security) -> _Login | None:
+    return _LOGINS[security.mechanism] if security.protocol.startswith("SASL_") else None
 
 
-def _java_msk_login(security: Security) -> dict[str, str]:
-    """Return the options of Amazon's login module, which finds the cluster's region by its brokers' names."""
-    login = f" awsProfileName={_quoted(security.profile)}" if security.profile else ""
-    options = {"sasl.jaas.config": f"{_LOGIN_MODULES[MSK]} required{login};"}
-    return options | {"sasl.client.callback.handler.class": MSK_HANDLER}
-
-
-def _librdkafka_login(security: Security) -> dict[str, str]:
-    if security.mechanism == MSK:
-        login = MskLogin(security.region, security.profile)
-        return {"sasl.mechanism": _BEARER, "sasl.oauthbearer.config": login.to_option()}
-    if security.mechanism == _KERBEROS:
-        return {**_BY_KEYTAB, "sasl.kerberos.principal": security.principal, "sasl.kerberos.keytab": security.keytab}
-    if security.mechanism != _BEARER:
-        return {"sasl.username": security.username, "sasl.password": security.password}
-    options = {
-        "method": "oidc",
-        "client.id": security.username,
-        "client.secret": security.password,
-        "token.endpoint.url": security.token_endpoint,
-        "scope": security.scope,
-    }
-    return {f"sasl.oauthbearer.{name}": value for name, value in options.items() if value}
+def _filled(texts: Mapping[str, str], security: Security) -> dict[str, str]:
+    """Return *texts* with the values of the section, without those that are empty."""
+    msk_login = MskLogin(security.region, security.profile).to_option()
+    values = {**dict(security), "service_name": security.service_name or "kafka", "msk_login": msk_login}
+    return {name: value for name, text in texts.items() if (value := text.format_map(values))}
 
 
 def _translated(options: dict[str, str]) -> dict[str, str]:
@@ -226,10 +240,7 @@ def _translated(options: dict[str, str]) -> dict[str, str]:
 def _protocol(security: Security) -> dict[str, str]:
     """Return the options with the same name for both clients; none without the section."""
     options: dict[str, str] = {"security.protocol": security.protocol} if security.protocol != "PLAINTEXT" else {}
-    if security.protocol.startswith("SASL_"):
-        options["sasl.mechanism"] = security.mechanism
-        if security.mechanism == _KERBEROS:
-            options["sasl.kerberos.service.name"] = security.service_name or "kafka"
+    options |= {"sasl.mechanism": security.mechanism} if _login_of(security) else {}
     return options | ({"ssl.key.password": security.key_password} if security.key_password else {})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
@@ -13,8 +13,7 @@ from offset_sync.config.extensions import Part, load_part
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.problems import KeyPath
-from offset_sync.config.secret import Substitution, shown
+from offset_sync.config.problems import repeated
 from offset_sync.config.sections import (
     Cluster,
     Directions,
@@ -62,16 +61,13 @@ class Config(Section):
     metrics: Metrics = Metrics()
     maintenance: Maintenance = Maintenance()
     extensions: Extensions = Field(default_factory=dict)
-    _hidden: frozenset[KeyPath] = PrivateAttr(default=frozenset())
     _names: Names = PrivateAttr(default=SAME_NAMES)
     _ids: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
         """Set what depends on several sections. Names are learned later: copies of the configuration share them."""
-        self._names, self._hidden = (
-            self._to_names(),
-            frozenset(context.hidden if isinstance(context, Substitution) else ()),
-        )
+        if self.mirror.names == "mm2":
+            self._names = PrefixNames(self.mirror_aliases(), self.mirror.separator)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return every (source, target) that offsets are synced along, in the order of the file."""
@@ -129,11 +125,6 @@ class Config(Section):
     def polled(self) -> frozenset[str]:
         """Return the clusters whose groups' commits are polled from the coordinators, not read from their log."""
         return frozenset(alias for alias, cluster in self.clusters.items() if cluster.commits == "admin")
-
-    def _to_names(self) -> Names:
-        if self.mirror.names == "same":
-            return SAME_NAMES
-        return PrefixNames(self.mirror_aliases(), self.mirror.separator)
 
     @property
     def names(self) -> Names:
@@ -197,20 +188,11 @@ class Config(Section):
         """Whether *group_id* gets read lists of the records that it has read above its offset."""
         return is_match(self.sync.read_lists.groups, group_id) and self.is_group_included(group_id)
 
-    def redacted(self) -> Any:
-        """Return the effective configuration as plain values; ``***`` for secrets and all values from ``${…}``."""
-        return shown(self, (), self._hidden)
-
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        yield from self.redacted().items()
-
 
 def same_ids(ids: Mapping[str, str]) -> list[str]:
     """Return a line for each alias whose cluster has another alias too, by their *ids*."""
-    owner: dict[str, str] = {}
     return [
-        f"clusters.{alias}: is the same cluster as clusters.{owner[found]}, with the id {found}; correct "
+        f"clusters.{alias}: is the same cluster as clusters.{first}, with the id {ids[alias]}; correct "
         "bootstrap.servers of one of them, or see docs/operations.md, A cluster with another id"
-        for alias, found in ids.items()
-        if owner.setdefault(found, alias) != alias
+        for alias, first in repeated(ids).items()
     ]

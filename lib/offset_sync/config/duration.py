@@ -19,7 +19,6 @@ _DURATIONS = {
     "s": timedelta(seconds=1),
     "ms": timedelta(milliseconds=1),
 }
-_SIZES = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
 _LONGEST = timedelta(days=3650)
 
 
@@ -34,19 +33,6 @@ def parse_duration(value: object) -> timedelta:
     if count > _LONGEST // unit:
         raise refused(f"{value!r} is too long; write at most 3650d")
     return count * unit
-
-
-def format_duration(duration: timedelta) -> str:
-    """Return *duration* in the largest unit that needs no fraction; ``parse_duration`` gives it back."""
-    for name, unit in _DURATIONS.items():
-        if duration and duration % unit == timedelta(0):
-            return f"{duration // unit}{name}"
-    return "0s"
-
-
-def format_size(size: int) -> str:
-    """Return *size*, in bytes, in the largest unit that needs no fraction."""
-    return next((f"{size // unit}{name}" for name, unit in _SIZES.items() if size % unit == 0), str(size))
 
 
 def to_ms(duration: timedelta) -> int:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +38,12 @@ for _name, _written, _first in (
 def load_config(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
     """Return the configuration in the YAML file at *path*; ``${NAME}`` is looked up in *environment* (os.environ).
 
-    Raises ConfigError with all problems of the file. Never quotes it where it may hold secrets.
+    Raises ConfigError with all values that are wrong or, once there are none, with all rules between them that are
+    broken. Never quotes the file where it may hold secrets.
     """
     path = Path(path)
     try:
-        tree, twice = _parse(path.read_bytes())
-    except FileNotFoundError:
-        raise ConfigError([f"{path}: no such file; name an existing one with --conf"]) from None
+        tree, twice = read_yaml(path.read_bytes())
     except yaml.YAMLError as error:
         raise ConfigError([_syntax_problem(path, error)]) from None
     except RecursionError:
@@ -54,8 +51,6 @@ def load_config(path: str | Path, environment: Mapping[str, str] | None = None) 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise ConfigError([f"{path}: cannot be read ({reason}); name a readable file with --conf"]) from None
-    if tree is None:
-        raise ConfigError([f"{path}: is empty; start from conf/two-clusters.yaml"])
     if not isinstance(tree, dict):
         raise ConfigError([f"{path}: is not a mapping of keys to values; start from conf/two-clusters.yaml"])
     return parse_config(tree, environment, twice)
@@ -68,46 +63,20 @@ def parse_config(
 ) -> Config:
     """Return the configuration in *tree*, the content of a file.
 
-    Raises ConfigError with all problems at once, among them *problems*, found when the file was read.
+    Raises ConfigError as :func:`load_config` does, and with *problems*, found when the file was read.
     """
     read = Substitution(os.environ if environment is None else environment, [*problems])
-    values = read.apply(tree)
     try:
-        config = Config.model_validate(values, context=read)
-        found = list(rule_problems(config))
+        config = Config.model_validate(read.apply(tree))
+        found = rule_problems(config)
     except ValidationError as error:
-        found = list(explain(error, Config))
-        with suppress(ValidationError):
-            found += _rule_problems_beside(found, values)
+        found = explain(error, Config)
     if lines := to_lines(read.problems, found):
         raise ConfigError(lines)
     return config
 
 
-def _rule_problems_beside(problems: Collection[Problem], tree: Any) -> list[Problem]:
-    """Return the rules that *tree* breaks beside its *problems*: values at their paths are left out.
-
-    A list is left out as a whole, and a required value gets a stand-in. Raises ValidationError where that is not
-    enough.
-    """
-    if not isinstance(tree, Mapping):
-        return []
-    wrong = {tuple(takewhile(lambda part: isinstance(part, str), each.path)) for each in problems}
-    rest = _without(tree, wrong)
-    rest["topics"] = {"include": [".*"], **dict(rest.get("topics", {}))}
-    if "clusters" in rest:
-        rest["clusters"] = {alias: rest["clusters"].get(alias, {}) for alias in tree["clusters"]}
-    found = rule_problems(Config.model_validate(rest))
-    return [each for each in found if wrong.isdisjoint(each.path[:size] for size in range(len(each.path) + 1))]
-
-
-def _without(value: Any, wrong: Collection[KeyPath], path: KeyPath = ()) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return {key: _without(each, wrong, (*path, key)) for key, each in value.items() if (*path, key) not in wrong}
-
-
-def _parse(content: bytes) -> tuple[Any, list[Problem]]:
+def read_yaml(content: bytes) -> tuple[Any, list[Problem]]:
     """Return the content of a file, with all keys as text, and a problem for each duplicate key."""
     loader = _Loader(content)
     node = loader.get_single_node()

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, model_validator
 
 from offset_sync.config.problems import refused
-from offset_sync.config.sections import Section, Text
+from offset_sync.config.sections import AnyText, Section, Text
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 OWN: Final = "offset-sync"
@@ -67,7 +67,7 @@ class Mirror(Section):
     origin_header: Text = PRESETS[OWN].origin_header
     offset_header: Text = PRESETS[OWN].offset_header
     offset_encoding: Encoding = PRESETS[OWN].offset_encoding
-    place_header: str = ""
+    place_header: AnyText = ""
     names: Literal["same", "mm2"] = "same"
     separator: Annotated[Text, AfterValidator(_checked_separator)] = "."
 

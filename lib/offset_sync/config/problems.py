@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -99,6 +99,12 @@ class Problem:
 def path_text(path: KeyPath) -> str:
     """Return ``topics.overrides[0].strategy`` for ``("topics", "overrides", 0, "strategy")``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def repeated(values: Mapping[str, str]) -> dict[str, str]:
+    """Return each key whose value an earlier one has too, with the first of these; empty values are none."""
+    owners: dict[str, str] = {}
+    return {key: owners[each] for key, each in values.items() if each and owners.setdefault(each, key) != key}
 
 
 def refused(text: str) -> PydanticCustomError:

@@ -12,7 +12,7 @@ from offset_sync.config.configuration import Config
 from offset_sync.config.extensions import load_part
 from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.prefix_names import ambiguous_aliases
-from offset_sync.config.problems import KeyPath, Problem
+from offset_sync.config.problems import KeyPath, Problem, repeated
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -27,7 +27,6 @@ def rule_problems(config: Config) -> Iterator[Problem]:
             yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
         for path, text in option_problems(cluster):
             yield Problem(("clusters", alias, *path), text)
-    yield from _kerberos_problems(config)
     yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
     yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
     yield from _header_problems(config.mirror, len(config.clusters))
@@ -56,24 +55,13 @@ def cautions(config: Config) -> Iterator[Problem]:
 
 def _origin_problems(origins: Mapping[str, str]) -> Iterator[Problem]:
     """Yield origins that could mean two clusters; a cluster whose id is not known yet has none."""
-    owners: dict[str, str] = {}
+    twice = repeated({alias: each for alias, each in origins.items() if each == alias or each not in origins})
     for alias, origin in origins.items():
         path = ("clusters", alias, "origin")
         if origin != alias and origin in origins:
             yield Problem(path, f"{origin!r} is the alias of another cluster; correct it or rename that alias")
-        elif origin and owners.setdefault(origin, alias) != alias:
-            yield Problem(path, f"{origin!r} is the origin of clusters.{owners[origin]} too; give each its own")
-
-
-def _kerberos_problems(config: Config) -> Iterator[Problem]:
-    """Yield clusters with another Kerberos login than the first: the Python client has one for the whole process."""
-    sections = {a: each.security for a, each in config.clusters.items() if each.security.mechanism == "GSSAPI"}
-    first = next(iter(sections), "")
-    for alias, section in sections.items():
-        for key in ("principal", "keytab"):
-            if getattr(section, key) != getattr(sections[first], key):
-                text = f"differs from that of clusters.{first}, and the Python client has one Kerberos login for all"
-                yield Problem(("clusters", alias, "security", key), f"{text}; use one principal, by one keytab")
+        elif alias in twice:
+            yield Problem(path, f"{origin!r} is the origin of clusters.{twice[alias]} too; give each its own")
 
 
 def end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
@@ -91,13 +79,8 @@ def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collect
 
 
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
-    named: dict[str, str] = {}
-    for key in ("origin_header", "offset_header", "place_header"):
-        name = getattr(mirror, key)
-        if name in named:
-            yield Problem(("mirror", key), f"is the same as mirror.{named[name]}; name the other header")
-        elif name:
-            named[name] = key
+    for key, first in repeated(mirror.header_columns()).items():
+        yield Problem(("mirror", key), f"is the same as mirror.{first}; name the other header")
     if mirror.preset != REDPANDA:
         return
     for key, expected in PRESETS[REDPANDA].defaults().items():
@@ -130,13 +113,15 @@ def _name_problems(config: Config) -> Iterator[Problem]:
     if config.mirror.names == "same":
         return
     separator, aliases = config.mirror.separator, config.mirror_aliases()
-    owners: dict[str, str] = {}
+    twice = repeated(aliases)
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
         if not is_part_of_name(alias) or alias.startswith("__"):
             yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
-        elif owners.setdefault(alias, cluster) != cluster:
-            yield Problem(path, f"{alias!r} is the mirror's alias of clusters.{owners[alias]} too; correct one of them")
+        elif cluster in twice:
+            yield Problem(
+                path, f"{alias!r} is the mirror's alias of clusters.{twice[cluster]} too; correct one of them"
+            )
         elif f"{alias}{separator}".startswith("__"):
             text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
             yield Problem(path, text)

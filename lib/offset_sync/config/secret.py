@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
-from pydantic import BaseModel, ByteSize, ValidatorFunctionWrapHandler
+from pydantic import ValidatorFunctionWrapHandler
 
-from offset_sync.config.duration import format_duration, format_size
 from offset_sync.config.problems import KeyPath, Problem
 
-HIDDEN = "***"
 # Also valid in Java, so that the Spark session can extend spark.redaction.regex with it.
 HIDDEN_NAMES = r"(?i)password|passphrase|secret|token|credential|jaas|sasl\.username?|sasl\.oauthbearer\.config|key"
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
@@ -29,7 +26,7 @@ class Secret(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"'{HIDDEN}'"
+        return "'***'"
 
 
 def keep_secret(value: object, validate: ValidatorFunctionWrapHandler) -> object:
@@ -43,29 +40,9 @@ def with_secrets(options: dict[str, str]) -> dict[str, str]:
     return {name: Secret(value) if re.search(HIDDEN_NAMES, name) else value for name, value in options.items()}
 
 
-def shown(value: object, path: KeyPath, hidden: Collection[KeyPath]) -> object:
-    """Return the *value* at *path* as it would be written in the file; ``***`` for secrets and *hidden* paths."""
-    if path in hidden:
-        return HIDDEN
-    if isinstance(value, Secret):
-        return HIDDEN if value else ""
-    if isinstance(value, timedelta):
-        return format_duration(value)
-    if isinstance(value, ByteSize):
-        return format_size(value)
-    if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        value = {fields[name].alias or name: each for name, each in value if name != "origin" or each}
-    if isinstance(value, Mapping):
-        return {key: shown(each, (*path, key), hidden) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [shown(each, (*path, index), hidden) for index, each in enumerate(value)]
-    return value
-
-
 @dataclass
 class Substitution:
-    """One pass over a tree, with the *problems* it found and the paths of values to be *hidden*.
+    """One pass over a tree, with the *problems* it found.
 
     A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. A
     substituted value is not searched for references again.
@@ -73,7 +50,6 @@ class Substitution:
 
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
-    hidden: set[KeyPath] = field(default_factory=set)
 
     def apply(self, value: object, key_path: KeyPath = ()) -> object:
         """Return *value* with every reference replaced; keys stay as they are."""
@@ -83,7 +59,6 @@ class Substitution:
             return [self.apply(item, (*key_path, index)) for index, item in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        self.hidden.add(key_path)
         if "${" in _REFERENCE.sub("", value):
             text = "holds a ${ without its }; write ${NAME}, ${NAME:-default} or ${file:/path}"
             self.problems.append(Problem(key_path, text))

@@ -82,6 +82,7 @@ def _to_directions(value: object) -> object:
     return TypeAdapter(Pairs).validate_python(value)
 
 
+AnyText = Annotated[str, WrapValidator(keep_secret)]
 Text = Annotated[str, Field(min_length=1), WrapValidator(keep_secret)]
 _Written = Annotated[str, BeforeValidator(_to_option), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Option = Annotated[_Written, WrapValidator(keep_secret)]
@@ -153,7 +154,7 @@ class Cluster(Section):
     """
 
     origin: Text = ""
-    mirror_alias: str = ""
+    mirror_alias: AnyText = ""
     commits: Literal["log", "admin"] = "log"
     security: Security = Security()
     kafka: Options = {}

@@ -9,4 +9,4 @@ import yaml
 
 def to_yaml(tree: Mapping[str, object]) -> str:
     """Return *tree* as YAML, without a line break at its end."""
-    return yaml.safe_dump(dict(tree), sort_keys=False, allow_unicode=True, width=float("inf")).rstrip("\n")
+    return yaml.safe_dump(dict(tree), sort_keys=False, width=float("inf")).rstrip("\n")

@@ -53,10 +53,9 @@ class CrossedPartition:
     """One partition of a group: *skipped* records are on its list; it has read *repeated* others that are not.
 
     *missing* records that it has read are not at the target yet; *pending* names them, "" for none. The source's index
-    has not read *unindexed* of them. *text* is the list that belongs to its answer, "" for none; *held* is the list at
-    the target, "" for none or one without records, None if the target does not answer. *until*: it still skips up to
-    there at the source, None if it does not, UNKNOWN if the source does not answer. *seen* is the next offset of the
-    mark at the source, None without one.
+    has not read *unindexed* of them. *is_held*: the target holds the list that belongs to its answer, or none if there
+    is none; False if it does not answer. *until*: it still skips up to there at the source, None if it does not,
+    UNKNOWN if the source does not answer. *seen* is the next offset of the mark at the source, None without one.
     """
 
     key: GroupPartition
@@ -66,8 +65,7 @@ class CrossedPartition:
     pending: str = ""
     missing: int = 0
     unindexed: int = 0
-    text: str = ""
-    held: str | None = ""
+    is_held: bool = False
     until: int | None = None
     seen: int | None = None
 
@@ -102,7 +100,7 @@ class CrossedPartition:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
             return Reason.MISSING(target, self.missing, self.pending)
-        if self.held != self.text:
+        if not self.is_held:
             return Reason.LIST_NOT_HELD(target)
         return Reason.REPEATS(self.repeated) if self.repeated and not is_at_cost else None
 
@@ -228,8 +226,7 @@ class CrossedGroups:
                     text.records,
                     repeated,
                     *self._pending(crossing.pending if crossing is not None else None),
-                    text.text,
-                    None if held is None else text_of_list(held.metadata),
+                    held is not None and text_of_list(held.metadata) == text.text,
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,
                     mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
                 )

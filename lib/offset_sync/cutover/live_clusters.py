@@ -20,13 +20,12 @@ from offset_sync.cutover.crossed import (
     used_lists,
 )
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
-from offset_sync.cutover.plan import Activity, Committed, Direction, PartitionStatus, Reader, to_statuses
+from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
     ABSENT,
     CLOCKS_APART_MS,
-    ClusterPartition,
     GroupPartition,
     OffsetWrite,
     Outcome,
@@ -37,7 +36,7 @@ from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Index, frontier
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets
+from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
 from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
@@ -46,9 +45,8 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation
 from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD
-from offset_sync.translate.replication_gap import joined, replication_gaps
+from offset_sync.translate.replication_gap import OffsetRanges, joined, replication_gaps
 
 # As Kafka's own StreamsResetter knows them; changelogs are committed by no group.
 _INTERNAL = re.compile(
@@ -109,8 +107,10 @@ class LiveClusters:
             is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
             return [self._state.offsets.keys[row] for row in rows[is_there].tolist()]
 
-    def readers(self, groups: Collection[str]) -> dict[str, Reader]:
-        """Return, per group, its own newest commit at the source, if any is young enough to suggest a reader.
+    def readers(self, groups: Collection[str]) -> dict[str, int]:
+        """Return, per group, the age of its own newest commit at the source, in ms, if that suggests a reader.
+
+        The commit is young, and no member of the group made it.
 
         By the tables: commits that are not captured yet are waited for elsewhere. A commit from when the group was
         moved to the source, or before, does not count: a reader there commits again.
@@ -131,8 +131,9 @@ class LiveClusters:
         events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
         left = members_until(events, self._source, young)
         return {
-            group_id: Reader(max(now_ms - made, 0), group_id in left and is_of_member(at, left[group_id]))
+            group_id: max(now_ms - made, 0)
             for group_id, (made, at) in young.items()
+            if not (group_id in left and is_of_member(at, left[group_id]))
         }
 
     def _decide_homes(self) -> None:
@@ -252,14 +253,14 @@ class LiveClusters:
             unknown += int((~asked.is_known & ~is_read).sum())
         return {"commits to read": count, "partitions whose unread commits are unknown": unknown}
 
-    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
-        """Translate the groups' newest commits and commit the answers at the target."""
+    def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
+        """Translate the groups' newest commits and commit the answers at the target; return these commits."""
         self._reconciliations.clear()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
         keys = self._state.offsets.keys
-        return [committed for each in self._reconciliations for committed in _to_committed(each, keys)]
+        return [committed for each in self._reconciliations for committed in _to_steps(each, keys)]
 
-    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         """Commit the target's log starts for *keys* that have no offset there."""
         said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
@@ -268,21 +269,20 @@ class LiveClusters:
             for key in keys
             if (start := ends.get(key.topic_partition)) is not None
         ]
+        outcomes = self._writer.write(writes) if writes else ()
         return [
-            Committed(
-                each.group_id,
-                TopicPartition(each.topic, each.partition),
-                None,
-                each.offset,
-                0,
-                0,
+            CutoverStep.of_commit(
+                GroupPartition(each.group_id, each.topic, each.partition),
                 found.outcome,
                 found.error,
+                target_offset=each.offset,
+                duplicates=0,
+                lost=0,
             )
-            for each, found in zip(writes, self._writer.write(writes) if writes else (), strict=True)
+            for each, found in zip(writes, outcomes, strict=True)
         ]
 
-    def committed_at_target(self, groups: Collection[str]) -> Mapping[str, Mapping[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
         """Return the offsets that the target itself holds."""
         return self._live.clusters.committed_offsets(self._target, list(groups))
 
@@ -291,41 +291,29 @@ class LiveClusters:
 
         By the index: records produced after the index last read the source are not included.
         """
-        state, index, cuts = self._state, self._state.index, self._cuts_of_target(groups)
-        views: dict[TopicPartition, tuple[LogIndex, LogIndex]] = {}
-        asked: list[tuple[str, TopicPartition, int]] = []
+        state, index, rows = self._state, self._state.index, self._included_keys(groups)
+        said = self._live.clusters.fetch([self._target], self._state.keys.partitions_of(rows))[self._target]
+        views, asked = {}, list[tuple[GroupPartition, int]]()
         with state.lock:
-            committed, _ = state.offsets.clusters[self._source].position(state.all_rows())
-            origin = index.code(self._source)
-            for key in self._included_keys(groups).tolist():
-                group_id, *place = state.offsets.keys[key]
-                partition = TopicPartition(*place)
-                source = index.log(self._source, *partition)
-                if source is None or committed[key] < 0:
+            origin, (committed, _) = index.code(self._source), state.offsets.clusters[self._source].position(rows)
+            for key, first in zip((state.offsets.keys[row] for row in rows.tolist()), committed.tolist(), strict=True):
+                place = key.topic_partition
+                if first < 0 or (source := index.log(self._source, *place)) is None:
                     continue
-                asked.append((group_id, partition, int(committed[key])))
-                target = index.log(self._target, *partition) or LogIndex()
-                if partition not in views:
-                    views[partition] = source.view(), target.view().below(cuts.get(partition, target.frontier))
+                asked.append((key, first))
+                target = (index.log(self._target, *place) or LogIndex()).view()
+                if not isinstance(said, ClusterError) and place in said.cut:
+                    # Truncated: there it begins to differ from the index, at 0 where that is not known.
+                    target = target.below(said.ended[place].end if place in said.ended else 0)
+                views[place] = source.view(), target
         found: dict[str, list[str]] = {}
-        for group_id, partition, first in asked:  # without the lock: pages are read
-            parts = [
-                (gap.skipped.from_offset(first), gap.pending.from_offset(first))
-                for gap in replication_gaps(origin, *views[partition])
-            ]
-            where = f"{self._config.names.outside(self._source, partition.topic)}-{partition.partition} {self._source}"
-            for unread in map(joined, zip(*parts, strict=True)):
-                ranges = _to_ranges(unread.start, unread.length)
-                found.setdefault(group_id, []).extend(f"{where} {each}" for each in ranges)
+        for key, first in asked:  # without the lock: pages are read
+            log = f"{self._config.names.outside(self._source, key.topic)}-{key.partition} {self._source}"
+            gaps = list(replication_gaps(origin, *views[key.topic_partition]))
+            for unread in (joined([gap.skipped for gap in gaps]), joined([gap.pending for gap in gaps])):
+                ranges = _to_ranges(unread.from_offset(first))
+                found.setdefault(key.group_id, []).extend(f"{log} {each}" for each in ranges)
         return found
-
-    def _cuts_of_target(self, groups: Collection[str]) -> dict[TopicPartition, int]:
-        """Return where truncated logs of the target begin to differ from the index; 0: unknown."""
-        partitions = {key.topic_partition for key in self._keys(groups)}
-        said = self._live.clusters.fetch([self._target], partitions)[self._target]
-        if isinstance(said, ClusterError):
-            return {}
-        return {each: said.ended[each].end if each in said.ended else 0 for each in said.cut}
 
 
 class IndexBacklog:
@@ -337,7 +325,7 @@ class IndexBacklog:
 
     def __init__(self, clusters: ClusterQueries, index: Index) -> None:
         self._clusters, self._index = clusters, index
-        self._ends: dict[ClusterPartition, int] = {}
+        self._ends: dict[str, dict[TopicPartition, int]] = {}
 
     def forget_ends(self) -> None:
         """Have the log ends requested again."""
@@ -345,41 +333,37 @@ class IndexBacklog:
 
     def unread(self, alias: str, partitions: Collection[TopicPartition]) -> dict[str, int]:
         """Count records below the known ends, and partitions without a leader or the right to describe them."""
-        logs = [ClusterPartition(alias, *each) for each in partitions]
-        unasked = [log.topic_partition for log in logs if log not in self._ends]
-        if unasked:
-            metadata = self._clusters.fetch([alias], unasked)[alias]
-            if isinstance(metadata, ClusterError):
-                return {f"partitions of {alias}, which does not answer": len(unasked)}
-            for each in unasked:
-                end = metadata.log_end(each)
-                if end is not None:
-                    self._ends[ClusterPartition(alias, *each)] = end
-        known = [log for log in logs if log in self._ends]
-        unread = (self._ends[log] - frontier(self._index, alias, log.topic_partition) for log in known)
+        metadata = self._clusters.fetch([alias], partitions)[alias]
+        if isinstance(metadata, ClusterError):
+            return {f"partitions of {alias}, which does not answer": len(partitions)}
+        known = self._ends.setdefault(alias, {})
+        for each in partitions:
+            if (end := metadata.log_end(each)) is not None:
+                known.setdefault(each, end)
+        unread = (known[each] - frontier(self._index, alias, each) for each in partitions if each in known)
         return {
             f"records of {alias} to index": sum(max(0, count) for count in unread),
-            f"partitions of {alias} whose end is unknown": len(logs) - len(known),
+            f"partitions of {alias} whose end is unknown": sum(each not in known for each in partitions),
         }
 
 
-def _to_committed(reconciliation: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[Committed]:
-    commits, answers = reconciliation.translated.commits, reconciliation.translated.answers
+def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[CutoverStep]:
+    commits, answers = done.translated.commits, done.translated.answers
     for row, key in enumerate(commits.key.tolist()):
-        yield Committed(
-            group_id=keys[key].group_id,
-            topic_partition=keys[key].topic_partition,
+        yield CutoverStep.of_commit(
+            keys[key],
+            Outcome(int(done.outcome[row])),
+            done.error.get(row),
             source_offset=int(commits.offset[row]),
             target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
             duplicates=int(answers.duplicates[row]),
             lost=int(answers.lost[row]),
-            outcome=Outcome(int(reconciliation.outcome[row])),
-            error=reconciliation.error.get(row),
-            skipped=reconciliation.skipped.get(row),
+            skipped=done.skipped.get(row),
         )
 
 
-def _to_ranges(start: Int64s, length: Int64s) -> list[str]:
-    is_first = np.concatenate((start[:1] >= 0, start[1:] != (start + length)[:-1]))  # a page may have ended between
-    ends = (start + length)[np.concatenate((is_first[1:], start[:1] >= 0))]
-    return [f"[{first}, {end})" for first, end in zip(start[is_first].tolist(), ends.tolist(), strict=True)]
+def _to_ranges(unread: OffsetRanges) -> list[str]:
+    start, end = unread.start, unread.start + unread.length
+    is_first = np.append(True, start[1:] != end[:-1])[: len(start)]  # a page may have ended between
+    is_last = np.append(is_first[1:], True)[: len(start)]
+    return [f"[{first}, {last})" for first, last in zip(start[is_first].tolist(), end[is_last].tolist(), strict=True)]

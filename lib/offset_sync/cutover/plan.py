@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.text import visible
-from offset_sync.model.values import Outcome, State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdicts
 from offset_sync.status.report import Row
 from offset_sync.status.terminal import Column, name_column, offset_column, print_table, text_column
@@ -36,19 +36,6 @@ _COLUMNS = (
 _CAPTION = """
 repeats: records it would read again; lost: unread records that are not at the target (yet)
 move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses"""
-_AS_IN_STATUS = (
-    "group_id",
-    "reason",
-    "source_offset",
-    "wanted_offset",
-    "target_offset",
-    "duplicates",
-    "lost",
-    "not_mirrored",
-    "duplicates_at_most",
-    "elsewhere",
-    "uncommitted",
-)
 
 
 class Direction(NamedTuple):
@@ -117,6 +104,36 @@ class Activity(Enum):
 
 
 @dataclass(frozen=True)
+class CutoverStep:
+    """One row of the table cutovers, without the columns for user and time; a commit also has its *outcome*."""
+
+    group_id: str
+    step: Step
+    result: Result
+    detail: str | None = None
+    topic_partition: TopicPartition | None = None
+    source_offset: int | None = None  # None: the group has never committed there
+    target_offset: int | None = None
+    duplicates: int | None = None
+    lost: int | None = None
+    stream: str | None = None  # for a step about a whole topic
+    skipped: int | None = None  # on the read list written with it
+    outcome: Outcome | None = None
+
+    @classmethod
+    def of_commit(cls, key: GroupPartition, outcome: Outcome, error: str | None, **counts: int | None) -> CutoverStep:
+        """Return the commit of a partition's translation; done where the target has acknowledged the offset."""
+        result = Result.DONE if outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) else Result.FAILED
+        detail, place = error or outcome.name, key.topic_partition
+        return cls(key.group_id, Step.COMMIT, result, detail, place, outcome=outcome, **counts)  # type: ignore[arg-type]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has succeeded."""
+        return self.result is Result.DONE
+
+
+@dataclass(frozen=True)
 class PartitionStatus:
     """One partition of a group between the two clusters; the fields are columns of sync_status.
 
@@ -137,8 +154,18 @@ class PartitionStatus:
     duplicates_at_most: int | None = 0
     elsewhere: str | None = None
     uncommitted: str | None = None
-
     contest: str | None = None  # why two clusters may be the home; moving the group decides between them
+
+    def step(self, step: Step, problem: str | None) -> CutoverStep:
+        """Return a *step* about it as it is; failed with a *problem*."""
+        result = Result.FAILED if problem else Result.DONE
+        offsets = self.source_offset, self.target_offset
+        return CutoverStep(
+            self.group_id, step, result, problem, self.topic_partition, *offsets, self.duplicates, self.lost
+        )
+
+
+_AS_IN_STATUS = {each.name for each in fields(PartitionStatus)} & {*SYNC_STATUS.names} - {"status", "state"}
 
 
 def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
@@ -152,51 +179,6 @@ def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionS
                 **{name: row[name] for name in _AS_IN_STATUS},
                 contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
             )
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A group's newest commit at the source, *age_ms* ago, and whether a member made it."""
-
-    age_ms: int
-    is_member: bool
-
-
-@dataclass(frozen=True)
-class Committed:
-    """The outcome of one partition's translation at the target."""
-
-    group_id: str
-    topic_partition: TopicPartition
-    source_offset: int | None  # None: the group has never committed there
-    target_offset: int | None
-    duplicates: int
-    lost: int
-    outcome: Outcome
-    error: str | None
-    skipped: int | None = None  # on the read list written with it
-
-    @property
-    def is_held(self) -> bool:
-        """True where the target has acknowledged the offset."""
-        return self.outcome in (Outcome.COMMITTED, Outcome.UNCHANGED)
-
-
-@dataclass(frozen=True)
-class CutoverStep:
-    """One row of the table cutovers, without the columns for user and time."""
-
-    group_id: str
-    step: Step
-    result: Result
-    detail: str | None = None
-    topic_partition: TopicPartition | None = None
-    source_offset: int | None = None
-    target_offset: int | None = None
-    duplicates: int | None = None
-    lost: int | None = None
-    stream: str | None = None  # for a step about a whole topic
-    skipped: int | None = None
 
 
 @dataclass
@@ -245,9 +227,9 @@ class GroupPlan:
         return sum(each.duplicates or 0 for each in self._after_skipping())
 
     @property
-    def skipped(self) -> int:
-        """Records on its read lists."""
-        return sum(each.skipped for each in self.crossed or ())
+    def skipped(self) -> int | None:
+        """Records on its read lists, None if it moves without them."""
+        return None if self.crossed is None else sum(each.skipped for each in self.crossed)
 
     @property
     def missing(self) -> int:
@@ -284,16 +266,16 @@ def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> Pa
 
 def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:
     """Return the columns of sync_status that a verdict needs."""
-    columns: dict[str, list[Any]] = {
-        "status": [each.status.word for each in partitions],
-        "state": [(State.COMMITTED_AT_BOTH if each.contest else each.state).name for each in partitions],
-        "is_target_active": [False if is_activity_known else None] * len(partitions),
-        "elsewhere": [each.elsewhere for each in partitions],
-    }
-    for name in ("lost", "not_mirrored", "duplicates", "duplicates_at_most"):
-        columns[name] = [getattr(each, name) for each in partitions]
-    types = SYNC_STATUS.arrow_schema
-    return pa.table({name: pa.array(values, types.field(name).type) for name, values in columns.items()})
+    rows = [
+        {
+            **vars(each),
+            "status": each.status.word,
+            "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
+            "is_target_active": False if is_activity_known else None,
+        }
+        for each in partitions
+    ]
+    return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
 
 
 def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
@@ -311,7 +293,7 @@ def _row(plan: GroupPlan, direction: Direction) -> Row:
         "group": plan.group_id,
         "members at": _members_at(plan, direction),
         "partitions": len(plan.partitions),
-        "repeats": f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.crossed is not None else ""),
+        "repeats": f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.skipped is not None else ""),
         "lost": plan.lost,
         "move": plan.verdict,
     }

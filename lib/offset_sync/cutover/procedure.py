@@ -13,23 +13,16 @@ from collections.abc import Mapping, Sequence
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.journal import (
-    TableJournal,
-    check_step,
-    commit_step,
-    read_back_step,
-)
+from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
-    Committed,
     CutoverStep,
     Direction,
     GroupPlan,
     Mode,
     Options,
-    Reader,
     Result,
     Step,
 )
@@ -46,7 +39,7 @@ from offset_sync.sync.read_lists import REPLACED
 Failures = list[tuple[str, str]]
 """Groups, each with a line on the failure and its remedy."""
 _PAUSE_S = 1.0
-_TRIES = 3
+_TRIES = 4
 
 
 class CutoverProcedure:
@@ -151,7 +144,7 @@ class CutoverProcedure:
         return [Reason.HAS_MEMBERS(self._target)] if plan.at_target is Activity.ACTIVE else []
 
     def _source_reasons(
-        self, plan: GroupPlan, here: Mapping[str, Activity] | ClusterError, reader: Reader | None
+        self, plan: GroupPlan, here: Mapping[str, Activity] | ClusterError, reader_ms: int | None
     ) -> list[str]:
         if isinstance(here, ClusterError):
             return [Reason.SOURCE_LOST(here, self._source)]
@@ -161,9 +154,7 @@ class CutoverProcedure:
             return []
         if plan.at_source is Activity.UNKNOWN:
             return [Reason.NOT_LISTED(self._source)]
-        if reader is None or reader.is_member:
-            return []
-        return [Reason.READS_ALONE(to_duration(reader.age_ms), self._source)]
+        return [] if reader_ms is None else [Reason.READS_ALONE(to_duration(reader_ms), self._source)]
 
     def _internal_reasons(self, topic: str | None) -> list[str]:
         """Return why an application of Kafka Streams with an internal *topic* has to be confirmed."""
@@ -213,7 +204,7 @@ class CutoverProcedure:
         return [
             Reason.LIST_NOT_THERE(self._name(each.key.topic_partition), self._target, each.skipped)
             for each in found
-            if each.key in planned and each.skipped and each.held != each.text
+            if each.key in planned and each.skipped and not each.is_held
         ]
 
     def _commit_reasons(self, plan: GroupPlan, elsewhere: Sequence[str]) -> list[str]:
@@ -232,7 +223,19 @@ class CutoverProcedure:
     def _check(self, plans: Sequence[GroupPlan]) -> tuple[list[GroupPlan], dict[str, str]]:
         """Record the plans; return those to carry out, and why other groups are refused."""
         refused = {plan.group_id: "; ".join(plan.blocking) for plan in plans if plan.blocking}
-        self._journal.record([check_step(plan, refused.get(plan.group_id)) for plan in plans])
+        steps = [
+            CutoverStep(
+                plan.group_id,
+                Step.CHECK,
+                Result.REFUSED if plan.blocking else Result.DONE,
+                refused.get(plan.group_id),
+                duplicates=plan.duplicates,
+                lost=plan.lost,
+                skipped=plan.skipped,
+            )
+            for plan in plans
+        ]
+        self._journal.record(steps)
         return [plan for plan in plans if not plan.blocking], refused
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> dict[str, str]:
@@ -269,18 +272,22 @@ class CutoverProcedure:
     def _commit_and_read_back(self, plans: Sequence[GroupPlan], timeout_s: float) -> Failures:
         """Commit; and again where sync_offsets knew one more record, and committed or listed further just after."""
         groups = [plan.group_id for plan in plans]
-        committed = self._commit(groups)
-        failures, is_overtaken = self._read_back(committed)
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
+            if attempt and plans[0].mode is Mode.PLANNED:
+                self._wait(groups, timeout_s)
+            self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
+            committed = self._clusters.translate_and_commit(groups)
+            self._journal.record(committed)
+            failures, is_overtaken = self._read_back(committed)
             if not is_overtaken:
                 break
-            if plans[0].mode is Mode.PLANNED:
-                self._wait(groups, timeout_s)
-            committed = self._commit(groups)
-            failures, is_overtaken = self._read_back(committed)
-        failures += _left_out(plans, committed)
-        for key, each in self._verification.lists(groups).items():
-            if (problem := each.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
+        found = {(each.group_id, each.topic_partition) for each in committed}
+        for each in (each for plan in plans for each in plan.partitions):
+            if (each.group_id, each.topic_partition) not in found:  # not translated: its group has committed since
+                line = f"{each.group_id} {self._name(each.topic_partition)}: {Reason.HAS_MOVED_ON()}"
+                failures.append((each.group_id, line))
+        for key, listed in self._verification.lists(groups).items():
+            if (problem := listed.problem(self._target, is_at_cost=self._options.is_at_cost)) is not None:
                 line = f"{key.group_id} {self._name(key.topic_partition)}: {problem}; {Reason.IF_BEHIND()}"
                 failures.append((key.group_id, line))
         return failures
@@ -304,38 +311,37 @@ class CutoverProcedure:
             for number in from_ranges(text)
         ]
         committed = self._clusters.commit_starts(missing) if missing else []
-        self._journal.record([commit_step(each) for each in committed])
-        found = {(each.group_id, *each.topic_partition) for each in committed}
+        self._journal.record(committed)
+        found = {(each.group_id, each.topic_partition) for each in committed}
         failures, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
         for key in missing:
-            if key not in found:
+            if (key.group_id, key.topic_partition) not in found:
                 why = Reason.START_UNKNOWN(self._target)
                 failures.append((key.group_id, f"{key.group_id} {self._name(key.topic_partition)}: {why}"))
         return failures
 
-    def _commit(self, groups: Sequence[str]) -> list[Committed]:
-        self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
-        committed = self._clusters.translate_and_commit(groups)
-        self._journal.record([commit_step(each) for each in committed])
-        return committed
-
-    def _read_back(self, committed: Sequence[Committed]) -> tuple[Failures, bool]:
+    def _read_back(self, committed: Sequence[CutoverStep]) -> tuple[Failures, bool]:
         """Compare the target's offsets with the wanted ones; return also whether any is newer."""
         failures, steps, is_overtaken = Failures(), list[CutoverStep](), False
         answers = self._clusters.committed_at_target(sorted({each.group_id for each in committed}))
         for each in committed:
-            answer = answers[each.group_id]
-            position = None if isinstance(answer, ClusterError) else answer.get(each.topic_partition)
-            is_there = position is not None and position == each.target_offset and each.is_held
-            is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.error == REPLACED
-            is_overtaken |= each.is_held and position is not None and position > (each.target_offset or 0)
+            answer, place = answers[each.group_id], each.topic_partition
+            assert place is not None
+            held = None if isinstance(answer, ClusterError) else answer.get(place)
+            position = None if held is None else held.offset
+            is_there = position is not None and position == each.target_offset and each.is_done
+            is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.detail == REPLACED
+            is_overtaken |= each.is_done and position is not None and position > (each.target_offset or 0)
             detail = None
             if not is_there:
                 found = str(answer) if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
-                detail = f"{each.error or each.outcome.name}; {found}, wanted {each.target_offset}"
-                name = f"{each.group_id} {self._name(each.topic_partition)}"
-                failures.append((each.group_id, f"{name}: {detail}; correct that and repeat the command"))
-            steps.append(read_back_step(each, position, detail))
+                detail = f"{each.detail}; {found}, wanted {each.target_offset}"
+                line = f"{each.group_id} {self._name(place)}: {detail}; correct that and repeat the command"
+                failures.append((each.group_id, line))
+            result = Result.DONE if is_there else Result.FAILED
+            steps.append(
+                CutoverStep(each.group_id, Step.READ_BACK, result, detail, place, each.source_offset, position)
+            )
         self._journal.record(steps)
         return failures, is_overtaken
 
@@ -359,18 +365,6 @@ def _of_plan(plan: GroupPlan, crossed: Sequence[CrossedPartition]) -> Sequence[C
     """Return those of *crossed* that are moved; a partition committed at two clusters gets no list."""
     moved = {each.topic_partition for each in plan.partitions if not each.contest}
     return [each for each in crossed if each.key.topic_partition in moved] or None
-
-
-def _left_out(plans: Sequence[GroupPlan], committed: Sequence[Committed]) -> Failures:
-    """Return the planned partitions that were not translated: their groups have committed since."""
-    found = {(each.group_id, each.topic_partition) for each in committed}
-    left = Failures()
-    for plan in plans:
-        for each in plan.partitions:
-            if (plan.group_id, each.topic_partition) not in found:
-                name = f"{plan.group_id} {each.topic_partition.topic}-{each.topic_partition.partition}"
-                left.append((plan.group_id, f"{name}: {Reason.HAS_MOVED_ON()}"))
-    return left
 
 
 def _activity(group_id: str, found: Mapping[str, Activity] | ClusterError) -> Activity:

@@ -19,8 +19,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -28,7 +28,7 @@ from rich.text import Text
 from offset_sync.config import Config
 from offset_sync.config.stream_names import Names
 from offset_sync.cutover.journal import TableJournal
-from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result, Step
+from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
@@ -154,16 +154,12 @@ class Rehearsed:
         """Return it as a row of cutovers."""
         status, found, problem = self.status, self.found, self.problem
         looked_at = Reason.COMPARED(found.looked_at, found.undecided) if found is not None else ""
-        return CutoverStep(
-            status.group_id,
-            Step.REHEARSE,
-            Result.FAILED if problem else Result.DONE,
-            problem or looked_at,
-            status.topic_partition,
-            status.source_offset,
-            start_of(status),
-            found.repeated if found is not None else None,
-            found.lost if found is not None else None,
+        return replace(
+            status.step(Step.REHEARSE, problem),
+            detail=problem or looked_at,
+            target_offset=start_of(status),
+            duplicates=found.repeated if found is not None else None,
+            lost=found.lost if found is not None else None,
         )
 
 
@@ -177,22 +173,13 @@ def start_of(status: PartitionStatus) -> int | None:
     return status.target_offset if is_cost_known else status.wanted_offset
 
 
-class LogReader(Protocol):
-    """Reads ranges of logs, see :class:`offset_sync.kafka.tail_reader.TailReader`."""
-
-    def read(
-        self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = ..., *, is_committed: bool = ...
-    ) -> Tails:
-        """Return the records of *ranges* that were read in time."""
-
-
 class Rehearsal:
     """Reads at *source* and *target*, *records* on each side of a start, for *seconds* in all."""
 
     def __init__(
         self,
-        source: LogReader,
-        target: LogReader,
+        source: TailReader,
+        target: TailReader,
         frontiers: Mapping[TopicPartition, int],
         *,
         records: int,
@@ -239,7 +226,7 @@ class Rehearsal:
         return found._replace(is_whole=end <= start + self._records, holes=holes)
 
 
-def _read(reader: LogReader, ranges: Mapping[TopicPartition, OffsetRange], seconds: float) -> Tails:
+def _read(reader: TailReader, ranges: Mapping[TopicPartition, OffsetRange], seconds: float) -> Tails:
     """Return the records of *ranges*; all logs are unread where no record came, as of a topic that is deleted."""
     try:
         return reader.read(ranges, seconds)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.journal import TableJournal, verify_step
+from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, PartitionStatus, Result, Step
 from offset_sync.model.reasons import Reason
@@ -40,7 +40,7 @@ class Verification:
                 steps.append(CutoverStep(group_id, Step.VERIFY, result, "; ".join(problems) or None))
             for each in partitions:
                 problem, remedy = self._problem(each, lists.get(GroupPartition(group_id, *each.topic_partition)))
-                steps.append(verify_step(each, problem))
+                steps.append(each.step(Step.VERIFY, problem))
                 if problem is not None:
                     failures.append((group_id, f"{group_id} {self.name(each.topic_partition)}: {problem}; {remedy}"))
         self._journal.record(steps)

@@ -75,8 +75,6 @@ def decode_records(key: pa.Array | pa.ChunkedArray, value: pa.Array | pa.Chunked
     those as well. A null value is a tombstone, a null key is malformed.
     """
     keys, values = to_byte_rows(key), to_byte_rows(value)
-    if len(keys) != len(values):
-        raise ValueError(f"{len(keys)} keys but {len(values)} values")
     columns, is_read = _decode_commits(keys, values)
     rest = [decode_record(keys.row(row), values.row(row)) for row in np.flatnonzero(~is_read).tolist()]
     final = [_with_rest(columns, field, rest, ~is_read) for field in RECORDS]

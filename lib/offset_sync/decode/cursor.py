@@ -54,10 +54,6 @@ class Cursor:
                 return number
         raise self.error(f"{field} varint is longer than {_VARINT_BYTES} bytes")
 
-    def string(self, field: str, *, compact: bool) -> bytes:
-        """Read a string that may not be null."""
-        return self._take(self.checked(self.length(field, 2, compact), field))
-
     def nullable_string(self, field: str, *, compact: bool) -> bytes | None:
         """Read a string that may be null."""
         length = self.length(field, 2, compact)
@@ -66,13 +62,9 @@ class Cursor:
     def text(self, field: str, *, compact: bool = False) -> str:
         """Read a string as text, NUL bytes included; anything but valid UTF-8 is an error."""
         try:
-            return self.string(field, compact=compact).decode("utf-8")
+            return self._take(self.checked(self.length(field, 2, compact), field)).decode("utf-8")
         except UnicodeDecodeError:
             raise self.error(f"{field} is not valid UTF-8") from None
-
-    def blob(self, field: str, *, compact: bool) -> bytes:
-        """Read bytes that may not be null."""
-        return self._take(self.count(field, compact=compact))
 
     def count(self, field: str, *, compact: bool) -> int:
         """Read the size of an array that may not be null; an element has at least one byte."""

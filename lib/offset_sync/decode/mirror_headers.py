@@ -176,8 +176,6 @@ def decode_identities(
     cannot be read is malformed: its identity is unknown, so it has to count as unread for every group.
     """
     origins, offsets = to_byte_rows(origin), to_byte_rows(offset)
-    if len(origins) != len(offsets):
-        raise ValueError(f"{len(origins)} origins but {len(offsets)} offsets")
     has_both = ~(origins.is_null | offsets.is_null)
     codes, names, problems = _decode_origins(origin, has_both)
     rows = np.flatnonzero(has_both)

@@ -103,7 +103,7 @@ def _key_columns(cursor: Cursor, kind: str) -> Row:
 
 
 def _value_columns(value: bytes, kind: str, record_type: int) -> Row:
-    """Read a whole value, although little of a group's is returned, so that a truncated one is detected."""
+    """Read a commit's whole value; of the others no more than is returned."""
     cursor = Cursor(value, "value")
     version = cursor.integer(_INT16, "version")
     versions, read = _VALUES[kind]
@@ -142,48 +142,20 @@ def _classic_group(cursor: Cursor, version: int) -> Row:
     cursor.nullable_string("leader", compact=compact)
     if version >= 2:
         cursor.integer(_INT64, "state timestamp")
-    members = cursor.count("members", compact=compact)
-    for _ in range(members):
-        _skip_classic_member(cursor, version, compact=compact)
-    if compact:
-        cursor.tags()
-    return {"generation": generation, "members": members, "protocol_type": protocol_type}
-
-
-def _skip_classic_member(cursor: Cursor, version: int, *, compact: bool) -> None:
-    cursor.string("member id", compact=compact)
-    if version >= 3:
-        cursor.nullable_string("group instance id", compact=compact)
-    cursor.string("client id", compact=compact)
-    cursor.string("client host", compact=compact)
-    if version >= 1:
-        cursor.integer(_INT32, "rebalance timeout")
-    cursor.integer(_INT32, "session timeout")
-    cursor.blob("subscription", compact=compact)
-    cursor.blob("assignment", compact=compact)
-    if compact:
-        cursor.tags()
+    return {
+        "generation": generation,
+        "members": cursor.count("members", compact=compact),
+        "protocol_type": protocol_type,
+    }
 
 
 def _group_epoch(cursor: Cursor, _version: int) -> Row:
-    """ConsumerGroupMetadataValue (KIP-848): the epoch; the metadata hash of 4.1+ is a tagged field and is skipped."""
-    generation = cursor.integer(_INT32, "epoch")
-    cursor.tags()
-    return {"generation": generation}
+    """ConsumerGroupMetadataValue (KIP-848)."""
+    return {"generation": cursor.integer(_INT32, "epoch")}
 
 
-def _member(cursor: Cursor, _version: int) -> Row:
+def _member(_cursor: Cursor, _version: int) -> Row:
     """ConsumerGroupMemberMetadataValue (KIP-848): the member exists as long as the record does."""
-    cursor.nullable_string("instance id", compact=True)
-    cursor.nullable_string("rack id", compact=True)
-    cursor.string("client id", compact=True)
-    cursor.string("client host", compact=True)
-    for _ in range(cursor.count("topic names", compact=True)):
-        cursor.string("topic name", compact=True)
-    cursor.nullable_string("topic regex", compact=True)
-    cursor.integer(_INT32, "rebalance timeout")
-    cursor.nullable_string("server assignor", compact=True)
-    cursor.tags()
     return {}
 
 

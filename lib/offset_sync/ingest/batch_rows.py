@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +15,7 @@ from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.ingest.run_builder import filled
 from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import FEW, greatest_of_each, same_text
+from offset_sync.state.row_groups import greatest_of_each, same_text
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")
@@ -48,21 +46,9 @@ class ReadBatch(NamedTuple):
         return self._replace(end=self.end | ends, stopped={**self.stopped, **logs})
 
 
-def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
-    """Return which of *rows* are of one of *places*."""
-    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
-    for topic, partition in places:
-        is_here = pc.and_(pc.equal(rows.column("topic"), topic), pc.equal(rows.column("partition"), partition))
-        is_of = pc.or_(is_of, is_here)
-    return is_of
-
-
 def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
-    """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*."""
-    if not _is_in_order(cut):
-        order = pc.sort_indices(cut, sort_keys=[(name, "ascending") for name in _ORDER])
-        if not np.array_equal(order, np.arange(cut.num_rows)):
-            cut = cut.take(order)
+    """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*; in log order."""
+    cut = cut.filter(pc.is_null(cut.column("error"))).sort_by([(name, "ascending") for name in _ORDER])
     columns = {
         "cluster": same_text(alias, cut.num_rows),
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
@@ -73,16 +59,9 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     return record_runs(columns, cut.num_rows)
 
 
-def _is_in_order(cut: pa.Table) -> bool:
-    """Return whether the rows are in order; many are not checked, so False."""
-    if cut.num_rows > FEW:
-        return False
-    places = list(zip(*(cut.column(name).to_pylist() for name in _ORDER), strict=True))
-    return all(before <= place for before, place in pairwise(places))
-
-
 def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
-    """Return rows of ``quarantine`` for the records in *cut* that could not be decoded."""
+    """Return rows of ``quarantine`` for the records in *cut* that could not be decoded, or are no copies."""
+    cut = cut.filter(pc.is_valid(cut.column("error")))
     columns = {
         "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
         "topic": cut.column("topic"),
@@ -108,30 +87,15 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
     last = greatest_of_each([runs.column("topic"), runs.column("partition")], run_ends)
     for kept in read.kept:
         last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
-    edges: list[tuple[str, int, int, int]] = []
-    for place, offset in read.end.items():
-        begin = read.start.get(place, 0)
+    rows, same = list[dict[str, object]](), {"cluster": alias, "length": 0, "origin": alias, "indexed_at": read.at}
+    for place, offset in sorted(read.end.items()):
+        begin, row = read.start.get(place, 0), {**same, "topic": place[0], "partition": place[1]}
         if offset > begin or batch_id == 0 or place not in read.start or place in read.again:
-            edges.append((*place, begin, BEGINS))
+            until = read.complete_until.get(place)
+            rows.append({**row, "start_offset": begin, "origin_start": BEGINS, "complete_until": until})
         if offset > max(last.get(place, -1), begin):
-            edges.append((*place, offset, offset))
-    edges.sort()
-    topic, partition, start_offset, origin_start = zip(*edges, strict=True) if edges else ((),) * 4
-    complete_until = {(*place, BEGINS): until for place, until in read.complete_until.items()}
-    until = [complete_until.get((name, number, begins)) for name, number, _, begins in edges]
-    aliases = same_text(alias, len(edges))
-    columns = {
-        "cluster": aliases,
-        "topic": pa.array(topic, pa.string()),
-        "partition": pa.array(partition, pa.int32()),
-        "start_offset": pa.array(start_offset, pa.int64()),
-        "length": pa.array(np.zeros(len(edges), np.int64)),
-        "origin": aliases,
-        "origin_start": pa.array(origin_start, pa.int64()),
-        "indexed_at": _repeat_time(read.at, len(edges)),
-        "complete_until": pa.array(until, _TIME),
-    }
-    return record_runs(columns, len(edges))
+            rows.append({**row, "start_offset": offset, "origin_start": offset})
+    return pa.Table.from_pylist(rows, RECORD_RUNS.arrow_schema)
 
 
 def record_runs(columns: Mapping[str, pa.Array | pa.ChunkedArray], count: int) -> pa.Table:

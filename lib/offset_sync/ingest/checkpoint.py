@@ -16,6 +16,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
@@ -28,6 +29,7 @@ Offsets = dict[TopicPartition, int]
 OffsetRanges = Mapping[TopicPartition, OffsetRange]
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 _INITIAL = "sources/0/0"
 _UNREADABLE = "unreadable"
 _NO_OFFSET = "-"
@@ -184,20 +186,16 @@ class Checkpoint:
 
     def set_back(self, offsets: Offsets) -> bool:
         """Have the query go on from *offsets*; it must not be running. False: a micro-batch is planned and not done."""
-        planned, outside = self._last("offsets"), self._names.outside
+        planned = self._last("offsets")
         if planned is None or planned != self.last_committed():
             return False
-        named = {TopicPartition(outside(self._alias, topic), n): offset for (topic, n), offset in offsets.items()}
-        self._replace(planned, self._end(planned) | named)
+        self._replace(planned, self._end(planned) | called(self._names, self._alias, offsets))
         return True
 
     def _replace(self, planned: int, ends: Offsets) -> None:
         *before, _ = self._lines(f"offsets/{planned}")
-        found: dict[str, dict[str, int]] = {}
-        for (topic, number), offset in ends.items():
-            found.setdefault(topic, {})[str(number)] = offset
         if ends != self._end(planned):
-            self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(found)]))
+            self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(by_topic(ends))]))
 
     def unreadable(self) -> dict[TopicPartition, Stop]:
         """Return the logs that the query cannot read on, by stream."""
@@ -264,6 +262,19 @@ def commit_checkpoint(files: Files, config: Config, alias: str, root: str = "") 
     """
     kind = ".polls" if alias in config.polled() else ""
     return Checkpoint(files, f"{root or config.tables.checkpoints}/sync_offsets/{alias}{kind}")
+
+
+def called(names: Names, alias: str, streams: Mapping[TopicPartition, _T]) -> dict[TopicPartition, _T]:
+    """Return what is said of *streams* by the cluster's names of their topics."""
+    return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in streams.items()}
+
+
+def by_topic(logs: Mapping[TopicPartition, _T]) -> dict[str, dict[int, _T]]:
+    """Return what is said of *logs* by topic and partition."""
+    found: dict[str, dict[int, _T]] = {}
+    for (topic, number), each in logs.items():
+        found.setdefault(topic, {})[number] = each
+    return found
 
 
 def ranges_of(start: Offsets, end: Offsets) -> dict[TopicPartition, OffsetRange]:

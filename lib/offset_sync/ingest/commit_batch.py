@@ -46,7 +46,6 @@ _DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) fo
 DECODED_SCHEMA = pa.schema(
     [
         *_DECODED,
-        ("records", pa.int64()),
         ("log_partition", pa.int32()),
         ("log_offset", pa.int64()),
         ("timestamp", pa.timestamp("us", tz="UTC")),
@@ -56,9 +55,8 @@ DECODED_SCHEMA = pa.schema(
 )
 """The columns of :data:`offset_sync.decode.consumer_offsets.RECORDS`, with the record's position in the log.
 
-``key`` and ``value`` only where malformed; ``records`` is 1, or in the one row of kind ``ignored`` per Arrow batch the
-number of records that say nothing about offsets or groups. A row of kind ``unread`` marks a log that could not be read
-to the end of its range: ``log_partition`` says which, ``error`` why.
+``key`` and ``value`` only where malformed. Records that say nothing about offsets or groups have no row. A row of kind
+``unread`` marks a log that could not be read to the end of its range: ``log_partition`` says which, ``error`` why.
 """
 
 
@@ -96,10 +94,9 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     for batch in batches:
         decoded = decode_records(batch.column("key"), batch.column("value"))
         kind = decoded.column("kind").cast(pa.string())
-        is_malformed, is_ignored = pc.equal(kind, "malformed"), pc.equal(kind, "ignored")
+        is_malformed = pc.equal(kind, "malformed")
         columns = {field.name: decoded.column(field.name) for field in RECORDS} | {
             "kind": kind,
-            "records": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
             "log_partition": batch.column("partition"),
             "log_offset": batch.column("offset"),
             "timestamp": batch.column("timestamp"),
@@ -108,22 +105,14 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         }
         arrays = [columns[field.name].cast(field.type) for field in DECODED_SCHEMA]
         rows = pa.RecordBatch.from_arrays(arrays, schema=DECODED_SCHEMA)
-        yield rows.filter(pc.invert(is_ignored))
-        ignored = pc.sum(is_ignored).as_py() or 0
-        if ignored:
-            yield _rows([{"kind": "ignored", "records": ignored}])
+        yield rows.filter(pc.not_equal(kind, "ignored"))
 
 
 def unread_rows(stops: Mapping[TopicPartition, Stop]) -> pa.RecordBatch:
     """Return a row for each log that could not be read up to the end of its range."""
     found = [(number, stop.at(f"{topic}-{number}")) for (topic, number), stop in sorted(stops.items())]
-    return _rows([{"kind": UNREAD, "log_partition": number, "error": why} for number, why in found])
-
-
-def _rows(rows: list[dict[str, object]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(
-        [dict.fromkeys(DECODED_SCHEMA.names) | row for row in rows], schema=DECODED_SCHEMA
-    )
+    rows = [{"kind": UNREAD, "log_partition": number, "error": why} for number, why in found]
+    return pa.RecordBatch.from_pylist(rows, DECODED_SCHEMA)
 
 
 class LogRows:
@@ -316,7 +305,7 @@ def changed_logs(before: CommitRecords, now: CommitRecords) -> frozenset[TopicPa
 
 
 def is_of_logs(records: pa.Table, logs: Collection[TopicPartition]) -> pa.ChunkedArray:
-    """Return which decoded *records* are from *logs*; rows that count ignored records are from none."""
+    """Return which decoded *records* are from *logs*."""
     return pc.is_in(records.column("log_partition"), pa.array([each.partition for each in logs], pa.int32()))
 
 

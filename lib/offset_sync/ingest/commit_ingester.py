@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.restore import restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.rows import with_texts
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -198,11 +200,9 @@ class CommitIngester(Ingester):
 
     def _with_streams(self, decoded: pa.Table) -> pa.Table:
         """Return *decoded* with streams in place of topics, which only commits have."""
-        if self._reading.names.is_same or decoded.num_rows == 0:
+        if self._reading.names.is_same:
             return decoded
-        topics, alias = pc.unique(decoded.column("topic")).drop_null().to_pylist(), self.alias
-        streams = pa.array([self._reading.names.inside(alias, each) for each in topics], pa.string())
-        column = streams.take(pc.index_in(decoded.column("topic"), pa.array(topics, pa.string())))
+        column = with_texts(decoded.column("topic"), partial(self._reading.names.inside, self.alias))
         return decoded.set_column(decoded.schema.get_field_index("topic"), "topic", column)
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
@@ -254,9 +254,6 @@ class CommitIngester(Ingester):
         batch, malformed = batch.with_own(is_own), batch.of_kind("malformed")
         if malformed.num_rows:
             logger.warning("clusters.%s: %d records put in quarantine", self.alias, malformed.num_rows)
-        ignored = pc.sum(batch.of_kind("ignored").column("records")).as_py()
-        if ignored:
-            logger.info("clusters.%s: %d records of other types ignored", self.alias, ignored)
         if batch.looked.begun:
             # Without an id: if this batch was written before the change was noticed, it would be skipped as a
             # repetition.

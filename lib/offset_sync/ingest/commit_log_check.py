@@ -12,9 +12,7 @@ quarantine, no group of that partition would be synced any more, and the checkpo
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,7 +24,6 @@ from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
-from offset_sync.translate.index.runs import Int64s
 
 
 class CommitLogCheck:
@@ -90,20 +87,11 @@ class CommitLogCheck:
 
 
 LEAST_RECORDS = 10
-"""Fewer than that may be broken records."""
-LEAST_SHARE = 0.5
-"""The share of unknown versions among the commits from the first of these on, in its partition."""
+"""Fewer commits of an unknown version may be broken records."""
 
 _COMMIT_TYPES = pa.array([number for number, kind in KIND_OF_TYPE.items() if kind == COMMIT], pa.int16())
 _NUMBER = r"(-?\d+)"
 _VERSION = re.compile(re.escape(unknown_version(987, 654)).replace("987", _NUMBER).replace("654", _NUMBER))
-
-
-class _Tally(NamedTuple):
-    """How many commits a partition has from its first of an unknown version on."""
-
-    unknown: int = 0
-    known: int = 0
 
 
 class UnknownVersions:
@@ -111,45 +99,27 @@ class UnknownVersions:
 
     def __init__(self, alias: str, log: str) -> None:
         self._alias, self._log = alias, log
-        self._tallies: dict[int, _Tally] = {}
-        self._before = -1, self._tallies  # the last micro-batch, and what was counted before it
+        self._counts: dict[int, int] = {}
 
     def check(self, records: pa.Table, batch_id: int) -> None:
         """Count the decoded *records* of a micro-batch; raises UnknownVersionError if it must not be passed.
 
-        A batch that raises is not counted, because it is repeated, and one that is repeated counts once.
+        A batch that is repeated counts once.
         """
-        if batch_id != self._before[0]:
-            self._before = batch_id, self._tallies
         unknown = records.filter(_is_of_unknown_version(records))
-        tallies = dict(self._before[1])
-        if unknown.num_rows == 0 and not tallies:
+        if unknown.num_rows == 0:
             return
-        is_known = pc.and_(pc.equal(records.column("kind"), COMMIT), pc.invert(records.column("is_tombstone")))
-        known_partition, known_offset = _places(records.filter(is_known))
-        partition, offset = _places(unknown)
-        for number in np.union1d(partition, np.array([*tallies], np.int64)).tolist():
-            mine = offset[partition == number]
-            before = tallies.get(number)
-            first = -1 if before is not None else int(mine.min())
-            later = int(np.count_nonzero(known_offset[known_partition == number] > first))
-            before = before or _Tally()
-            tallies[number] = _Tally(before.unknown + len(mine), before.known + later)
-        total = sum(each.unknown for each in tallies.values())
-        share = total / (total + sum(each.known for each in tallies.values()))
-        if unknown.num_rows and total >= LEAST_RECORDS and share >= LEAST_SHARE:
-            raise UnknownVersionError(self._say(unknown, total, share))
-        self._tallies = tallies
+        self._counts[batch_id] = unknown.num_rows
+        if (total := sum(self._counts.values())) >= LEAST_RECORDS:
+            raise UnknownVersionError(self._say(unknown, total))
 
-    def _say(self, unknown: pa.Table, total: int, share: float) -> str:
-        first = (
-            unknown.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")]).slice(0, 1).to_pylist()[0]
-        )
+    def _say(self, unknown: pa.Table, total: int) -> str:
+        first = min(unknown.to_pylist(), key=lambda row: (row["log_partition"], row["log_offset"]))
         version = _VERSION.fullmatch(first["error"])
         return (
-            f"clusters.{self._alias}: {total} offset commits ({share:.0%} since the first) have an unknown version, "
-            f"as value version {version[1] if version else '?'} at {self._log}-{first['log_partition']} offset "
-            f"{first['log_offset']} (known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
+            f"clusters.{self._alias}: {total} offset commits have an unknown version, as value version "
+            f"{version[1] if version else '?'} at {self._log}-{first['log_partition']} offset {first['log_offset']} "
+            f"(known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
         )
 
 
@@ -157,8 +127,3 @@ def _is_of_unknown_version(records: pa.Table) -> pa.ChunkedArray:
     is_commit = pc.is_in(records.column("record_type"), _COMMIT_TYPES)
     is_malformed = pc.and_(pc.equal(records.column("kind"), MALFORMED), is_commit)
     return pc.and_(is_malformed, pc.match_substring_regex(records.column("error"), _VERSION.pattern)).fill_null(False)
-
-
-def _places(records: pa.Table) -> tuple[Int64s, Int64s]:
-    partition, offset = (records.column(name).cast(pa.int64()).to_numpy() for name in ("log_partition", "log_offset"))
-    return partition, offset

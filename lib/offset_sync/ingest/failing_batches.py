@@ -60,31 +60,26 @@ class FailingBatches:
         return guarded
 
     def _tell(self, batch_id: int, step: Step, problem: Exception) -> None:
-        reason = reason_of(problem)
+        found = self._found(batch_id, step, problem)
+        text = "clusters.%s: micro-batch %d has failed %d times: %s; %s"
+        logger.error(text, self._alias, batch_id, TIMES, reason_of(problem), found)
+
+    def _found(self, batch_id: int, step: Step, problem: Exception) -> str:
+        """Return a text that says what the micro-batch reads, and at which record *step* fails, or at none."""
         try:
             ranges = step.ranges(batch_id)
-            # What we raise ourselves names its place.
-            found = "" if isinstance(problem, OffsetSyncError) else f"; {self._look(ranges, step)}"
         except Exception as another:  # the first error counts
-            logger.error(
-                "clusters.%s: micro-batch %d has failed %d times: %s; what it reads is not known: %s",
-                *(self._alias, batch_id, TIMES, reason, first_line(str(another))),
-            )
-            return
-        logger.error(
-            "clusters.%s: micro-batch %d has failed %d times: %s; it reads %s%s",
-            *(self._alias, batch_id, TIMES, reason, to_text(ranges), found),
-        )
-
-    def _look(self, ranges: OffsetRanges, step: Step) -> str:
-        """Return a text that says at which record *step* fails, or at none."""
+            return f"what it reads is not known: {first_line(str(another))}"
+        found = f"it reads {to_text(ranges)}"
+        if isinstance(problem, OffsetSyncError):  # what we raise ourselves names its place
+            return found
         try:
             for rows in self._again.rows(ranges):
-                if (problem := _failure(step, rows)) is not None:
-                    return _blame(step, rows, problem)
-        except Exception as problem:
-            return f"whether a record is to blame is not known: {first_line(str(problem))}"
-        return "each record of it can be read and decoded, so none is to blame"
+                if (its_problem := _failure(step, rows)) is not None:
+                    return f"{found}; {_blame(step, rows, its_problem)}"
+        except Exception as another:
+            return f"{found}; whether a record is to blame is not known: {first_line(str(another))}"
+        return f"{found}; each record of it can be read and decoded, so none is to blame"
 
 
 def to_text(ranges: OffsetRanges) -> str:
@@ -96,19 +91,16 @@ def to_text(ranges: OffsetRanges) -> str:
 
 
 def _blame(step: Step, rows: pa.RecordBatch, problem: Exception) -> str:
-    """Bisect *rows* to the record that causes the *problem*, or to rows of which each half alone is fine."""
-    while rows.num_rows > 1:
-        middle = rows.num_rows // 2
-        for half in (rows.slice(0, middle), rows.slice(middle)):
-            if (its_problem := _failure(step, half)) is not None:
-                rows, problem = half, its_problem
-                break
-        else:
+    """Return the first record of *rows* that fails alone, or all of them, which cause the *problem* together."""
+    first, last = 0, rows.num_rows - 1
+    for number in range(rows.num_rows):
+        if (its_problem := _failure(step, rows.slice(number, 1))) is not None:
+            first, last, problem = number, number, its_problem
             break
-    first, last = (rows.column("offset")[number].as_py() for number in (0, rows.num_rows - 1))
-    where = f"offset {first}" if first == last else f"the offsets from {first} to {last}"
-    topic = rows.column("topic")[0].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
-    return f"it fails at {topic}-{rows.column('partition')[0].as_py()} {where}: {reason_of(problem)}"
+    offsets = rows.column("offset").to_pylist()
+    where = f"offset {offsets[first]}" if first == last else f"the offsets from {offsets[first]} to {offsets[last]}"
+    topic = rows.column("topic")[first].as_py() if "topic" in rows.schema.names else CONSUMER_OFFSETS
+    return f"it fails at {topic}-{rows.column('partition')[first].as_py()} {where}: {reason_of(problem)}"
 
 
 def _failure(step: Step, rows: pa.RecordBatch) -> Exception | None:

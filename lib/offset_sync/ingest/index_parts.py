@@ -16,8 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import Names
-from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets
+from offset_sync.ingest.checkpoint import Checkpoint, Offsets
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.query_supervisor import QuerySupervisor
@@ -224,8 +223,3 @@ class IndexParts(NamedTuple):
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
         trigger = {"availableNow": True} if self.is_once else {"processingTime": f"{interval.total_seconds()} seconds"}
         return writer.trigger(**trigger).start()
-
-
-def called(names: Names, alias: str, ranges: OffsetRanges) -> OffsetRanges:
-    """Return *ranges* of streams under the cluster's topic names."""
-    return {TopicPartition(names.outside(alias, topic), number): each for (topic, number), each in ranges.items()}

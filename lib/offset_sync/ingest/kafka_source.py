@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from offset_sync.config import Config, Mirror
-from offset_sync.ingest.checkpoint import OffsetRanges
+from offset_sync.ingest.checkpoint import OffsetRanges, by_topic, called
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, CommitReader, chunk_rows
 from offset_sync.ingest.map_batches import task_share, to_sql
 from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk
@@ -56,22 +56,6 @@ _ALWAYS = {
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def read_mirrored_records(
-    spark: SparkSession,
-    config: Config,
-    alias: str,
-    without: Collection[str] = (),
-    only: Collection[TopicPartition] | None = None,
-) -> DataFrame:
-    """Stream ``topic, partition, offset, timestamp`` and the two raw mirror headers of every included topic."""
-    return with_mirror_headers(read_whole_records(spark, config, alias, without, only=only), config.mirror)
-
-
-def read_mirrored_ranges(spark: SparkSession, config: Config, alias: str, ranges: OffsetRanges) -> DataFrame:
-    """Return what :func:`read_mirrored_records` does, once, from each partition's first offset to below its second."""
-    return with_mirror_headers(read_whole_ranges(spark, config, alias, ranges), config.mirror)
-
-
 def read_whole_ranges(
     spark: SparkSession,
     config: Config,
@@ -80,10 +64,8 @@ def read_whole_ranges(
     options: Mapping[str, str] = NO_OPTIONS,
 ) -> DataFrame:
     """Return what :func:`read_whole_records` does, once, from each partition's first offset to below its second."""
-    starts, ends = dict[str, dict[int, int]](), dict[str, dict[int, int]]()
-    for (topic, number), (start, end) in ranges.items():
-        starts.setdefault(topic, {})[number] = start
-        ends.setdefault(topic, {})[number] = end
+    logs = called(config.names, alias, ranges)
+    starts, ends = (by_topic({log: each[end] for log, each in logs.items()}) for end in (0, 1))
     own = {
         "assign": json.dumps({topic: list(numbers) for topic, numbers in starts.items()}),
         "includeHeaders": "true",
@@ -137,10 +119,8 @@ def _topics(
 ) -> dict[str, str]:
     if only is None:
         return {"subscribePattern": config.topic_pattern(without, alias)}
-    found: dict[str, list[int]] = {}
-    for stream, number in sorted(only):
-        found.setdefault(config.names.outside(alias, stream), []).append(number)
-    return {"assign": json.dumps(found)}
+    logs = by_topic(called(config.names, alias, dict.fromkeys(sorted(only))))
+    return {"assign": json.dumps({topic: list(numbers) for topic, numbers in logs.items()})}
 
 
 def read_consumer_offsets(
@@ -176,7 +156,7 @@ def _options(config: Config, alias: str, options: Mapping[str, str], own: Mappin
 
 
 class MirroredRecords:
-    """Makes the columns of ``read_mirrored_records``."""
+    """Makes the columns of :func:`with_mirror_headers`."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror

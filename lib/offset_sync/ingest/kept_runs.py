@@ -9,25 +9,22 @@ that runs twice may leave such rows elsewhere.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
-from functools import reduce
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.map_batches import ATTEMPT, MapBatches, Signed, few_rows, to_sql
-from offset_sync.ingest.origin_check import OriginEnds, RefuteBeyond
-from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.origin_check import OriginEnds, refute_beyond
+from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.spark.jvm import release
-from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
-from offset_sync.tables.definition import Table
+from offset_sync.tables.task_files import MakeRows
 
 _UNCHECKED = "rows of a task attempt that was not checked: the micro-batch is repeated"
 
@@ -47,32 +44,18 @@ class KeptRuns(NamedTuple):
     beyond: OriginEnds = MappingProxyType({})
     is_again: bool = False
 
-    def runs(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame:
-        """Return rows of ``record_runs`` for the runs of *alias*, indexed *at*, with topics by its *names*."""
-        named = {
-            "min_timestamp": F.timestamp_millis("min_timestamp_ms"),
-            "max_timestamp": F.timestamp_millis("max_timestamp_ms"),
-            "indexed_at": F.lit(at),
-            "complete_until": F.lit(None),
-        }
-        return self._rows_of(RECORD_RUNS, F.col("error").isNull(), named | self._place(alias, names))
+    def checked(self, make: MakeRows) -> MakeRows:
+        """Return what takes some of the rows in a task, and returns what *make* makes of those that count.
 
-    def malformed(self, alias: str, at: datetime, names: Names = SAME_NAMES) -> DataFrame | None:
-        """Return rows of ``quarantine`` for the records that could not be decoded; None where there are none."""
-        if not (self.beyond or self.errors):
-            return None
-        named = {
-            "offset": F.col("start_offset"),
-            "key": F.col("origin_header"),
-            "value": F.col("offset_header"),
-            "seen_at": F.lit(at),
-        }
-        return self._rows_of(QUARANTINE, F.col("error").isNotNull(), named | self._place(alias, names))
+        It fails on rows of attempts that were not checked.
+        """
+        attempts = pc.list_flatten(self.summary.column("attempts"))
+        return _Checked(attempts, self.without, dict(self.beyond), make)
 
     @property
-    def errors(self) -> int:
-        """How many records the tasks could not decode."""
-        return int(pc.sum(self._counted().column("errors")).as_py() or 0)
+    def has_malformed(self) -> bool:
+        """Whether some records could not be decoded, or are no copies."""
+        return bool(self.beyond) or any(self.summary.column("errors").to_pylist())
 
     @property
     def records(self) -> int:
@@ -87,34 +70,26 @@ class KeptRuns(NamedTuple):
             found[place] = max(found.get(place, 0), row["end"] or 0)
         return found
 
-    def _place(self, alias: str, names: Names) -> dict[str, Column]:
-        """Return a row's cluster, and its topic there if names differ from streams."""
-        place, streams = {"cluster": F.lit(alias)}, pc.unique(self.summary.column("topic")).to_pylist()
-        if streams and not names.is_same:
-            called = [F.lit(each) for stream in streams for each in (stream, names.outside(alias, stream))]
-            place["topic"] = F.element_at(F.create_map(*called), F.col("topic"))
-        return place
-
-    def _rows_of(self, table: Table, are_of_it: Column, named: Mapping[str, Column]) -> DataFrame:
-        found = [(each, named[each.name] if each.name in named else F.col(each.name)) for each in table.columns]
-        columns = [column.cast(each.type).alias(each.name) for each, column in found]
-        return self._checked_rows().where(are_of_it).select(*columns)
-
     def _counted(self) -> pa.Table:
         """Return the summary of the logs whose rows count."""
         places = [(row["topic"], row["partition"]) for row in self.summary.to_pylist()]
         return self.summary.filter(pa.array([place not in self.without for place in places], pa.bool_()))
 
-    def _checked_rows(self) -> DataFrame:
-        """Return the rows that count; reading fails on rows of attempts that were not checked."""
-        attempts = {each for row in self.summary.column("attempts").to_pylist() for each in row}
-        is_known = F.when(F.col(ATTEMPT).isin(*sorted(attempts)), True).otherwise(F.raise_error(F.lit(_UNCHECKED)))
-        rows = self.rows.where(is_known).select(*CUT_SCHEMA.names)
-        if self.without:
-            rows = rows.where(~reduce(Column.__or__, map(_is_of, sorted(self.without))))
-        if self.beyond:
-            rows = rows.mapInArrow(RefuteBeyond(dict(self.beyond)), to_sql(CUT_SCHEMA))
-        return rows
+
+@dataclass(frozen=True)
+class _Checked:
+    """See :meth:`KeptRuns.checked`; pickled to the executors."""
+
+    attempts: pa.ChunkedArray
+    without: frozenset[TopicPartition]
+    beyond: OriginEnds
+    make: MakeRows
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        if not pc.all(pc.is_in(rows.column(ATTEMPT), self.attempts)).as_py():
+            raise RuntimeError(_UNCHECKED)
+        cut = rows.select(CUT_SCHEMA.names).cast(CUT_SCHEMA)
+        return self.make(refute_beyond(cut.filter(pc.invert(is_of(cut, self.without))), self.beyond))
 
 
 class Cut(NamedTuple):
@@ -167,7 +142,3 @@ def _summary(kept: DataFrame, origins: Collection[str]) -> pa.Table:
         )
         .toArrow()
     )
-
-
-def _is_of(place: TopicPartition) -> Column:
-    return (F.col("topic") == place.topic) & (F.col("partition") == place.partition)

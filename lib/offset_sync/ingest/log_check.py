@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from offset_sync.ingest.batch_rows import ReadBatch, is_of
+from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.checkpoint import OffsetRanges, Offsets, are_few
 from offset_sync.ingest.incarnation_check import (
     DueLogs,
@@ -26,6 +26,7 @@ from offset_sync.ingest.incarnation_check import (
 )
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.run_builder import is_of
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, TopicPartition
@@ -145,7 +146,7 @@ class LogCheck:
         read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        kept = tuple(each._replace(beyond=self._origins.refuted_kept(each.summary, said)) for each in read.kept)
+        kept = tuple(each._replace(beyond=self._origins.exceeded(each.summary, said)) for each in read.kept)
         return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
 
     def _meet(self, logs: Collection[TopicPartition]) -> None:

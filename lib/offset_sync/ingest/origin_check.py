@@ -8,9 +8,7 @@ unread by every group, and in quarantine.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +19,7 @@ from offset_sync.ingest.run_builder import CUT_SCHEMA, filled
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import RowGroups, greatest_of_each, keys_at
+from offset_sync.state.row_groups import RowGroups, keys_at
 
 IDENTITY = ["origin", "topic", "partition"]
 _ENDLESS = np.iinfo(np.int64).max
@@ -51,18 +49,6 @@ def _log_ends(cut: pa.Table, ends: OriginEnds) -> NDArray[np.int64]:
     groups = RowGroups.of(columns)
     found = [ends.get(key, _ENDLESS) for key in keys_at(columns, groups.first)]
     return np.array(found, np.int64)[groups.group]
-
-
-@dataclass(frozen=True)
-class RefuteBeyond:
-    """Applies :func:`refute_beyond` to the rows of a task; pickled to the executors."""
-
-    ends: OriginEnds
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in no order."""
-        for batch in batches:
-            yield from refute_beyond(pa.Table.from_batches([batch]).cast(CUT_SCHEMA), self.ends).to_batches()
 
 
 def _split(runs: pa.Table, log_end: NDArray[np.int64]) -> list[pa.Table]:
@@ -108,49 +94,33 @@ class OriginCheck:
 
     def __init__(self, alias: str, aliases: Collection[str]) -> None:
         self._asked = {each for each in aliases if each != alias}
-        self._last: tuple[pa.Table, OriginEnds] | None = None
 
     def origins(self, cut: pa.Table, kept: Iterable[pa.Table] = ()) -> dict[str, set[TopicPartition]]:
         """Return the partitions to query, by cluster, for rows of :data:`CUT_SCHEMA` and summaries of kept ones."""
         found: dict[str, set[TopicPartition]] = {}
-        for origin, topic, partition in chain(self._reach(cut), *map(self._reach_of_kept, kept)):
-            found.setdefault(origin, set()).add(TopicPartition(topic, partition))
+        for rows in (cut, *kept):
+            columns = [rows.column(name) for name in IDENTITY]
+            for origin, topic, partition in keys_at(columns, RowGroups.of(columns).first):
+                if origin in self._asked:
+                    found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
     def refute(self, cut: pa.Table, said: Said) -> pa.Table:
         """Return the rows with parts of runs that are no copies made malformed, by what the clusters *said*."""
-        ends, self._last = self._ends(self._reach(cut), said), None  # releases the rows
-        return refute_beyond(cut, ends)
+        return refute_beyond(cut, self._ends(said))
 
-    def refuted_kept(self, summary: pa.Table, said: Said) -> OriginEnds:
+    def exceeded(self, summary: pa.Table, said: Said) -> OriginEnds:
         """Return the log ends that kept runs of this *summary* exceed; the tasks that write them refute those."""
-        return self._ends(self._reach_of_kept(summary), said)
+        ends, rows = self._ends(said), summary.to_pylist()
+        reach = {tuple(row[name] for name in IDENTITY): row["reach"] for row in rows if row["reach"] is not None}
+        return {key: end for key, end in ends.items() if reach.get(key, 0) > end}
 
-    def _reach_of_kept(self, summary: pa.Table) -> OriginEnds:
-        rows = [row for row in summary.to_pylist() if row["origin"] in self._asked]
-        return {(row["origin"], row["topic"], row["partition"]): row["reach"] for row in rows}
-
-    def _reach(self, cut: pa.Table) -> OriginEnds:
-        """Return, by origin and partition, the first offset above all identities that can be checked.
-
-        Cached for the last table, which is looked up before and after its origins are queried; tables never change.
-        """
-        if self._last is None or self._last[0] is not cut:
-            self._last = cut, self._reach_of(cut)
-        return self._last[1]
-
-    def _reach_of(self, cut: pa.Table) -> OriginEnds:
-        ends = int64s(cut.column("origin_start")) + int64s(cut.column("length"))
-        reach = greatest_of_each([cut.column(name) for name in IDENTITY], ends)
-        return {(origin, topic, number): end for (origin, topic, number), end in reach.items() if origin in self._asked}
-
-    def _ends(self, reach: OriginEnds, said: Said) -> OriginEnds:
-        """Return the log ends that some identity exceeds."""
-        found: dict[tuple[str, str, int], int] = {}
-        for (origin, topic, number), highest in reach.items():
-            answer, partition = said.get(origin), TopicPartition(topic, number)
-            if isinstance(answer, ClusterMetadata) and partition in answer.ends:
-                log_end = answer.ends[partition].log_end
-                if highest > log_end:
-                    found[origin, *partition] = log_end
-        return found
+    def _ends(self, said: Said) -> OriginEnds:
+        """Return the log ends of the origins that have answered."""
+        answers = {origin: said.get(origin) for origin in self._asked}
+        return {
+            (origin, *partition): ends.log_end
+            for origin, answer in answers.items()
+            if isinstance(answer, ClusterMetadata)
+            for partition, ends in answer.ends.items()
+        }

@@ -34,7 +34,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timezone
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +42,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
+from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, NOT_BEFORE, UNREAD, CommitBatch, Looked, to_time
-from offset_sync.ingest.commit_ingester import Ingester
+from offset_sync.ingest.commit_ingester import CommitIngester, Ingester
 from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
 from offset_sync.kafka.requests import Committed, TopicInfo, TransientError
 from offset_sync.model.errors import ClusterError
@@ -70,22 +70,6 @@ DEADLINE_S = 10.0
 """How long a poll waits for so many groups, and for a list of them."""
 ALL_TYPES_S = 60.0
 _NO_LIMIT = int(np.iinfo(np.int64).max)
-Answer = Mapping[TopicPartition, Committed] | ClusterError
-
-
-class PolledCluster(Protocol):
-    """The cluster *alias*, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    alias: str
-
-    def groups(self, deadline: float) -> Collection[str]:
-        """Return the classic and consumer groups; raises ClusterError if a broker does not answer."""
-
-    def groups_of_all_types(self, deadline: float) -> Collection[str]:
-        """Return the groups of every type, at more expense."""
-
-    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Answer]:
-        """Return what each group has committed; raises ClusterError if none answers."""
 
 
 class NewCommit(NamedTuple):
@@ -114,7 +98,7 @@ class CommitPoller:
 
     def __init__(
         self,
-        cluster: PolledCluster,
+        cluster: ClusterAdmin,
         state: SyncState,
         is_included: Callable[[str], bool],
         not_writing: AbstractContextManager[object],
@@ -239,16 +223,6 @@ class CommitPoller:
         self._refused = dict(refused)
 
 
-class CommitLog(Protocol):
-    """A cluster's log of commits, see :class:`offset_sync.ingest.commit_ingester.CommitIngester`."""
-
-    def read_to(self) -> Mapping[int, int]:
-        """Return up to where each partition's records are in the state."""
-
-    def commits_of(self, groups: Collection[str], ranges: OffsetRanges) -> pa.Table:
-        """Return the commits of *groups* in *ranges*, and a row of kind ``unread`` for each log not read to its end."""
-
-
 class CoordinatorCheck(CommitPoller):
     """Finds what the coordinators of a *cluster* hold that its *log* does not explain; to be used once that was read.
 
@@ -256,7 +230,7 @@ class CoordinatorCheck(CommitPoller):
     """
 
     def __init__(
-        self, cluster: ClusterAdmin, state: SyncState, is_included: Callable[[str], bool], log: CommitLog
+        self, cluster: ClusterAdmin, state: SyncState, is_included: Callable[[str], bool], log: CommitIngester
     ) -> None:
         super().__init__(cluster, state, is_included, nullcontext())
         self._admin, self._log = cluster, log
@@ -363,27 +337,25 @@ class PollIngester(Ingester):
         at = captured_at = _to_time(self._state.now_ms())
         if not self._state.offsets.clusters[self.alias].is_polled:
             captured_at = _to_time(began_ms)  # what a truncation takes that is noticed from then on
-        said = [each.committed for each in rows]
-        columns = {name: [getattr(each.key, name) for each in rows] for name in GroupPartition._fields}
-        values: dict[str, Sequence[object]] = {
-            **columns,
-            "kind": ["commit"] * len(rows),
-            "is_tombstone": [each is None for each in said],
-            "committed_offset": [each and each.offset for each in said],
-            "leader_epoch": [each and each.leader_epoch for each in said],
-            "metadata": [each and each.metadata for each in said],
-            "records": [1] * len(rows),
-            "log_partition": [each.log_partition for each in rows],
-            "log_offset": [self._number if each.log_partition == POLLED else each.log_offset for each in rows],
-            "timestamp": [at] * len(rows),
-        }
-        nothing: list[object] = [None] * len(rows)
-        arrays = [pa.array(values.get(field.name, nothing), field.type) for field in DECODED_SCHEMA]
-        records = pa.Table.from_arrays(arrays, schema=DECODED_SCHEMA)
+        records = pa.Table.from_pylist([self._to_row(each, at) for each in rows], DECODED_SCHEMA)
         since_ms = pa.array([None if each.since_ms == ABSENT else each.since_ms for each in rows], pa.int64())
         commits = records.append_column("captured_by", pa.repeat("admin", len(rows)))
         commits = commits.append_column(NOT_BEFORE, to_time(since_ms))
         return CommitBatch(batch_id, Looked(captured_at), records, commits)
+
+    def _to_row(self, found: NewCommit, at: datetime) -> dict[str, Any]:
+        said = found.committed
+        return {
+            **found.key._asdict(),
+            "kind": "commit",
+            "is_tombstone": said is None,
+            "committed_offset": said and said.offset,
+            "leader_epoch": said and said.leader_epoch,
+            "metadata": said and said.metadata,
+            "log_partition": found.log_partition,
+            "log_offset": self._number if found.log_partition == POLLED else found.log_offset,
+            "timestamp": at,
+        }
 
     def _writer(self, batch: CommitBatch) -> tuple[str, int]:
         """Return the id of *batch*: a repeated one polls again after a restart, and may find more."""

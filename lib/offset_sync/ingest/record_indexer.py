@@ -8,34 +8,39 @@ killed. If an append is missing, because a checkpoint or a table was set back, t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from offset_sync.config.stream_names import Names
-from offset_sync.ingest.batch_rows import ReadBatch, coverage, is_of, to_quarantine, to_runs
+from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.ingest.map_batches import few_rows, has_executors, in_its_share, map_batches
-from offset_sync.ingest.run_builder import CUT_SCHEMA
+from offset_sync.ingest.map_batches import has_executors, in_its_share, map_batches
+from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
-from offset_sync.tables.definition import fitted
+from offset_sync.tables.definition import Table
+from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
+from offset_sync.tables.transaction_log import DataFile
 
 logger = logging.getLogger(__name__)
+_Topic: TypeAlias = tuple[str, str, "int | None"]
+"""A topic, its id, and how many partitions it has."""
 
 
 class Checks(NamedTuple):
@@ -68,6 +73,19 @@ class Builder(Protocol):
         """Return the rows of the record batches of one task."""
 
 
+@dataclass(frozen=True)
+class _TaskRows:
+    """Makes rows of a table of runs, as the driver does, with the topic names of the cluster; pickled to executors."""
+
+    make: Callable[[pa.Table, str, datetime], pa.Table]
+    alias: str
+    at: datetime
+    names: Names
+
+    def __call__(self, cut: pa.Table) -> pa.Table:
+        return renamed(self.make(cut, self.alias, self.at), "cluster", self.names.outside)
+
+
 class RecordIndexer:
     """Writes the micro-batches of one cluster's query, once *checks* have verified them; *builder* makes *schema*."""
 
@@ -86,7 +104,7 @@ class RecordIndexer:
         self._builder = builder
         self._checks = checks
         self._progress = progress
-        self._ids: dict[str, set[str]] | None = None
+        self._ids: set[tuple[str, str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Index one micro-batch; idempotent: it may be repeated after a failure at any point."""
@@ -119,48 +137,37 @@ class RecordIndexer:
 
     def _write(self, read: ReadBatch, batch_id: int) -> int:
         """Store what was *read*; return how many records the runs have."""
-        writer = self._writer(batch_id)
-        cut, malformed = read.cut, QUARANTINE.no_rows
-        if cut.column("error").null_count < cut.num_rows:
-            is_run = pc.is_null(cut.column("error"))
-            malformed = to_quarantine(cut.filter(pc.invert(is_run)), self._builder.alias, read.at)
-            cut = cut.filter(is_run)
-        runs = to_runs(cut, self._builder.alias, read.at)
-        rows = pa.concat_tables([runs, coverage(runs, read, batch_id, self._builder.alias)])
-        self._put_in_quarantine(malformed, read, writer)
+        writer, alias = self._writer(batch_id), self._builder.alias
+        runs = to_runs(read.cut, alias, read.at)
+        rows = pa.concat_tables([runs, coverage(runs, read, batch_id, alias)])
+        malformed, kept = to_quarantine(read.cut, alias, read.at), [each for each in read.kept if each.has_malformed]
+        if count := self._append(QUARANTINE, malformed, to_quarantine, read.at, kept, writer):
+            logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         # Without an id: if this batch was written before the change was noticed, it would be skipped as a repetition.
         if read.again:
-            is_again = is_of(rows, read.again)
-            self._append_runs(rows.filter(is_again), [kept for kept in read.kept if kept.is_again], read.at)
+            is_again, kept = is_of(rows, read.again), [each for each in read.kept if each.is_again]
+            self._append(RECORD_RUNS, rows.filter(is_again), to_runs, read.at, kept)
             rows = rows.filter(pc.invert(is_again))
-        self._append_runs(rows, [kept for kept in read.kept if not kept.is_again], read.at, writer)
-        return sum(kept.records for kept in read.kept) + (pc.sum(runs.column("length")).as_py() or 0)
+        kept = [each for each in read.kept if not each.is_again]
+        self._append(RECORD_RUNS, rows, to_runs, read.at, kept, writer)
+        return sum(each.records for each in read.kept) + (pc.sum(runs.column("length")).as_py() or 0)
 
-    def _append_runs(
-        self, rows: pa.Table, kept: Sequence[KeptRuns], at: datetime, writer: tuple[str, int] | None = None
-    ) -> None:
-        """Append *rows* and the runs that are *kept*, which tasks write: all of them or none."""
-        alias, names = self._builder.alias, self._builder.names
-        written = write_by_tasks(self._tables, RECORD_RUNS, [each.runs(alias, at, names) for each in kept])
-        self._tables.append(RECORD_RUNS, rows, writer, written)
-
-    def _put_in_quarantine(self, rows: pa.Table, read: ReadBatch, writer: tuple[str, int]) -> None:
-        """Append *rows* and the malformed records among those that are kept: where they are many, tasks write them."""
-        frames, count = list[DataFrame](), rows.num_rows
-        alias, names = self._builder.alias, self._builder.names
-        for kept in read.kept:
-            frame = kept.malformed(alias, read.at, names)
-            few = None if frame is None else few_rows(frame)
-            if few is not None:
-                rows = pa.concat_tables([rows, self._tables.inside(QUARANTINE, fitted(few, QUARANTINE.arrow_schema))])
-                count += few.num_rows
-            elif frame is not None:
-                frames.append(frame)
-                count += kept.errors
-        if count:
-            logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
-        self._tables.append(QUARANTINE, rows, writer, write_by_tasks(self._tables, QUARANTINE, frames))
+    def _append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        make: Callable[[pa.Table, str, datetime], pa.Table],
+        at: datetime,
+        kept: Sequence[KeptRuns],
+        writer: tuple[str, int] | None = None,
+    ) -> int:
+        """Append *rows*, and those that tasks *make* of what is *kept*: all of them or none; return how many."""
+        of_task, written = _TaskRows(make, self._builder.alias, at, self._builder.names), list[DataFile]()
+        for each in kept:
+            written += write_by_tasks(self._tables, table, each.rows, each.checked(of_task))
+        self._tables.append(table, rows, writer, written)
+        return int(rows.num_rows) + sum(each.rows or 0 for each in written)
 
     def _cut(self, made: ExitStack, records: DataFrame | None, ranges: OffsetRanges) -> Cut:
         """Return the runs of *records*, those of *ranges*; runs kept on executors are released with *made*."""
@@ -185,8 +192,8 @@ class RecordIndexer:
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
         """Cut *rows* as those of a micro-batch, and write nothing."""
-        cut, now = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA), datetime.now(timezone.utc)
-        to_runs(cut.filter(pc.is_null(cut.column("error"))), self._builder.alias, now)
+        cut = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA)
+        to_runs(cut, self._builder.alias, datetime.now(timezone.utc))
 
     def _record_incarnations(self, topics: list[str], now: datetime) -> None:
         """Record new topic ids before the runs: a topic is never indexed without its id.
@@ -196,23 +203,24 @@ class RecordIndexer:
         alias = self._builder.alias
         if self._ids is None:
             known = self._tables.all_rows(INDEXED_TOPICS)
-            self._ids = {}
-            for row in known.filter(pc.equal(known.column("cluster"), alias)).to_pylist():
-                self._ids.setdefault(row["topic"], set()).add(row["topic_id"])
-        answers, fresh = self._checks.topics.describe(topics), list[dict[str, object]]()
+            known = known.filter(pc.equal(known.column("cluster"), alias))
+            self._ids = set(zip(*(known.column(name).to_pylist() for name in ("topic", "topic_id")), strict=True))
+        answers, indexed, fresh = (
+            self._checks.topics.describe(topics),
+            {topic for topic, _ in self._ids},
+            list[_Topic](),
+        )
         for topic in topics:
-            answer, ids = answers.get(topic), self._ids.get(topic, set())
+            answer = answers.get(topic)
             if isinstance(answer, ClusterError):
-                if not ids:
+                if topic not in indexed:
                     raise answer
-            elif answer is not None and answer.topic_id not in ids:
-                fresh.append({"topic": topic, "topic_id": answer.topic_id, "partitions": answer.partitions})
-            elif answer is None and not ids:
+            elif answer is not None:
+                fresh.append((topic, answer.topic_id, answer.partitions))
+            elif topic not in indexed:
                 # Deleted before the query: what was read of it is of no incarnation that could come back.
-                fresh.append({"topic": topic, "topic_id": "", "partitions": None})
-        if not fresh:
-            return
-        rows = [{"cluster": alias, "seen_at": now, **row} for row in fresh]
+                fresh.append((topic, "", None))
+        fresh = [each for each in fresh if each[:2] not in self._ids]
+        rows = [dict(zip(INDEXED_TOPICS.names, (alias, *each, now), strict=True)) for each in fresh]
         self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
-        for row in fresh:
-            self._ids.setdefault(str(row["topic"]), set()).add(str(row["topic_id"]))
+        self._ids |= {(topic, topic_id) for topic, topic_id, _ in fresh}

@@ -5,12 +5,14 @@ A record's identity comes from its headers, as far as its stream allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
@@ -30,7 +32,7 @@ from offset_sync.decode.mirror_headers import (
 )
 from offset_sync.model.values import TopicPartition
 
-MALFORMED_CODE = -1
+MALFORMED_CODE = 0
 """Origin code of records with unreadable headers; their origin offset is their own offset, so they form runs too."""
 Headers = Mapping[str, pa.Array]
 """Raw values of headers, shape (records,), by the columns of :mod:`offset_sync.decode.mirror_headers`."""
@@ -52,8 +54,7 @@ CUT_SCHEMA = pa.schema(
 """Runs, and between them one row per malformed record with the reason in ``error`` and a length of 0."""
 
 
-@dataclass(frozen=True)
-class RunColumns:
+class RunColumns(NamedTuple):
     """Runs of one partition in log order, one element per run; timestamps are the least and greatest within it."""
 
     start_offset: NDArray[np.int64]
@@ -63,8 +64,9 @@ class RunColumns:
     min_timestamp_ms: NDArray[np.int64]
     max_timestamp_ms: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.start_offset)
+    def some(self, chosen: slice) -> RunColumns:
+        """Return the *chosen* runs."""
+        return RunColumns._make(column[chosen] for column in self)
 
 
 def cut_runs(
@@ -74,14 +76,11 @@ def cut_runs(
     origin_offset: NDArray[np.int64],
     split_on_timestamp: bool = False,
 ) -> RunColumns:
-    """Cut records of one partition, in log order and of one length, into runs that are as long as possible.
+    """Cut the records of one partition, one or more in log order, into runs that are as long as possible.
 
     With *split_on_timestamp* a run also ends where the timestamp changes, so that every run has just one.
     Offsets are not negative, so no difference overflows. Memory: a few arrays of the input's length.
     """
-    if len(offset) == 0:
-        nothing = np.empty(0, np.int64)
-        return RunColumns(nothing, nothing, np.empty(0, np.int32), nothing, nothing, nothing)
     is_cut = (offset[1:] - offset[:-1] != 1) | (origin_offset[1:] - origin_offset[:-1] != 1)
     is_cut |= origin_code[1:] != origin_code[:-1]
     if split_on_timestamp:
@@ -103,17 +102,15 @@ def join_runs(first: RunColumns, second: RunColumns, split_on_timestamp: bool = 
 
     ``join_runs(cut_runs(a), cut_runs(b))`` is ``cut_runs(a + b)``, given the same *split_on_timestamp*.
     """
-    continues = bool(len(first) and len(second)) and _continues(first, second, split_on_timestamp)
-    columns = {
-        field.name: np.concatenate([getattr(first, field.name), getattr(second, field.name)[int(continues) :]])
-        for field in fields(RunColumns)
-    }
+    continues = _continues(first, second, split_on_timestamp)
+    columns: Iterator[tuple[Any, Any]] = zip(first, second, strict=True)
+    joined = RunColumns._make(np.concatenate([a, b[int(continues) :]]) for a, b in columns)
     if continues:
-        border = len(first) - 1
-        columns["length"][border] += second.length[0]
-        columns["min_timestamp_ms"][border] = min(first.min_timestamp_ms[-1], second.min_timestamp_ms[0])
-        columns["max_timestamp_ms"][border] = max(first.max_timestamp_ms[-1], second.max_timestamp_ms[0])
-    return RunColumns(**columns)
+        border = len(first.length) - 1
+        joined.length[border] += second.length[0]
+        joined.min_timestamp_ms[border] = min(first.min_timestamp_ms[-1], second.min_timestamp_ms[0])
+        joined.max_timestamp_ms[border] = max(first.max_timestamp_ms[-1], second.max_timestamp_ms[0])
+    return joined
 
 
 def _continues(first: RunColumns, second: RunColumns, split_on_timestamp: bool) -> bool:
@@ -171,9 +168,6 @@ def identities_at(config: Config, alias: str) -> StreamIdentities:
     return StreamIdentities(alias, config.origins(), mirror.offset_encoding, config.names, mirror.known.is_closed)
 
 
-_RUN_COLUMNS = [field.name for field in fields(RunColumns)]
-
-
 @dataclass(frozen=True)
 class RunBuilder:
     """Cuts the records of one cluster into runs; pickled to the executors.
@@ -202,41 +196,35 @@ class RunBuilder:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cut the record batches of one task; records come partition by partition, in offset order."""
-        carried: tuple[str, int, list[str], RunColumns] | None = None
-        for batch in batches:
-            for part in by_partition(batch):
-                partition = part.column("partition")[0].as_py()
-                topic = self.names.inside(self.alias, part.column("topic")[0].as_py())
-                runs, origins, malformed = self._cut(part, topic, [] if carried is None else carried[2])
-                if malformed is not None:
-                    yield malformed
-                if carried is not None and carried[:2] == (topic, partition):
-                    # The last run may continue in the next batch; all before it are complete.
-                    if len(carried[3]) > 1:
-                        yield _to_batch(*carried[:3], _part(carried[3], slice(None, -1)))
-                    runs = join_runs(_part(carried[3], slice(-1, None)), runs, self.is_timed(topic))
-                elif carried is not None:
-                    yield _to_batch(*carried)
-                carried = (topic, partition, origins, runs)
+        code_of = {"": MALFORMED_CODE, self.alias: 1}  # of every origin that was met
+        carried: tuple[TopicPartition, RunColumns] | None = None
+        for part in chain.from_iterable(map(by_partition, batches)):
+            topic, partition = (part.column(name)[0].as_py() for name in ("topic", "partition"))
+            where = TopicPartition(self.names.inside(self.alias, topic), partition)
+            runs, malformed = self._cut(part, where, code_of)
+            if malformed is not None:
+                yield malformed
+            if carried is not None and carried[0] == where:
+                # The last run may continue in the next batch; all before it are complete.
+                if len(carried[1].length) > 1:
+                    yield _to_batch(where, carried[1].some(slice(None, -1)), code_of)
+                runs = join_runs(carried[1].some(slice(-1, None)), runs, self.is_timed(where.topic))
+            elif carried is not None:
+                yield _to_batch(*carried, code_of)
+            carried = where, runs
         if carried is not None:
-            yield _to_batch(*carried)
+            yield _to_batch(*carried, code_of)
 
     def _cut(
-        self, part: pa.RecordBatch, topic: str, known: list[str]
-    ) -> tuple[RunColumns, list[str], pa.RecordBatch | None]:
-        """Return the runs of one partition's records, the aliases that their codes index, and the malformed rows.
-
-        Codes continue *known*, so that a carried run can be compared with the runs that follow it.
-        """
+        self, part: pa.RecordBatch, where: TopicPartition, code_of: dict[str, int]
+    ) -> tuple[RunColumns, pa.RecordBatch | None]:
+        """Return the runs of one partition's records, and the malformed rows; *code_of* gets the origins met first."""
         offset = int64_values(part.column("offset"))
         timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
-        where = TopicPartition(topic, int(part.column("partition")[0].as_py()))
         found = self.identities.of(headers, where, timestamp_ms)
-        aliases = [self.identities.origins.get(origin, origin) for origin in found.origins]
-        names = list(dict.fromkeys([*known, self.alias, *aliases]))
-        code_of = {name: code for code, name in enumerate(names)}
-        codes = np.array([*(code_of[alias] for alias in aliases), code_of[self.alias]], np.int32)[found.origin_code]
+        aliases = [*(self.identities.origins.get(origin, origin) for origin in found.origins), self.alias]
+        codes = np.array([code_of.setdefault(each, len(code_of)) for each in aliases], np.int32)[found.origin_code]
         reasons = dict(found.reasons)
         # A record that was mirrored back has a higher offset than its original here; any other is impossible.
         is_impossible = found.is_mirrored & (codes == code_of[self.alias]) & (found.origin_offset > offset)
@@ -244,11 +232,9 @@ class RunBuilder:
             reasons[row] = f"origin offset {found.origin_offset[row]} of this very cluster is not yet written"
         is_malformed = found.is_malformed | is_impossible
         codes = np.where(is_malformed, np.int32(MALFORMED_CODE), codes)
-        is_mirrored = found.is_mirrored & ~is_malformed
-        runs = cut_runs(
-            offset, timestamp_ms, codes, np.where(is_mirrored, found.origin_offset, offset), self.is_timed(topic)
-        )
-        return runs, names, _malformed_rows(part, topic, reasons)
+        origin_offset = np.where(found.is_mirrored & ~is_malformed, found.origin_offset, offset)
+        runs = cut_runs(offset, timestamp_ms, codes, origin_offset, self.is_timed(where.topic))
+        return runs, _malformed_rows(part, where.topic, reasons)
 
 
 def by_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -280,30 +266,29 @@ def _malformed_rows(part: pa.RecordBatch, topic: str, reasons: dict[int, str]) -
     return pa.RecordBatch.from_arrays(filled(columns, count, CUT_SCHEMA), schema=CUT_SCHEMA)
 
 
-def _to_batch(topic: str, partition: int, names: list[str], runs: RunColumns) -> pa.RecordBatch:
-    count = len(runs)
-    origins = pa.array([*names, ""], pa.string()).take(
-        pa.array(np.where(runs.origin_code < 0, len(names), runs.origin_code))
-    )
+def _to_batch(where: TopicPartition, runs: RunColumns, origins: Iterable[str]) -> pa.RecordBatch:
+    count = len(runs.length)
     columns = {
-        "topic": pa.repeat(pa.scalar(topic), count),
-        "partition": pa.repeat(pa.scalar(partition, pa.int32()), count),
-        "origin": origins,
-        **{
-            name: pa.array(getattr(runs, name))
-            for name in ("start_offset", "length", "origin_start", "min_timestamp_ms", "max_timestamp_ms")
-        },
+        "topic": pa.repeat(pa.scalar(where.topic), count),
+        "partition": pa.repeat(pa.scalar(where.partition, pa.int32()), count),
+        "origin": pa.array([*origins], pa.string()).take(pa.array(runs.origin_code)),
+        **{name: pa.array(column) for name, column in runs._asdict().items()},
     }
     return pa.RecordBatch.from_arrays(filled(columns, count, CUT_SCHEMA), schema=CUT_SCHEMA)
+
+
+def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray:
+    """Return which of *rows* are of one of *places*."""
+    is_of = pa.chunked_array([pa.repeat(pa.scalar(False), rows.num_rows)])
+    for topic, partition in places:
+        is_here = pc.and_(pc.equal(rows.column("topic"), topic), pc.equal(rows.column("partition"), partition))
+        is_of = pc.or_(is_of, is_here)
+    return is_of
 
 
 def filled(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> list[pa.Array]:
     """Return *columns* as *schema* has them; missing ones are null in all of so many rows."""
     return [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in schema]
-
-
-def _part(runs: RunColumns, chosen: slice) -> RunColumns:
-    return RunColumns(*(getattr(runs, name)[chosen] for name in _RUN_COLUMNS))
 
 
 def int64_values(column: pa.Array) -> NDArray[np.int64]:

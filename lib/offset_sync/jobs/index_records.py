@@ -8,15 +8,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
+from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess, called
-from offset_sync.ingest.kafka_source import MirroredRecords, read_mirrored_ranges, read_mirrored_records
+from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess
+from offset_sync.ingest.kafka_source import MirroredRecords, read_whole_ranges, read_whole_records, with_mirror_headers
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
@@ -175,7 +176,7 @@ class _RecordQuery:
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         writer = (
-            read_mirrored_records(parts.spark, config, alias, left_out, only)
+            with_mirror_headers(read_whole_records(parts.spark, config, alias, left_out, only=only), config.mirror)
             .writeStream.queryName(f"index_records {alias}")
             .option("checkpointLocation", checkpoint.path)
             .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
@@ -184,11 +185,12 @@ class _RecordQuery:
 
     def _logs(self) -> LogCheck:
         parts, alias, config = self._parts, self._admin.alias, self._config
-        asked = parts.asked(
-            config,
-            alias,
-            lambda ranges: read_mirrored_ranges(parts.spark, config, alias, called(config.names, alias, ranges)),
-        )
+
+        def again(ranges: OffsetRanges) -> DataFrame:
+            records = read_whole_ranges(parts.spark, config, alias, ranges)
+            return with_mirror_headers(records, config.mirror)
+
+        asked = parts.asked(config, alias, again)
         origins = OriginCheck(alias, config.clusters)
         return LogCheck(alias, asked, origins, parts.incarnations)
 

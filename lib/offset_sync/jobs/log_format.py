@@ -75,7 +75,7 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
 
 
 class _ToStandardError(logging.StreamHandler[TextIO]):
-    """Writes to what standard error is now: a bar on a terminal replaces it, so that lines come above the bar."""
+    """Writes to what standard error is now: a wait on a terminal replaces it, so that lines come above its own."""
 
     @property
     def stream(self) -> TextIO:

@@ -44,7 +44,7 @@ from offset_sync.state.cluster_ids import verify, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import FencedTables, UnwrittenTables
-from offset_sync.state.members import open_members
+from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -136,8 +136,7 @@ class SyncJob:
         for alias in config.clusters:
             self._queries.add(alias, _CommitQuery(self, alias))
         incarnations = self._reading.incarnations
-        members = open_members(config)
-        self._homes = HomeWatch(self._state, members, Moves(self._tables, dates=True), soon.set)
+        self._homes = HomeWatch(self._state, Members(self._admins), Moves(self._tables, dates=True), soon.set)
         self._coordinators = CoordinatorWatch(self._state, self._reading.coordinators, soon.set)
         self._state.before_foreign = self._homes.follow_moves
         self._partitions = PartitionWatch(self._state, self._admins, incarnations, soon.set, self._queries.restart)

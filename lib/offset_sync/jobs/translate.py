@@ -165,10 +165,10 @@ def _rows(
     columns = [column.tolist() for column in (*given, *found)]
     for topic, partition, offset, state, reason, to, repeats, at_most, lost in zip(*columns, strict=True):
         row = (offsets.topics[topic], partition, offset, target_topics[topic])
-        if reason == ABSENT:
+        if reason is None:
             yield *row, to, State(state).name, repeats, at_most, lost, None
         else:
-            yield *row, None, State(state).name, None, None, None, answers.reasons[reason]
+            yield *row, None, State(state).name, None, None, None, reason
 
 
 def summary(answers: KeptAnswers) -> list[str]:

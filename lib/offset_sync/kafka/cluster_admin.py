@@ -54,14 +54,12 @@ class ClusterAdmin:
         options: Mapping[str, str],
         names: TopicNames | None = None,
         *,
-        requests_in_flight: int = 500,
         at_once: ManyGroups | None = None,
     ) -> None:
         self.alias = alias
         self._door = Door(alias, names)
         self._requests = TopicRequests(alias, {**_OPTIONS, **options})
-        self._topics = TopicMetadata(self._requests)
-        self._coordinators = Coordinators(self._requests, {**_OPTIONS, **options}, requests_in_flight, at_once)
+        self._coordinators = Coordinators(self._requests, {**_OPTIONS, **options}, at_once)
 
     def take_names(self, names: TopicNames) -> None:
         """Use *names*, which know more by now."""
@@ -69,10 +67,10 @@ class ClusterAdmin:
 
     def cluster_id(self, deadline: float = DEADLINE_S) -> str:
         """Return Kafka's own id of the cluster."""
-        return self._topics.cluster_id(deadline)
+        return str(self._requests.cluster(time.monotonic() + deadline).cluster_id)
 
-    def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe, without those of types unknown to librdkafka."""
+    def groups(self, deadline: float = DEADLINE_S) -> dict[str, bool]:
+        """Return the groups with whether they have members; see :meth:`TopicRequests.groups`."""
         return self._requests.groups(time.monotonic() + deadline)
 
     def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
@@ -81,37 +79,91 @@ class ClusterAdmin:
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; brokers list no others."""
-        return self._door.streams(self._topics.listed(deadline))
+        ends_at = time.monotonic() + deadline
+        found = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
+        return self._door.streams({name: _to_topic_info(each) for name, each in found.items() if not each.is_internal})
 
     def topic_names(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the same by the cluster's own names."""
-        return list(self._topics.listed(deadline))
+        """Return the cluster's own name of every topic that we may describe, including internal ones."""
+        return self._requests.names(time.monotonic() + deadline)
 
     def describe(
         self, topics: Iterable[str], deadline: float = DEADLINE_S
     ) -> dict[str, TopicInfo | NotAuthorizedError]:
-        """Return *topics* with id and partition count, or the error if we may not describe them; omit unknown ones."""
-        return self._door.streams(self._topics.described(self._door.topics(topics), deadline))
+        """Return *topics* with id and partition count; those that do not exist are left out.
+
+        If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
+        """
+        return self._door.streams(self._described(self._door.topics(topics), deadline))
 
     def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
-        """Return those of *topics* that we may describe but not read."""
-        return self._door.streams(self._topics.unreadable(self._door.topics(topics), deadline))
+        """Return those of *topics* that we may describe but not read; a cluster without ACLs reports no rights."""
+        ends_at = time.monotonic() + deadline
+        found = allowed(self._requests.described(self._door.topics(topics), ends_at, with_rights=True))
+        rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
+        refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
+        return self._door.streams({name: NotAuthorizedError(self.alias, name, "Read") for name in refused})
 
     def partition_count(self, topic: str, deadline: float = DEADLINE_S) -> int | None:
         """Return how many partitions a topic of the cluster's own has, None if there is no such topic.
 
-        Raises NotAuthorizedError if we may not describe it.
+        The request does not create it. Raises NotAuthorizedError if we may not describe it: it must not be taken for
+        absent then.
         """
-        return self._topics.partition_count(topic, deadline)
+        found = self._described([topic], deadline).get(topic)
+        if isinstance(found, NotAuthorizedError):
+            raise found
+        return None if found is None else found.partitions
+
+    def _described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
+        found = self._requests.described(topics, time.monotonic() + deadline)
+        return {
+            name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
+        }
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends; partitions that do not exist, or whose leader does not answer, are left out."""
-        return self._door.into(self._topics.ends(self._door.out(dict.fromkeys(partitions)), deadline))
+        """Return the log ends of all partitions that answer.
+
+        Left out are partitions that do not exist or may not be described, and those whose leader is away or silent: it
+        does not hold up other partitions for long. Partitions without a leader are not requested, because librdkafka
+        would let the whole request wait for them. The log start is read first, so if retention deletes in between it
+        is too small, never too large.
+        """
+        ends_at, wanted = time.monotonic() + deadline, self._door.out(dict.fromkeys(partitions))
+        leaders = self._leaders({each.topic for each in wanted}, ends_at)
+        leaders = {each: leader for each, leader in leaders.items() if each in wanted}
+        starts = self._requests.offsets(leaders, EARLIEST, ends_at)
+        stops = self._requests.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
+        return self._door.into(
+            {
+                each: LogEnds(starts[each].offset, max(starts[each].offset, stop.offset), stop.leader_epoch)
+                for each, stop in stops.items()
+            }
+        )
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read, except where no leader answers."""
-        door = self._door
-        return door.into(self._topics.reaches(lambda topic: is_wanted(door.stream(topic)), deadline))
+        """Return how far each partition of the wanted topics can be read, except where no leader answers.
+
+        The stable end is read first, so if a transaction commits in between it is too small, never too large.
+        """
+        ends_at = time.monotonic() + deadline
+        names = [name for name in self._requests.names(ends_at) if is_wanted(self._door.stream(name))]
+        leaders = self._leaders(names, ends_at)
+        stable = self._requests.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self._requests.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
+        return self._door.into(
+            {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
+        )
+
+    def _leaders(self, topics: Iterable[str], ends_at: float) -> dict[TopicPartition, int]:
+        """Return the broker id of the leader of each partition that has one now."""
+        described: dict[str, Any] = {**allowed(self._requests.described(topics, ends_at))}
+        return {
+            TopicPartition(name, each.id): each.leader.id
+            for name, topic in sorted(described.items())
+            for each in topic.partitions
+            if each.leader is not None
+        }
 
     def committed_offsets(
         self, groups: Sequence[str], deadline: float = DEADLINE_S
@@ -128,8 +180,6 @@ class ClusterAdmin:
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets; see :meth:`Coordinators.write_offsets`."""
         door = self._door
-        if door.is_same:
-            return self._coordinators.write_offsets(writes, deadline, may_send)
         absent: dict[str, Errors] = {group: {} for group in writes}
         named: dict[str, list[OffsetWrite]] = {group: [] for group in writes}
         for group, wanted in writes.items():
@@ -137,7 +187,7 @@ class ClusterAdmin:
                 if (name := door.name(each.topic)) is None:
                     absent[group][partition_of(each)] = _NO_NAME
                 else:
-                    named[group].append(replace(each, topic=name))
+                    named[group].append(each if name == each.topic else replace(each, topic=name))
         answers = self._coordinators.write_offsets(named, deadline, may_send)
         return {
             group: found if isinstance(found, ClusterError) else {**absent[group], **door.into(found)}
@@ -156,96 +206,8 @@ def commit_log_ends(admin: ClusterAdmin) -> list[int | None]:
     return [ends[each].log_end if each in ends else None for each in partitions]
 
 
-class TopicMetadata:
-    """Metadata of one cluster's topics, by its own names. *deadline* is in seconds, from the call on.
-
-    ClusterError is raised where the cluster does not answer in time.
-    """
-
-    def __init__(self, requests: TopicRequests) -> None:
-        self.alias, self._requests = requests.alias, requests
-
-    def listed(self, deadline: float) -> dict[str, TopicInfo]:
-        """Return id and partition count of every topic that we may describe and that is not internal."""
-        ends_at = time.monotonic() + deadline
-        described = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
-        return {name: _to_topic_info(topic) for name, topic in described.items() if not topic.is_internal}
-
-    def cluster_id(self, deadline: float) -> str:
-        """Return Kafka's own id of the cluster."""
-        return self._requests.cluster_id(time.monotonic() + deadline)
-
-    def described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
-        """Return id and partition count of *topics*; those that do not exist are left out.
-
-        If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
-        """
-        found = self._requests.described(topics, time.monotonic() + deadline)
-        return {
-            name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
-        }
-
-    def unreadable(self, topics: Iterable[str], deadline: float) -> dict[str, NotAuthorizedError]:
-        """Return those of *topics* that we may describe but not read; a cluster without ACLs reports no rights."""
-        found = allowed(self._requests.described(topics, time.monotonic() + deadline, with_rights=True))
-        rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
-        refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
-        return {name: NotAuthorizedError(self.alias, name, "Read") for name in refused}
-
-    def partition_count(self, topic: str, deadline: float) -> int | None:
-        """Return how many partitions there are, None if there is no such topic; the request does not create it.
-
-        Raises NotAuthorizedError where we may not describe it, as it must not be taken for absent then.
-        """
-        found = self.described([topic], deadline).get(topic)
-        if isinstance(found, NotAuthorizedError):
-            raise found
-        return None if found is None else found.partitions
-
-    def ends(self, partitions: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, LogEnds]:
-        """Return the log ends of all partitions that answer.
-
-        Left out are partitions that do not exist or may not be described, and those whose leader is away or silent: it
-        does not hold up other partitions for long. Partitions without a leader are not requested, because librdkafka
-        would let the whole request wait for them. The log start is read first, so if retention deletes in between it
-        is too small, never too large.
-        """
-        ends_at = time.monotonic() + deadline
-        wanted = set(partitions)
-        described = allowed(self._requests.described({each.topic for each in wanted}, ends_at))
-        leaders = {each: leader for each, leader in _leaders(described).items() if each in wanted}
-        starts = self._requests.offsets(leaders, EARLIEST, ends_at)
-        stops = self._requests.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
-        return {
-            each: LogEnds(starts[each].offset, max(starts[each].offset, end), epoch)
-            for each, (end, epoch) in stops.items()
-        }
-
-    def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> dict[TopicPartition, Reach]:
-        """Return how far each partition of the wanted topics can be read, except where no leader answers.
-
-        The stable end is read first, so if a transaction commits in between it is too small, never too large.
-        """
-        ends_at = time.monotonic() + deadline
-        names = [name for name in self._requests.names(ends_at) if is_wanted(name)]
-        leaders = _leaders(allowed(self._requests.described(names, ends_at)))
-        stable = self._requests.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
-        high = self._requests.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
-        return {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
-
-
 def _to_topic_info(description: TopicDescription) -> TopicInfo:
     """Return id and partition count."""
     topic_id: Any = description.topic_id  # the client's type stubs do not have the two methods
     high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
     return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))
-
-
-def _leaders(described: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """Return the broker id of the leader of each partition that has one now."""
-    return {
-        TopicPartition(name, each.id): each.leader.id
-        for name, topic in sorted(described.items())
-        for each in topic.partitions
-        if each.leader is not None
-    }

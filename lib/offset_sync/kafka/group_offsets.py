@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import BindingError, elements, library, metadata_of, text
+from offset_sync.kafka.clients import opening
+from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
+    GROUP_REFUSED,
     LONGEST_S,
     MOVED_COORDINATOR,
     RETRIABLE,
@@ -39,19 +40,21 @@ from offset_sync.kafka.requests import (
     SilentError,
     TransientError,
     attempts,
-    group_refusal,
     invalid_group,
     invalid_write,
+    missing_right,
     partition_of,
     with_remedy,
 )
 from offset_sync.kafka.topic_requests import TopicRequests
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
 _ANY_OPERATION = 0
 _POLL_MS = 100
+IN_FLIGHT = 500
+"""Requests that wait for an answer at once."""
 _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
 _PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
@@ -76,19 +79,6 @@ _DELAYED = RequestFailure(THROTTLED, "not answered in time")
 _DELAYED_UNSENT = RequestFailure(THROTTLED_UNSENT, "not sent in time")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """*ends_at* is on ``time.monotonic``'s clock; no request waits longer than *request_s* seconds.
-
-    *may_send* is called just before each request: after a pause it may no longer be allowed.
-    """
-
-    ends_at: float
-    request_s: float
-    in_flight: int
-    may_send: Callable[[], bool] = lambda: True
-
-
 class GroupOffsets:
     """Both operations over one client, which is destroyed with its last user; threads may share it.
 
@@ -100,9 +90,8 @@ class GroupOffsets:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._library, self._complaint, self._callbacks = library(), "", Callbacks()
+        self._library, self._callbacks = library(), Callbacks()
         self.parts = CommitParts()
-        log_in(options)
         self._client = self._library.open_consumer(options, self._callbacks)
         destroy_later(self, self._library, self._client, self._callbacks)
 
@@ -110,48 +99,49 @@ class GroupOffsets:
         """Return the id of the cluster that it was connected to last, "" if to none within *seconds*."""
         return self._library.cluster_id(self._client, seconds)
 
-    def complaint(self) -> str:
-        """Return the last error between client and brokers ("Connection refused"), "" for none.
-
-        "All brokers down" follows from it, and must not replace it.
-        """
-        self._take_events()
-        return self._complaint
-
     def _take_events(self) -> None:
-        """Note errors; delays by a quota come as callbacks meanwhile."""
+        """Let librdkafka call back about delays by a quota. It drops its errors: requests report theirs."""
         queue = self._library.queue_get_main(self._client)
         while event := self._library.queue_poll(queue, 0):
-            code = self._library.event_error(event)
-            if code and (self._name(code) != "_ALL_BROKERS_DOWN" or not self._complaint):
-                self._complaint = text(self._library.event_error_string(event))
             self._library.event_destroy(event)
         self._library.queue_destroy(queue)
 
-    def read(self, groups: Iterable[str], limits: Limits) -> dict[str, GroupAnswer]:
-        """Return all committed offsets; one with a pending transaction has the error UNSTABLE_OFFSET_COMMIT."""
-        wanted = [*dict.fromkeys(groups)]
-        return dict(zip(wanted, self._run(_LIST, [(group, None) for group in wanted], limits), strict=True))
+    def read(self, groups: Iterable[str], ends_at: float) -> dict[str, GroupAnswer]:
+        """Return all committed offsets; one with a pending transaction has the error UNSTABLE_OFFSET_COMMIT.
 
-    def write(self, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
-        """Commit without a member, with leader epoch and metadata of each write; each part is of one group."""
+        *ends_at* is on ``time.monotonic``'s clock.
+        """
+        wanted = [*dict.fromkeys(groups)]
+        return dict(zip(wanted, self._run(_LIST, [(group, None) for group in wanted], ends_at), strict=True))
+
+    def write(self, parts: _Parts, ends_at: float, may_send: Callable[[], bool]) -> list[GroupAnswer]:
+        """Commit without a member, with leader epoch and metadata of each write; each part is of one group.
+
+        *may_send* is called just before each request: after a pause it may no longer be allowed.
+        """
         requests = [
             (part[0].group_id, [(e.topic, e.partition, e.offset, e.leader_epoch, e.metadata) for e in part])
             for part in parts
         ]
         with self._callbacks.writing():
-            return self._run(_ALTER, requests, limits)
+            return self._run(_ALTER, requests, ends_at, may_send)
 
-    def _run(self, operation: str, requests: Sequence[tuple[str, Any]], limits: Limits) -> list[GroupAnswer]:
+    def _run(
+        self,
+        operation: str,
+        requests: Sequence[tuple[str, Any]],
+        ends_at: float,
+        may_send: Callable[[], bool] = lambda: True,
+    ) -> list[GroupAnswer]:
         waiting = deque(enumerate(requests, start=1))  # from 1 on: a 0 would be a null pointer
         asked: dict[int, float] = {}  # by number, when
         answers, heard_at = dict[int, GroupAnswer](), 0.0
         with self._opened(operation) as (queue, options):
             while waiting or asked:
-                most = 1 if self._callbacks.delay_ms else limits.in_flight
-                while waiting and len(asked) < most and time.monotonic() < limits.ends_at:
+                most = 1 if self._callbacks.delay_ms else IN_FLIGHT
+                while waiting and len(asked) < most and time.monotonic() < ends_at:
                     number, request = waiting.popleft()
-                    if not limits.may_send():
+                    if not may_send():
                         answers[number] = NOT_SENT
                         continue
                     asked[number] = time.monotonic()
@@ -165,9 +155,9 @@ class GroupOffsets:
                         heard_at = time.monotonic()
                 self._take_events()
                 since = heard_at if self._callbacks.delay_ms else 0.0
-                ends_at = {number: max(at, since) + limits.request_s for number, at in asked.items()}
                 now = time.monotonic()
-                for number in [each for each, until in ends_at.items() if min(until, limits.ends_at) <= now]:
+                late = [n for n, at in asked.items() if min(max(at, since) + _REQUEST_S, ends_at) <= now]
+                for number in late:
                     del asked[number]
                     answers[number] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
         unsent = _DELAYED_UNSENT if self._callbacks.delay_ms else NOT_ASKED
@@ -271,13 +261,10 @@ class Coordinators:
     *topics* tells whether a cluster with silent coordinators answers at all.
     """
 
-    def __init__(
-        self, topics: TopicRequests, options: Mapping[str, str], in_flight: int, at_once: ManyGroups | None
-    ) -> None:
+    def __init__(self, topics: TopicRequests, options: Mapping[str, str], at_once: ManyGroups | None = None) -> None:
         self.alias = topics.alias
-        self._topics, self._options = topics, options
-        self._in_flight, self._at_once = in_flight, at_once
-        self._lock, self._last_complaint = threading.Lock(), ""  # of the client before this one
+        self._topics, self._options, self._at_once = topics, options, at_once
+        self._lock = threading.Lock()
         self._connected: GroupOffsets | None = None
 
     def committed_offsets(
@@ -296,21 +283,21 @@ class Coordinators:
         asked = bool(pending)
         ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
-        limits = Limits(ends_at, _REQUEST_S, self._in_flight)
         for _ in attempts(ends_at) if pending else ():
             client = self._client()
-            found = client.read(pending, limits)
+            found = client.read(pending, ends_at)
             self._check(client, found.values())
             answers |= found
             is_patient = time.monotonic() < patient_until
             pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
             if not pending:
                 break
-        is_silent = asked and all(is_unreachable(answer) for answer in answers.values())
-        if is_silent and not self._topics.is_answered(deadline * _PROOF_SHARE):
-            servers = self._options.get("bootstrap.servers")
-            complaint = self._last_complaint or "connected, but no response"
-            raise TransientError(self.alias, f"no answer within {deadline:g} s from {servers}: {complaint}")
+        if asked and all(is_unreachable(answer) for answer in answers.values()):
+            try:
+                self._topics.names(time.monotonic() + deadline * _PROOF_SHARE)
+            except ClusterError as error:
+                said = f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {error.message}"
+                raise TransientError(self.alias, said) from error
         read = {group: self._to_committed(group, answer) for group, answer in answers.items()}
         return read | {group: self._group_error(group, reason) for group, reason in refused.items()}
 
@@ -335,7 +322,7 @@ class Coordinators:
                 continue
             answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
             parts += client.parts.of(each for each in wanted if invalid_write(each) is None)
-        found = self._written(client, parts, Limits(time.monotonic() + deadline, _REQUEST_S, self._in_flight, may_send))
+        found = self._written(client, parts, time.monotonic() + deadline, may_send)
         for part, written in zip(parts, found, strict=True):
             errors = answer[part[0].group_id]
             assert not isinstance(errors, ClusterError)
@@ -344,23 +331,23 @@ class Coordinators:
             errors |= {each: with_remedy(self.alias, error) for each, error in noted.items()}
         return answer
 
-    def _written(self, client: GroupOffsets, parts: _Parts, limits: Limits) -> list[GroupAnswer]:
+    def _written(
+        self, client: GroupOffsets, parts: _Parts, ends_at: float, may_send: Callable[[], bool]
+    ) -> list[GroupAnswer]:
         if not parts:
             return []
-        is_connected = client.cluster_id(min(limits.request_s, max(0.0, limits.ends_at - time.monotonic())))
+        is_connected = client.cluster_id(min(_REQUEST_S, max(0.0, ends_at - time.monotonic())))
         self._check(client, ())
         if not is_connected:
             return [NOT_ASKED for _ in parts]
-        self._check(client, found := client.write(parts, limits))
+        self._check(client, found := client.write(parts, ends_at, may_send))
         return found
 
     def _client(self) -> GroupOffsets:
         with self._lock:
             if self._connected is None:
-                try:
+                with opening(self.alias, self._options):
                     self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-                except (BindingError, PlatformError) as error:  # PlatformError in executors only: jobs check first
-                    raise ClusterError(self.alias, str(error)) from error
             return self._connected
 
     def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:
@@ -376,13 +363,12 @@ class Coordinators:
         finally:
             if is_over:
                 with self._lock:
-                    self._last_complaint = client.complaint()
                     self._connected = None
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
         if isinstance(answer, RequestFailure):
-            if answer.error == "GROUP_AUTHORIZATION_FAILED":
-                return self._group_error(group, group_refusal("Describe"))
+            if answer.error == GROUP_REFUSED:
+                return self._group_error(group, f"{GROUP_REFUSED}: {missing_right('group', 'Describe')}")
             kind = TransientError if answer.error in RETRIABLE else ClusterError
             reason = f"{answer.error}: {answer.message}"
             return self._group_error(group, reason, SilentError if is_unreachable(answer) else kind)

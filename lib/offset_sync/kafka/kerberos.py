@@ -60,8 +60,8 @@ def _check_principal(keytab: str, principal: str) -> None:
 def _use(keytab: str) -> None:
     known = os.environ.get(_KEYTAB, keytab)
     if known.removeprefix("FILE:") != keytab:
-        text = f"{_KEYTAB} is {known}, and the configuration has keytab {keytab}; a process has one Kerberos login:"
-        raise PlatformError(f"{text} unset the variable, or name the same file")
+        text = f"keytab {keytab} is not the {known} of another cluster or of {_KEYTAB}, and a process has one Kerberos"
+        raise PlatformError(f"{text} login: name the same file")
     os.environ |= {_KEYTAB: keytab, "KRB5CCNAME": _CACHE}
 
 

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_reader import log_consumer, next_messages, place_of
-from offset_sync.kafka.requests import Door, TopicNames
+from offset_sync.kafka.log_reader import StreamReader, log_consumer, next_messages, place_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 
@@ -52,11 +51,8 @@ class _Reported(NamedTuple):
         return ReportedEnd(0) if self.end is None else change.end(self.end, self.epoch)
 
 
-class LeaderEpochs:
-    """Queries one cluster by streams; *options* are librdkafka's."""
-
-    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
-        self._alias, self._options, self._door = alias, options, Door(alias, names)
+class LeaderEpochs(StreamReader):
+    """Queries one cluster by streams."""
 
     def ends(
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0

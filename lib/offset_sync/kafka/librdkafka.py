@@ -23,7 +23,7 @@ from confluent_kafka import cimpl
 
 from offset_sync.kafka.client_callbacks import Callbacks, OnConnect, OnThrottle
 from offset_sync.kafka.msk_tokens import TokenError, needs_token, token_for
-from offset_sync.model.errors import OffsetSyncError, OtherClusterError, PlatformError
+from offset_sync.model.errors import OtherClusterError, PlatformError
 from offset_sync.model.values import CLUSTER_ID
 from offset_sync.model.versions import Match, match_version
 
@@ -53,12 +53,7 @@ OPERATIONS = ("ListConsumerGroupOffsets", "AlterConsumerGroupOffsets")
 _CLIENTS = (cimpl.Consumer, cimpl._AdminClientImpl)
 _CONSUMER = 1
 _CONF_OK = 0
-_ERROR_EVENTS = 0x8
 _ERRSTR_BYTES = 512
-
-
-class BindingError(OffsetSyncError):
-    """librdkafka refused the options."""
 
 
 class PartitionStruct(ctypes.Structure):
@@ -90,7 +85,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "version_str": (c_char_p, ()),
     "conf_new": (c_void_p, ()),
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
-    "conf_set_events": (None, (c_void_p, c_int)),
     "conf_set_throttle_cb": (None, (c_void_p, OnThrottle)),
     "conf_set_connect_cb": (None, (c_void_p, OnConnect)),
     "conf_set_oauthbearer_token_refresh_cb": (None, (c_void_p, _RefreshToken)),
@@ -165,9 +159,9 @@ class Library:
         partitions: Any,
         topic: str,
         partition: int,
-        offset: int = -1001,
-        leader_epoch: int | None = None,
-        metadata: str = "",
+        offset: int,
+        leader_epoch: int | None,
+        metadata: str,
     ) -> None:
         """Append a partition; *leader_epoch* None: none is sent. *metadata* is stored as bytes, without a NUL."""
         pointer = self.topic_partition_list_add(partitions, topic.encode(), partition)
@@ -194,21 +188,16 @@ class Library:
         return frozenset(text(value.value).split(","))
 
     def open_consumer(self, options: Mapping[str, str], callbacks: Callbacks) -> int:
-        """Return a new client handle of the consumer kind, with errors as events; raises BindingError.
+        """Return a new client handle of the consumer kind; raises ValueError for bad *options*.
 
         The *callbacks* have to live as long as the client.
         """
-        try:
-            has_tokens = needs_token(options)
-        except TokenError as problem:
-            raise BindingError(str(problem)) from problem
-        conf = self.conf_new()
+        has_tokens, conf = needs_token(options), self.conf_new()
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         for name, value in of_librdkafka(options).items():
             if self.conf_set(conf, name.encode(), value.encode(), reason, _ERRSTR_BYTES) != _CONF_OK:
                 self.conf_destroy(conf)
-                raise BindingError(text(reason.value))
-        self.conf_set_events(conf, _ERROR_EVENTS)
+                raise ValueError(text(reason.value))
         self.conf_set_throttle_cb(conf, callbacks.on_throttle)
         self.conf_set_connect_cb(conf, callbacks.on_connect)
         if has_tokens:
@@ -217,7 +206,7 @@ class Library:
         pointer: int | None = self.new(_CONSUMER, conf, reason, _ERRSTR_BYTES)
         if not pointer:  # librdkafka owns the configuration only on success
             self.conf_destroy(conf)
-            raise BindingError(text(reason.value))
+            raise ValueError(text(reason.value))
         if has_tokens:  # in a thread of librdkafka: nothing polls this client
             self.sasl_background_callbacks_enable(pointer)
         return pointer

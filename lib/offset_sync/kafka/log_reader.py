@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.clients import open_client
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import Door, TopicNames
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CLUSTER_ID, OffsetRange, RecordContent, Stop, TopicPartition
 
 DEADLINE_S = 10.0
@@ -26,7 +25,6 @@ _POLL_S = 0.2
 _MOST_RECORDS = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
-    **CLIENT_OPTIONS,
     "group.id": "offset-sync-reader",
     "enable.auto.commit": "false",
     "enable.auto.offset.store": "false",
@@ -71,14 +69,7 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
     Raises ClusterError where the client rejects its options, or fails inside; and at the end where it has read from
     another cluster than the one of *options*: nothing that was read counts before the end.
     """
-    try:
-        log_in(options)
-        given = {**_OPTIONS, **of_librdkafka(options), **wanted, "error_cb": lambda error: None}
-        consumer = Consumer(with_tokens(given))
-    except PlatformError as error:
-        raise ClusterError(alias, str(error)) from error
-    except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client rejects its options: {error}") from error
+    consumer = open_client(Consumer, alias, {**_OPTIONS, **options, **wanted})
     try:
         yield consumer
         refuse_other(alias, options.get(CLUSTER_ID, ""), cluster_id_of(consumer))
@@ -159,11 +150,15 @@ def _to_bytes(value: Any) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-class RecordReader:
-    """Reads the single records of streams that a group would read next; *options* are librdkafka's."""
+class StreamReader:
+    """Reads logs of the cluster *alias* by streams; *options* are librdkafka's, *names* those of its topics."""
 
     def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
         self._alias, self._options, self._door = alias, options, Door(alias, names)
+
+
+class RecordReader(StreamReader):
+    """Reads the single records that a group would read next."""
 
     def first_at(
         self, offsets: Mapping[TopicPartition, int], deadline: float = DEADLINE_S
@@ -198,10 +193,10 @@ class _Seen(NamedTuple):
 _SILENT = _Seen("no answer")
 
 
-class RangeReader:
+class RangeReader(StreamReader):
     """Reads whole ranges of logs, as a consumer does: those of a micro-batch, without Spark.
 
-    *options* are librdkafka's. Ranges are of streams; records have the cluster's own names, as from Spark.
+    Ranges are of streams; records have the cluster's own names, as from Spark.
     """
 
     def __init__(
@@ -211,7 +206,8 @@ class RangeReader:
         patience: float = PATIENCE_S,
         names: TopicNames | None = None,
     ) -> None:
-        self._alias, self._options, self._patience, self._door = alias, options, patience, Door(alias, names)
+        super().__init__(alias, options, names)
+        self._patience = patience
 
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
         """Yield every record of the *ranges* that is still there, each log in order, at most 200 at a time.

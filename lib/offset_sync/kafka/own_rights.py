@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from functools import cached_property
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import TopicRequests, error_name, open_client
+from offset_sync.kafka.topic_requests import TopicRequests, error_name
 from offset_sync.model.errors import ClusterError
 
 DEADLINE_S = 15.0
@@ -24,34 +23,21 @@ Operations = frozenset[str]
 """Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
 
 
-class OwnRights:
+class OwnRights(TopicRequests):
     """One cluster, named by its alias; *options* are librdkafka's."""
-
-    def __init__(self, alias: str, options: Mapping[str, str]) -> None:
-        self.alias = alias
-        self._options = options
-        self._requests = TopicRequests(alias, options)
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
-        self._requests.names(time.monotonic() + deadline)  # for its error message about a refused login
-        described, error = _answer(self._client.describe_cluster(request_timeout=LONGEST_S), deadline)
-        if error:
-            raise ClusterError(self.alias, f"{error} for DescribeCluster")
-        return [node.id for node in described.nodes]
+        return [node.id for node in self.cluster(time.monotonic() + deadline).nodes]
 
-    def of_topics(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, Operations | ClusterError]:
+    def of_topics(self, topics: Iterable[str]) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
-        found = self._requests.described(topics, time.monotonic() + deadline, with_rights=True)
+        found = self.described(topics, time.monotonic() + DEADLINE_S, with_rights=True)
         described: dict[str, Any] = dict(found)
         return {
             name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
             for name, each in described.items()
         }
-
-    def groups(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups that we may describe; raises ClusterError where a broker does not list its own."""
-        return self._requests.groups(time.monotonic() + deadline)
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.
@@ -70,32 +56,26 @@ class OwnRights:
             found[group] = error or _named(described.authorized_operations)
         return found
 
-    def settings(self, broker: int, deadline: float = DEADLINE_S) -> dict[str, str] | str:
-        """Return the settings of a broker, or the name of an error; requires DescribeConfigs on the cluster."""
-        return self._described(ConfigResource(ResourceType.BROKER, str(broker)), deadline)
+    def settings(self, of: int | str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
+        """Return the settings of a broker, by its id, or of a topic, or the name of an error.
 
-    def topic_settings(self, topic: str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
-        """Return the settings of a topic, or the name of an error; requires DescribeConfigs on it."""
-        return self._described(ConfigResource(ResourceType.TOPIC, topic), deadline)
-
-    def _described(self, resource: Any, deadline: float) -> dict[str, str] | str:
-        (future,) = self._client.describe_configs([resource], request_timeout=LONGEST_S).values()
+        Requires DescribeConfigs on the cluster or on the topic.
+        """
+        kind = ResourceType.BROKER if isinstance(of, int) else ResourceType.TOPIC
+        asked = [ConfigResource(kind, str(of))]
+        (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
-    def newest_ms(self, topic: str, partitions: int, deadline: float = DEADLINE_S) -> int | None:
+    def newest_ms(self, topic: str, partitions: int) -> int | None:
         """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
         spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
         asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
-        ends_at = time.monotonic() + deadline
+        ends_at = time.monotonic() + DEADLINE_S
         answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
         found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)
-
-    @cached_property
-    def _client(self) -> AdminClient:
-        return open_client(self.alias, self._options)
 
 
 def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:

@@ -148,10 +148,6 @@ def is_topic_name(topic: str) -> bool:
 class TopicNames(Protocol):
     """The names of topics per cluster, see :class:`offset_sync.config.stream_names.Names`."""
 
-    @property
-    def is_same(self) -> bool:
-        """Whether every topic has the same name everywhere."""
-
     def inside(self, cluster: str, topic: str) -> str:
         """Return the stream of *topic* at *cluster*."""
 
@@ -168,11 +164,6 @@ class Door:
 
     alias: str
     names: TopicNames | None = None
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the topics there have the names of their streams."""
-        return self.names is None or self.names.is_same
 
     def name(self, stream: str) -> str | None:
         """Return the cluster's topic of *stream*; None if it has none."""
@@ -192,8 +183,6 @@ class Door:
 
     def out(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
         """Return values by partition of streams as values by partition of topics."""
-        if self.is_same:
-            return dict(places)
         names = {stream: self.name(stream) for stream in {place.topic for place in places}}
         return {
             TopicPartition(name, number): each
@@ -203,8 +192,6 @@ class Door:
 
     def into(self, places: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
         """Return values by partition of topics as values by partition of streams."""
-        if self.is_same:
-            return dict(places)
         return {TopicPartition(self.stream(topic), number): each for (topic, number), each in places.items()}
 
 
@@ -280,20 +267,15 @@ class NotAuthorizedError(ClusterError):
     """
 
     def __init__(self, cluster: str, topic: str, operation: str = "Describe") -> None:
-        remedy = "grant Read, which implies it," if operation == "Describe" else f"grant {operation}"
         or_else = "" if topic.startswith("__") else ", or exclude the topic in the configuration"
         or_else = f", or set clusters.{cluster}.commits: admin" if topic == CONSUMER_OFFSETS else or_else
-        super().__init__(
-            cluster,
-            f"topic {topic}: TOPIC_AUTHORIZATION_FAILED: the operation {operation} is not allowed; {remedy} "
-            f"{_TO_US}{or_else}",
-        )
+        super().__init__(cluster, f"topic {topic}: {TOPIC_REFUSED}: {missing_right('topic', operation)}{or_else}")
 
 
-def group_refusal(operation: str) -> str:
-    """Return the message, after the group's name, for a refused *operation* on a group."""
+def missing_right(what: str, operation: str) -> str:
+    """Return which right to grant where an *operation* on *what*, a topic or a group, was refused."""
     remedy = "Read, which implies it," if operation == "Describe" else operation
-    return f"GROUP_AUTHORIZATION_FAILED: the operation {operation} is not allowed; grant {remedy} on the group {_TO_US}"
+    return f"the operation {operation} is not allowed; grant {remedy} on the {what} {_TO_US}"
 
 
 def with_remedy(cluster: str, error: str | None) -> str | None:
@@ -302,10 +284,9 @@ def with_remedy(cluster: str, error: str | None) -> str | None:
     A commit without a member is refused with GROUP_ID_NOT_FOUND for share groups only (Kafka 4.1 to 4.4): it would
     create a group that does not exist.
     """
-    if error == "GROUP_AUTHORIZATION_FAILED":
-        return f"{error}: clusters.{cluster}: {group_refusal('Read').partition(': ')[2]}"
-    if error == "TOPIC_AUTHORIZATION_FAILED":
-        return f"{error}: clusters.{cluster}: the operation Read is not allowed; grant Read on the topic {_TO_US}"
+    if error in (GROUP_REFUSED, TOPIC_REFUSED):
+        what = "group" if error == GROUP_REFUSED else "topic"
+        return f"{error}: clusters.{cluster}: {missing_right(what, 'Read')}"
     if error == "UNKNOWN":
         return UNKNOWN
     if error == "GROUP_ID_NOT_FOUND":
@@ -315,20 +296,18 @@ def with_remedy(cluster: str, error: str | None) -> str | None:
 
 def explained(line: str) -> str:
     """Return a Java client's message, or the missing right if it reports that it was refused."""
-    found = re.search(r"Not authorized to access (group|topics?): \[?([^\]]+)", line)
+    found = re.search(r"Not authorized to access (group|topic)s?: \[?([^\]]+)", line)
     if found is None:
         return line
-    name = found[2].strip()
-    if found[1] == "group" and name.startswith(_OWN_GROUPS):
-        what = f"the operation Describe is not allowed; grant Describe on groups with the prefix {_OWN_GROUPS} {_TO_US}"
-        return f"group {name}: GROUP_AUTHORIZATION_FAILED: {what}"
-    if found[1] == "group":
-        return f"group {name}: {group_refusal('Read')}"
-    return f"topic {name}: TOPIC_AUTHORIZATION_FAILED: the operation Read is not allowed; grant Read {_TO_US}"
+    what, name = found[1], found[2].strip()
+    missing = missing_right(what, "Read")
+    if what == "group" and name.startswith(_OWN_GROUPS):
+        missing = f"the operation Describe is not allowed; grant Describe on groups {_OWN_GROUPS}* {_TO_US}"
+    return f"{what} {name}: {what.upper()}_AUTHORIZATION_FAILED: {missing}"
 
 
-NOT_AUTHORIZED = frozenset({"TOPIC_AUTHORIZATION_FAILED"})
-"""We may not describe the topic, whether it exists or not."""
+GROUP_REFUSED, TOPIC_REFUSED = "GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
+"""The latter says nothing of whether the topic exists."""
 
 THROTTLED = "THROTTLED: a quota of the cluster delays our requests; raise it, or set sync.max_commits_per_second"
 """Ours, of group_offsets: a request was not answered in time."""

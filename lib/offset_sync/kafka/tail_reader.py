@@ -8,19 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Message
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import (
     DEADLINE_S,
+    StreamReader,
     is_end_of_log,
     log_consumer,
     offset_of,
     read_logs,
     to_content,
 )
-from offset_sync.kafka.requests import Door, LogEnds, TopicNames
+from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
@@ -67,11 +68,8 @@ class Tails:
 Ends = Mapping[TopicPartition, LogEnds]
 
 
-class TailReader:
-    """Reads streams of one cluster; *options* are librdkafka's."""
-
-    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
-        self._alias, self._options, self._door = alias, options, Door(alias, names)
+class TailReader(StreamReader):
+    """Reads the newest records of streams of one cluster."""
 
     def read(
         self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = DEADLINE_S, *, is_committed: bool = True
@@ -119,10 +117,7 @@ class TailReader:
         """
         with log_consumer(self._alias, self._options, _WANTED) as consumer:
             wanted = [ClientPartition(*place, at_ms) for place, at_ms in self._door.out(times).items()]
-            try:
-                answers = consumer.offsets_for_times(wanted, timeout=deadline) if wanted else []
-            except KafkaException as error:
-                raise ClusterError(self._alias, str(error.args[0])) from error
+            answers = consumer.offsets_for_times(wanted, timeout=deadline) if wanted else []
         found = [each for each in answers if each.error is None and each.offset >= 0]
         return self._door.into({TopicPartition(each.topic, each.partition): each.offset for each in found})
 

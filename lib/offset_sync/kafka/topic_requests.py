@@ -15,26 +15,33 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import ConsumerGroupState, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    DescribeClusterResult,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    TopicDescription,
+)
 
-from offset_sync.kafka.kerberos import log_in
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, of_librdkafka, refuse_other
-from offset_sync.kafka.msk_tokens import with_tokens
+from offset_sync.kafka.clients import open_client
+from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
-    NOT_AUTHORIZED,
     RETRIABLE,
+    TOPIC_REFUSED,
+    UNREACHABLE,
     NotAuthorizedError,
     attempts,
     is_topic_name,
 )
-from offset_sync.model.errors import ClusterError, OtherClusterError, PlatformError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID, TopicPartition
 
 _REQUEST_S = 6.0
@@ -49,15 +56,9 @@ OTHERS_S = 2.0
 """How long to wait for other leaders after the first answer, or three times as long as that took."""
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-
-
-class Position(NamedTuple):
-    """An offset in a log, and the leader epoch where it is known."""
-
-    offset: int
-    leader_epoch: int | None
 
 
 class TopicRequests:
@@ -71,7 +72,11 @@ class TopicRequests:
         self.alias = alias
         self._options = dict(options)
         self._cluster_id = self._options.get(CLUSTER_ID, "")
-        self._clients = kept_for(self)  # the one in use is the last; those before it may still be answered
+        self._clients = list[AdminClient]()  # the one in use is the last; those before it may still be answered
+        # Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before
+        # they are closed, which crashes the process (seen: a segmentation fault; Handle_clear of confluent-kafka 2.16
+        # frees a key that closing the client still uses).
+        weakref.finalize(self, _close, self._clients).atexit = False
         self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
@@ -79,8 +84,9 @@ class TopicRequests:
         """Return the name of every topic that we may describe, including internal ones."""
         failure = "_TIMED_OUT"
         for left in attempts(ends_at):
+            patience_s = left if left < 2 * TRY_S else min(_REQUEST_S, left / 2)
             try:
-                listed = self._client.list_topics(timeout=max(_timeout_s(left / 2), min(TRY_S, left))).topics
+                listed = self._client.list_topics(timeout=max(_SHORTEST_S, patience_s)).topics
                 self.refuse_others()
                 return sorted(listed)
             except KafkaException as error:
@@ -89,35 +95,36 @@ class TopicRequests:
                     break
         raise self.error(f"{failure} for listing topics")
 
-    def is_answered(self, deadline: float) -> bool:
-        """Return whether any broker answers."""
-        try:
-            self.names(time.monotonic() + deadline)
-        except ClusterError:
-            return False
-        return True
+    def cluster(self, ends_at: float) -> DescribeClusterResult:
+        """Return the cluster's id and its brokers, which needs no rights."""
 
-    def cluster_id(self, ends_at: float) -> str:
-        """Return Kafka's own id of the cluster, which needs no rights."""
+        def ask(requests: list[str]) -> Mapping[str, Future[Any]]:
+            return {each: self._client.describe_cluster(request_timeout=LONGEST_S) for each in requests}
 
-        def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
-            return {key: self._client.describe_cluster(request_timeout=LONGEST_S) for key in keys}
-
-        found = list(allowed(self._collect(ask, ["DescribeCluster"], ends_at)).values())
-        if not found or not found[0].cluster_id:
+        found: DescribeClusterResult
+        (found,) = allowed(self._collect(ask, ["DescribeCluster"], ends_at)).values()
+        if not found.cluster_id:
             raise self.error("it does not return its cluster id")
-        return str(found[0].cluster_id)
+        return found
 
-    def groups(self, ends_at: float) -> list[str]:
-        """Return the classic and consumer groups, with members or without, that we may describe."""
+    def groups(self, ends_at: float) -> dict[str, bool]:
+        """Return the classic and consumer groups that we may describe, each with whether it has members.
 
-        def ask(keys: list[str]) -> Mapping[str, Future[Any]]:
-            return {key: self._client.list_consumer_groups(request_timeout=LONGEST_S) for key in keys}
-
-        found = list(allowed(self._collect(ask, ["ListGroups"], ends_at)).values())
-        if not found or found[0].errors:  # each broker lists its own groups
-            raise self.error("a broker does not list its groups")
-        return sorted(each.group_id for each in found[0].valid)
+        A state unknown to this client counts as having some. Of any other group, of another type or not described to
+        us, it is unknown. Raises ClusterError if any broker does not answer, as its groups would look empty; so another
+        request, or another client, would get no answer either.
+        """
+        future: Future[Any] = self._client.list_consumer_groups(request_timeout=LONGEST_S)
+        try:
+            listed = future.result(max(0.0, ends_at - time.monotonic()))
+        except (KafkaException, FutureTimeout) as problem:
+            self._replace_client(_OLDEST_S)
+            name = error_name(problem) if isinstance(problem, KafkaException) else "_TIMED_OUT"
+            raise self.error(f"{name} for ListGroups; check that all brokers run") from problem
+        self.refuse_others()
+        if listed.errors:
+            raise self.error(f"{error_name(listed.errors[0])} for ListGroups; check that all brokers run")
+        return {each.group_id: each.state not in _WITHOUT_MEMBERS for each in listed.valid}
 
     def groups_of_all_types(self, ends_at: float) -> list[str]:
         """Return the groups of every type that we may describe.
@@ -160,111 +167,87 @@ class TopicRequests:
 
     def offsets(
         self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
-    ) -> dict[TopicPartition, Position]:
-        """Return the offset of *spec* in each partition; *leaders* has the id of its leader.
+    ) -> dict[TopicPartition, ListOffsetsResultInfo]:
+        """Return the offset of *spec* in each partition, with its leader epoch; *leaders* has the id of its leader.
 
         Partitions that do not exist, may not be described, or whose leader has not answered are left out. *options*
         are those of ``AdminClient.list_offsets``.
         """
-        found: dict[TopicPartition, Position] = {}
-        waiting, began, is_answered = dict(leaders), time.monotonic(), False
-        asked: dict[TopicPartition, list[Future[Any]]] = {each: [] for each in leaders}
-        for _ in attempts(ends_at) if waiting else ():
-            for each, future in self._ask_leaders(waiting, spec, options).items():
-                asked[each].append(future)
-            again_at = time.monotonic() + TRY_S
-            left = [future for each in waiting for future in asked[each]]
-            wait(left, max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
-            if not is_answered and any(future.done() and future.exception() is None for future in left):
-                is_answered, took = True, time.monotonic() - began
-                ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took))
-                self._note_answer()
-            _wait_for_each([asked[each] for each in waiting], min(again_at, ends_at))
-            for each in list(waiting):
-                if self._take(each, asked[each], found):
-                    del waiting[each]
-            if not waiting or time.monotonic() >= ends_at:
-                break
-            if not is_answered:
-                self._replace_silent_client()
-        self._leave_unread(asked.values())
-        self.refuse_others()
-        return found
 
-    def _ask_leaders(
-        self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, options: Mapping[str, Any]
-    ) -> dict[TopicPartition, Future[Any]]:
-        futures: dict[TopicPartition, Future[Any]] = {}
-        for leader in sorted(set(leaders.values())):
-            specs: Any = {ClientPartition(*each): spec for each, number in leaders.items() if number == leader}
-            answers: Any = self._client.list_offsets(specs, request_timeout=LONGEST_S, **options)
-            futures |= {TopicPartition(each.topic, each.partition): future for each, future in answers.items()}
-        return futures
+        def ask(partitions: list[TopicPartition]) -> Mapping[TopicPartition, Future[Any]]:
+            futures: dict[TopicPartition, Future[Any]] = {}
+            for leader in sorted({leaders[each] for each in partitions}):
+                specs: Any = {ClientPartition(*each): spec for each in partitions if leaders[each] == leader}
+                answers: Any = self._client.list_offsets(specs, request_timeout=LONGEST_S, **options)
+                futures |= {TopicPartition(each.topic, each.partition): future for each, future in answers.items()}
+            return futures
 
-    def _take(self, partition: TopicPartition, asked: list[Future[Any]], found: dict[TopicPartition, Position]) -> bool:
-        """Put an answer into *found*; return False if the request has to be retried."""
-        future = next((each for each in asked if each.done()), None)
-        if future is None:
-            return False
-        try:
-            answer = future.result()
-        except KafkaException as error:
-            name = error_name(error)
-            if name not in NOT_AUTHORIZED | ABSENT_TOPIC | RETRIABLE:
-                raise self.error(f"{name} for {partition.topic}-{partition.partition}") from error
-            asked.remove(future)
-            return name not in RETRIABLE
-        if answer.offset >= 0:
-            found[partition] = Position(answer.offset, answer.leader_epoch)
-        return True
+        found = allowed(self._collect(ask, list(leaders), ends_at, leaves_out_silent=True))
+        return {each: answer for each, answer in found.items() if answer.offset >= 0}
 
     def _collect(
-        self, ask: Callable[[list[_Key]], Mapping[_Key, Future[_Value]]], wanted: list[_Key], ends_at: float
+        self,
+        ask: Callable[[list[_Key]], Mapping[_Key, Future[_Value]]],
+        wanted: Collection[_Key],
+        ends_at: float,
+        *,
+        leaves_out_silent: bool = False,
     ) -> dict[_Key, _Value | NotAuthorizedError]:
-        """Retry until each topic is answered, refused or known to be absent."""
+        """Retry until each of *wanted* is answered, refused or known to be absent, and left out.
+
+        With *leaves_out_silent* only some have to be answered, and after the first one the others have a moment only.
+        """
         found: dict[_Key, _Value | NotAuthorizedError] = {}
         failures: dict[_Key, str] = {}
-        asked: dict[_Key, list[Future[_Value]]] = {}
-        for left in attempts(ends_at) if wanted else ():
-            failures = {}
-            for key, future in ask(wanted).items():
-                asked.setdefault(key, []).append(future)
-            _wait_for_each([asked[key] for key in wanted], time.monotonic() + min(TRY_S, _timeout_s(left)))
-            for key in wanted:
-                answered = next((each for each in asked[key] if each.done()), None)
-                if answered is None:
-                    failures[key] = "_TIMED_OUT"
-                    continue
-                self._note_answer()
-                try:
-                    found[key] = answered.result()
-                except KafkaException as error:
-                    asked[key].remove(answered)
-                    name = error_name(error)
-                    if name in NOT_AUTHORIZED:
-                        found[key] = NotAuthorizedError(self.alias, str(key))
-                    elif name not in ABSENT_TOPIC:
-                        failures[key] = name
-            wanted = [key for key, name in failures.items() if name in RETRIABLE]
-            if len(wanted) < len(failures) or not wanted:
+        asked: dict[_Key, list[Future[_Value]]] = {key: [] for key in wanted}
+        waiting, began, is_answered = list(wanted), time.monotonic(), False
+        for _ in attempts(ends_at) if waiting else ():
+            for key, future in ask(waiting).items():
+                asked[key].append(future)
+            again_at = time.monotonic() + TRY_S
+            left = [future for key in waiting for future in asked[key]]
+            wait(left, max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
+            if not is_answered and any(future.done() and future.exception() is None for future in left):
+                is_answered, self._patience_s = True, TRY_S
+                if leaves_out_silent:
+                    took_s = time.monotonic() - began
+                    ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took_s))
+            _wait_for_each([asked[key] for key in waiting], min(again_at, ends_at))
+            failures = self._take({key: asked[key] for key in waiting}, found)
+            waiting = [key for key, name in failures.items() if name in RETRIABLE]
+            if len(waiting) < len(failures) or not waiting or time.monotonic() >= ends_at:
                 break
-            if all(asked[key] for key in wanted):  # no broker has answered
+            if not is_answered and UNREACHABLE.issuperset(failures.values()):
                 self._replace_silent_client()
-        self._leave_unread(asked.values())
+        if not all(future.done() for futures in asked.values() for future in futures):
+            self._replace_client(_OLDEST_S)
         self.refuse_others()
-        if failures:
-            key, name = next(iter(failures.items()))
-            raise self.error(f"{name} for {key!r}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else ""))
+        failed = [key for key, name in failures.items() if not (leaves_out_silent and name in RETRIABLE)]
+        if failed:
+            more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+            raise self.error(f"{failures[failed[0]]} for {_shown(failed[0])}{more}")
         return found
 
-    def _leave_unread(self, askings: Iterable[Collection[Future[Any]]]) -> None:
-        """Abandon the unanswered ones of *askings*."""
-        if not all(future.done() for asking in askings for future in asking):
-            self._replace_client(_OLDEST_S)
-
-    def _note_answer(self) -> None:
-        """Note that the client got an answer."""
-        self._patience_s = TRY_S
+    def _take(
+        self, asked: Mapping[_Key, list[Future[_Value]]], found: dict[_Key, _Value | NotAuthorizedError]
+    ) -> dict[_Key, str]:
+        """Put answers into *found*, and return the error of each key without one, except for absent topics."""
+        failures: dict[_Key, str] = {}
+        for key, futures in asked.items():
+            answered = next((each for each in futures if each.done()), None)
+            if answered is None:
+                failures[key] = "_TIMED_OUT"
+                continue
+            try:
+                found[key] = answered.result()
+            except KafkaException as error:
+                futures.remove(answered)
+                name = error_name(error)
+                if name == TOPIC_REFUSED:
+                    found[key] = NotAuthorizedError(self.alias, str(key))
+                elif name not in ABSENT_TOPIC:
+                    failures[key] = name
+        return failures
 
     def _replace_silent_client(self) -> None:
         """Replace the client if it has gone unanswered for long enough.
@@ -295,39 +278,13 @@ class TopicRequests:
         return opened
 
     def _open(self) -> AdminClient:
-        return open_client(self.alias, self._options, _noting(self._client_errors))
+        return open_client(AdminClient, self.alias, {**self._options, "error_cb": _noting(self._client_errors)})
 
     def error(self, message: str) -> ClusterError:
         """Return *message* as an error of the cluster, with the client's last error."""
         self._client.poll(0)
         cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
         return ClusterError(self.alias, message + cause)
-
-
-def open_client(
-    alias: str, options: Mapping[str, str], on_error: Callable[[KafkaError], None] = lambda error: None
-) -> AdminClient:
-    """Return a new client of a cluster; raises ClusterError if it rejects its options."""
-    given: dict[str, Any] = {**CLIENT_OPTIONS, **of_librdkafka(options), "error_cb": on_error}
-    try:
-        log_in(options)
-        return AdminClient(with_tokens(given))
-    except PlatformError as error:
-        raise ClusterError(alias, str(error)) from error
-    except (KafkaException, ValueError, TypeError) as error:
-        raise ClusterError(alias, f"the client rejects its options: {error}") from error
-
-
-def kept_for(owner: object) -> list[AdminClient]:
-    """Return a list for the clients of *owner*, which are closed once it is gone.
-
-    Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before they are
-    closed, which crashes the process (seen: a segmentation fault; ``Handle_clear`` of confluent-kafka 2.16 frees a key
-    that closing the client still uses).
-    """
-    clients: list[AdminClient] = []
-    weakref.finalize(owner, _close, clients).atexit = False
-    return clients
 
 
 def _close(clients: list[AdminClient]) -> None:
@@ -357,8 +314,8 @@ def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
     return note
 
 
-def _timeout_s(left_s: float) -> float:
-    return max(_SHORTEST_S, min(_REQUEST_S, left_s))
+def _shown(key: object) -> str:
+    return f"{key.topic}-{key.partition}" if isinstance(key, TopicPartition) else str(key)
 
 
 def _drop_later(clients: list[AdminClient], before: list[AdminClient]) -> None:

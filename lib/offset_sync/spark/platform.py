@@ -7,7 +7,7 @@ Jars of another version come from SPARK_HOME, ``--jars`` or ``--packages``. The 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pyspark
@@ -52,9 +52,7 @@ def check_platform() -> list[str]:
     return check(package_version, version_and_jar)
 
 
-def check(
-    package: Callable[[str], str], jar: Callable[[str], tuple[str, str]], jars: Iterable[Jar] = JARS
-) -> list[str]:
+def check(package: Callable[[str], str], jar: Callable[[str], tuple[str, str]]) -> list[str]:
     """Do the same, where *package* returns the version of a Python package, *jar* version and path by a class.
 
     *jar* raises LookupError where the class is missing.
@@ -71,7 +69,7 @@ def check(
 
     for name, version in PACKAGES.items():
         compare(f"the Python package {name}", version, package(name))
-    for each in jars:
+    for each in JARS:
         try:
             found, path = jar(each.a_class)
         except LookupError as problem:

@@ -154,7 +154,7 @@ class Snapshot:
 
     metadata: MetadataByCluster
     frontiers: Mapping[ClusterPartition, int]
-    asked_at_ms: int = int(NO_LIMIT)
+    asked_at_ms: int = NO_LIMIT
 
     def epoch_end(self, cluster: str, partition: TopicPartition) -> list[EpochEnd]:
         """Return the end of the leader epoch under which a log was indexed, if it has another epoch now."""

@@ -48,7 +48,7 @@ def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], boo
             group_id, topic, partition = committed.keys[row]
             if is_included(group_id):
                 where = ClusterPartition(alias, topic, partition)
-                found[where] = min(found.get(where, int(NO_LIMIT)), int(offset[row]))
+                found[where] = min(found.get(where, NO_LIMIT), int(offset[row]))
     return found
 
 
@@ -111,7 +111,7 @@ class Retention:
             return f"{alias} had other records before"
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"
-        lowest = self._lowest.get(where, int(NO_LIMIT))
+        lowest = self._lowest.get(where, NO_LIMIT)
         rows = self._rows.get(where, _NO_ROWS)
         return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows)
 

@@ -24,7 +24,7 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.index.stretches import Stretches
 
-_NEVER = int(NO_LIMIT)
+_NEVER = NO_LIMIT
 
 
 @dataclass(frozen=True)

@@ -182,11 +182,11 @@ class _Parts:
             log.extend(with_gaps(runs, first), int(runs.end.max()))
         found = log.runs
         known = Stretches.of(found, first, log.frontier)
-        numbers = [int(column[0]) for column in known.columns] if len(known) else [0] * 6
+        numbers = [int(column[0]) for column in known.columns] if len(known) else [0] * 5
         self._parts.append(
             (
                 *(group, int(rows.log[0]), len(rows), *rows.extent),
-                *(numbers[2], int(found.end.max(initial=0)), numbers[3], len(found), numbers[5], log.reorders),
+                *(numbers[2], int(found.end.max(initial=0)), numbers[3], len(found), log.reorders),
                 *(int(rows.seen_ms.min()), int(rows.seen_ms.max()), log.grew_at_ms),
                 int(known_ms[-1]) if len(known_ms) else 0,
                 *(

@@ -87,8 +87,7 @@ class SealedParts:
             columns["first_record"],
             columns["records"],
             columns["newest_ms"],
-            columns["copies"],
-            found,
+            spans=found,
         )
         (unknown, _), complete_ms = self._rows(self.unknown, parts), self.column("complete_ms", parts)
         known_ms = complete_ms[complete_ms > 0]

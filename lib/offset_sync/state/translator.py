@@ -290,7 +290,7 @@ class Translator:
 
     def unread_since_ms(self, source: str, place: TopicPartition, said: PartitionMetadata | None, now_ms: int) -> int:
         """Return the same for holes at *source*: where its index is behind, a record there may fill one unread."""
-        log_end = said.log_end if said is not None else int(NO_LIMIT)
+        log_end = said.log_end if said is not None else NO_LIMIT
         watched_ms = watched_until_ms(self._index.log(source, *place), log_end, now_ms)
         return min(self.young_since_ms(now_ms), watched_ms - self._grace_ms)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -43,23 +43,8 @@ _SHAPE_WINDOW_MS = 3_600_000
 """The producing clusters of a topic are those of the records of the last hour."""
 
 
-class _PairPartition(NamedTuple):
-    """A partition between two clusters."""
-
-    source: str
-    target: str
-    topic_partition: TopicPartition
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Values shared by all partitions of a pair of clusters."""
-
-    source: str
-    target: str
-    snapshot: Snapshot
-    now_ms: int
-    origin_names: Mapping[int, str]
+_Where = tuple[str, str, TopicPartition]
+"""A partition between two clusters: source, target and place."""
 
 
 class _Positions(NamedTuple):
@@ -79,7 +64,7 @@ class _Asked:
     *compared* is the version of the inputs of their comparison, *version* that of all inputs.
     """
 
-    where: _PairPartition
+    where: _Where
     logs: LogPair
     compared: Hashable
     version: Hashable
@@ -99,8 +84,8 @@ class Assessor:
         self._config = config
         self._state = state
         self._translator = translator
-        self._comparisons: dict[_PairPartition, tuple[Hashable, LogComparison]] = {}
-        self._remembered: dict[_PairPartition, tuple[Hashable, Assessment]] = {}
+        self._comparisons: dict[_Where, tuple[Hashable, LogComparison]] = {}
+        self._remembered: dict[_Where, tuple[Hashable, Assessment]] = {}
         self._is_named = cache(config.has_read_list)
 
     def assess(
@@ -110,18 +95,17 @@ class Assessor:
 
         Where *held* has no answer of the target's coordinator, by the captured offset.
         """
-        offsets, index = self._state.offsets, self._state.index
+        offsets = self._state.offsets
         with self._state.lock:
             column = offsets.clusters[target].columns
             is_captured = ~column["is_deleted"][commits.key] & (column["actual_offset"][commits.key] >= 0)
             captured = np.where(is_captured, column["actual_offset"][commits.key], ABSENT)
-            origin_names = {index.code(alias): alias for alias in self._config.clusters}
             keys = [offsets.keys[key] for key in commits.key.tolist()]
             places = list(self._state.keys.slices(commits.key))
+            pair = Pair(self._state.last(source, target), source, target, snapshot, now_ms)
         there = held.at_target(target, keys)
         target_offset = np.where(there.is_known, there.offset, captured)
         lists = [held.list_at(source, each) if self._is_named(each.group_id) else "" for each in keys]
-        pair = _Pair(source, target, snapshot, now_ms, origin_names)
         parts = []
         for place, rows in places:
             positions = _Positions(commits.take(rows), target_offset[rows], lists[rows])
@@ -129,24 +113,24 @@ class Assessor:
         joined = Assessment.joined(parts)
         return replace(joined, source=source, target=target, keys=keys, committed_at_ms=commits.at_ms)
 
-    def _assess_partition(self, pair: _Pair, place: TopicPartition, positions: _Positions) -> Assessment:
+    def _assess_partition(self, pair: Pair, place: TopicPartition, positions: _Positions) -> Assessment:
         for _ in range(_TRIES):
             asked = self._ask(pair, place, positions)
             if isinstance(asked, Assessment):
                 return asked
             comparison, assessment = self._measured(asked, positions)
             with self._state.lock:
-                if self._translator.basis(asked.translation.pair, place) == asked.basis:
+                if self._translator.basis(pair, place) == asked.basis:
                     self._keep(asked, comparison, assessment)
                     return assessment
         with self._state.lock:
             asked = self._ask(pair, place, positions)
             return asked if isinstance(asked, Assessment) else self._measured(asked, positions)[1]
 
-    def _ask(self, pair: _Pair, place: TopicPartition, positions: _Positions) -> _Asked | Assessment:
+    def _ask(self, pair: Pair, place: TopicPartition, positions: _Positions) -> _Asked | Assessment:
         """Return the partition with its logs as they are now; or the previous assessment if nothing has changed."""
         with self._state.lock:
-            where, commits = _PairPartition(pair.source, pair.target, place), positions.commits
+            where, commits = (pair.source, pair.target, place), positions.commits
             logs = self._log_pair(pair, place)
             log_version = self._log_version(pair, place, logs)
             topic_id = self._state.offsets.clusters[pair.source].topic_id
@@ -163,13 +147,10 @@ class Assessor:
             known, remembered = self._remembered.get(where, (None, None))
             if remembered is not None and known == version:
                 return remembered
-            last = self._state.last(pair.source, pair.target)
-            snapshot, now_ms = pair.snapshot, pair.now_ms
-            asked = Pair(last, pair.source, pair.target, snapshot, now_ms)
             named = commits.key[self._named(commits.key)]
-            crossings = Crossings(self._state, self._translator, asked, named, self._is_named)
-            translation = self._translator.ask(asked, commits)
-            basis = self._translator.basis(translation.pair, place)
+            crossings = Crossings(self._state, self._translator, pair, named, self._is_named)
+            translation = self._translator.ask(pair, commits)
+            basis = self._translator.basis(pair, place)
             compared = log_version, readable_from(logs, commits.offset).tobytes()
             return _Asked(where, logs, compared, version, translation, basis, crossings)
 
@@ -187,24 +168,23 @@ class Assessor:
     def _listed(self, asked: _Asked, commits: Commits) -> Int64s:
         """Return how many records are on the list of each answer."""
         found = np.where(self._named(commits.key), 0, ABSENT)
-        has_own = self._state.has_own(asked.where.source, commits.key)
+        has_own = self._state.has_own(asked.where[0], commits.key)
         for row, each in asked.crossings.by_row(asked.translation).items():
             found[row] = encode_read_list(each.found, _ANY_ID).records if has_own[row] else 0
         return found
 
     def _keep(self, asked: _Asked, comparison: LogComparison, assessment: Assessment) -> None:
         """Cache the results, and the record positions computed for them."""
-        topic, partition = asked.where.topic_partition
-        aliases, logs = (asked.where.source, asked.where.target), (asked.logs.source, asked.logs.target)
-        for alias, log in zip(aliases, logs, strict=True):
-            if (live := self._state.index.log(alias, topic, partition)) is not None:
+        source, target, place = asked.where
+        for alias, log in ((source, asked.logs.source), (target, asked.logs.target)):
+            if (live := self._state.index.log(alias, *place)) is not None:
                 live.adopt(log)
         self._comparisons[asked.where] = asked.compared, comparison
         # By time alone, records become too old to be pending, and topics become idle.
-        if not comparison.is_settling and self._config.strategy_of(topic) == "exact":
+        if not comparison.is_settling and self._config.strategy_of(place.topic) == "exact":
             self._remembered[asked.where] = asked.version, assessment
 
-    def _log_pair(self, pair: _Pair, topic_partition: TopicPartition) -> LogPair:
+    def _log_pair(self, pair: Pair, topic_partition: TopicPartition) -> LogPair:
         index, (topic, partition), now_ms = self._state.index, topic_partition, pair.now_ms
         source_metadata = self._translator.view(pair.source, topic_partition, pair.snapshot)
         target_metadata = self._translator.view(pair.target, topic_partition, pair.snapshot)
@@ -215,7 +195,7 @@ class Assessor:
             target=LogPair.view_or_empty(index.log(pair.target, topic, partition), target_metadata),
             source_metadata=source_metadata,
             target_metadata=target_metadata,
-            origin_names=pair.origin_names,
+            origin_names={index.code(alias): alias for alias in self._config.clusters},
             young_since_ms=self._translator.young_since_ms(now_ms),
             unread_since_ms=self._translator.unread_since_ms(pair.source, topic_partition, source_metadata, now_ms),
             share_since_ms=now_ms - _SHAPE_WINDOW_MS,
@@ -232,12 +212,12 @@ class Assessor:
             return compare_logs(asked.logs, committed)
         return known[1]
 
-    def _log_version(self, pair: _Pair, place: TopicPartition, logs: LogPair) -> Hashable:
+    def _log_version(self, pair: Pair, place: TopicPartition, logs: LogPair) -> Hashable:
         """Return a version that changes when either log does; *logs* are views of them."""
         live = [id(self._state.index.log(alias, *place)) for alias in (pair.source, pair.target)]
         return (*live, self._state.index.rebuilt(place), *logs.version())
 
-    def _epochs_version(self, pair: _Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
+    def _epochs_version(self, pair: Pair, topic_partition: TopicPartition, commits: Commits) -> Hashable:
         """Return a version that changes when another leader's records turn out to have ended below a commit."""
         ends = self._state.index.epoch_ends(ClusterPartition(pair.source, *topic_partition))
         epochs = self._state.offsets.clusters[pair.source].position_epoch(commits.key)
@@ -257,7 +237,7 @@ class Assessor:
 
 def _with_lists(measured: Assessment, asked: _Asked, positions: _Positions) -> Assessment:
     """Return *measured* with how far consumers still skip at the source; what they skip there is not unread."""
-    source, logs, skipped = asked.where.source, asked.logs, measured.skipped.copy()
+    source, logs, skipped = asked.where[0], asked.logs, measured.skipped.copy()
     still_skips = np.full(len(skipped), None, np.object_)
     here, there = PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin)
     for row, text in enumerate(positions.lists):

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
-from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
@@ -37,15 +36,13 @@ from offset_sync.sync.held_lists import own_group
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
-GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, int] | ClusterError]"
+GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
-GroupCommits: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
-"""The same with metadata."""
 _NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
-_STABLE_S = 6.0
+_STABLE_S, _LISTED_S = 6.0, 10.0
 
 
 class ClusterQueries:
@@ -64,7 +61,6 @@ class ClusterQueries:
         options = {alias: config.admin_options(alias) for alias in config.clusters}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
-        self._members = {alias: GroupStates(alias, each) for alias, each in options.items()}
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._polled = config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
@@ -82,24 +78,23 @@ class ClusterQueries:
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Return the groups of a cluster that have members now, but for those that it does not list."""
-        return self._given_up.get(alias) or self._members[alias].active()
+        listed = self.listed_groups(alias)
+        return listed if isinstance(listed, ClusterError) else {one for one, is_active in listed.items() if is_active}
 
     def listed_groups(self, alias: str) -> Mapping[str, bool] | ClusterError:
-        """Return the groups that a cluster lists, and whether they have members; see :meth:`GroupStates.listed`."""
-        return self._given_up.get(alias) or self._members[alias].listed()
+        """Return the groups that a cluster lists, and whether they have members; see :meth:`ClusterAdmin.groups`."""
+        if alias in self._given_up:
+            return self._given_up[alias]
+        try:
+            return self._admins[alias].groups(_LISTED_S)
+        except ClusterError as error:
+            return error
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.
 
         Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups.
         """
-        return {
-            group_id: answer if isinstance(answer, ClusterError) else {one: each.offset for one, each in answer.items()}
-            for group_id, answer in self.committed(alias, groups).items()
-        }
-
-    def committed(self, alias: str, groups: Sequence[str]) -> GroupCommits:
-        """Return the same with metadata."""
         error = self._given_up.get(alias) or self._silence_of(alias)
         if error is not None:
             return dict.fromkeys(groups, error)
@@ -178,7 +173,7 @@ class HeldOffsets:
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
     active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
-    lists: Mapping[str, GroupCommits] = field(default_factory=dict)
+    lists: Mapping[str, GroupAnswers] = field(default_factory=dict)
 
     def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
         """Return what *alias* holds of *keys*, of which it is not the source."""
@@ -232,5 +227,6 @@ def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
         if answer is None or isinstance(answer, ClusterError):
             error[row] = _NOT_ASKED if answer is None else str(answer)
         else:
-            offset[row] = answer.get(TopicPartition(topic, partition), ABSENT)
+            found = answer.get(TopicPartition(topic, partition))
+            offset[row] = ABSENT if found is None else found.offset
     return Held(offset, error)

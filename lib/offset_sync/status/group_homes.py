@@ -54,18 +54,18 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
 
 def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> None:
     """Count what coordinators hold of keys that no table has, by cluster; it may be of any age."""
-    held = {
+    offsets = {
         alias: {
-            GroupPartition(group_id, *place): offset
+            GroupPartition(group_id, *place): held.offset
             for group_id, answer in by_group.items()
             if not isinstance(answer, ClusterError)
-            for place, offset in answer.items()
+            for place, held in answer.items()
         }
         for alias, by_group in answers.items()
     }
     with state.lock:
-        untold, now_ms = state.offsets.unknown(key for by_key in held.values() for key in by_key), state.now_ms()
-        for alias, by_key in held.items():
+        untold, now_ms = state.offsets.unknown(key for by_key in offsets.values() for key in by_key), state.now_ms()
+        for alias, by_key in offsets.items():
             keys = sorted(untold & by_key.keys())
             rows, offset = state.offsets.ids(keys), np.array([by_key[key] for key in keys], np.int64)
             cluster = state.offsets.clusters[alias]
@@ -86,7 +86,10 @@ def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
 
 def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
     """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
-    named = [f"{each.cluster} ({_offset(each)}, {to_duration(max(now_ms - each.at_ms, 0))} ago)" for each in sides]
+    named = []
+    for each in sides:
+        offset = "no offset" if each.offset == ABSENT else str(each.offset)
+        named.append(f"{each.cluster} ({offset}, {to_duration(max(now_ms - each.at_ms, 0))} ago)")
     return Reason.TWO_HOMES(" and ".join(named))
 
 
@@ -98,10 +101,6 @@ def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], n
         if sides := found.get(key):
             state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms)
     return replace(assessment, state=state, contest=reason)
-
-
-def _offset(side: Side) -> str:
-    return "no offset" if side.offset == ABSENT else str(side.offset)
 
 
 def with_uncommitted(

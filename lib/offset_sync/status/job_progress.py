@@ -73,10 +73,8 @@ class JobProgress:
 
     def unindexed(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
         """Return why the log of each key at one of *clusters* cannot be read on; None where it can; shape (keys,)."""
-        logs = [[ClusterPartition(alias, *key.topic_partition) for alias in clusters] for key in keys]
-        return np.array(
-            [next((self.unreadable[log] for log in each if log in self.unreadable), None) for each in logs], object
-        )
+        logs = ([ClusterPartition(alias, *key.topic_partition) for alias in clusters] for key in keys)
+        return np.array([next(filter(None, map(self.unreadable.get, each)), None) for each in logs], object)
 
     def unread_commits(self, cluster: str, hashes: Int64s) -> tuple[Int64s, Bools]:
         """Return how many offsets of each group's commit log partition are unread, and where that is known.

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers, known_end
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.status.job_progress import IndexCatchUp
-from offset_sync.status.withheld_reasons import WithheldReasons
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
-from offset_sync.translate.partition_log import GivenOffsets
+from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target
 
-_AT_ONCE = 1 << 20
-"""The most offsets of a partition per translation, which limits memory."""
 _PARTITIONS = 1 << 31
 """Kafka's partitions are numbered below this."""
+_OF_A_LOG = (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATED, State.LOG_TRUNCATED)
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,13 @@ class KeptOffsets:
         return len(self.offset)
 
     def by_partition(self) -> Iterator[tuple[TopicPartition, NDArray[np.intp]]]:
-        """Return each partition with the rows of its offsets, about a million at a time."""
+        """Return each partition with the rows of its offsets."""
         place = self.topic * _PARTITIONS + self.partition
         order = np.argsort(place, kind="stable")
         borders = np.flatnonzero(np.diff(place[order])) + 1
         for rows in np.split(order, borders) if len(order) else ():
-            topic, partition = divmod(int(place[rows[0]]), _PARTITIONS)
-            for first in range(0, len(rows), _AT_ONCE):
-                yield TopicPartition(self.topics[topic], partition), rows[first : first + _AT_ONCE]
+            first = rows[0]
+            yield TopicPartition(self.topics[self.topic[first]], int(self.partition[first])), rows
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return *rows* in the form that is translated."""
@@ -67,15 +66,14 @@ class KeptAnswers:
 
     *target_offset* is where to continue at the target, ``ABSENT`` without an answer, *state* a code of
     :class:`State`. *duplicates*, *duplicates_at_most* and *lost* count records, as in ``offset_translations``.
-    *reason* is a place in *reasons*, sentences for people with the remedy, ``ABSENT`` with an answer.
+    *reason* is a sentence for people with the remedy, None with an answer.
     """
 
     def __init__(self, count: int) -> None:
         self.target_offset: Int64s = np.full(count, ABSENT, np.int64)
         self.state = np.zeros(count, np.intp)
         self.duplicates, self.duplicates_at_most, self.lost = np.zeros((3, count), np.int64)
-        self.reason = np.full(count, ABSENT, np.intp)
-        self.reasons: list[str] = []
+        self.reason = np.full(count, None, np.object_)
 
     @property
     def is_withheld(self) -> NDArray[np.bool_]:
@@ -86,11 +84,6 @@ class KeptAnswers:
         """Store the answers to *rows*."""
         self.target_offset[rows], self.state[rows], self.lost[rows] = found.wanted, found.state, found.lost
         self.duplicates[rows], self.duplicates_at_most[rows] = found.duplicates, found.duplicates_at_most
-
-    def explain(self, rows: NDArray[np.intp], reason: str) -> None:
-        """Store why *rows* have no answer."""
-        self.reason[rows] = len(self.reasons)
-        self.reasons.append(reason)
 
 
 class OffsetTranslation:
@@ -114,15 +107,16 @@ class OffsetTranslation:
         """
         answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
         snapshot = self._ask(pair, [partition for partition, _ in rows_of])
-        reasons = WithheldReasons(pair, self._translator, self._state, snapshot)
         for partition, rows in rows_of:
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
                 found = self._answers(pair, partition, given, snapshot)
             answers.put(rows, found)
-            for state, of_state in _withheld_rows(found):
-                answers.explain(rows[of_state], reasons.of(state, partition, given.offset[of_state]))
+            for code in np.unique(found.state[IS_WITHHELD[found.state]]).tolist():
+                of_state = found.state == code
+                facts = self._facts(pair, partition, State(code), given.offset[of_state], snapshot)
+                answers.reason[rows[of_state]] = "; ".join([Reason[State(code).name](), *facts])
         return answers
 
     def _answers(
@@ -157,6 +151,39 @@ class OffsetTranslation:
         end = known_end(self._state.index, self._config.clusters, ClusterPartition(source, *partition))
         return np.where(is_impossible | ((given.offset > end) & ~may_be_newer), int(State.COMMIT_BEYOND_END), ABSENT)
 
+    def _facts(
+        self, pair: tuple[str, str], partition: TopicPartition, state: State, offset: Int64s, snapshot: Snapshot
+    ) -> Iterator[str]:
+        """Yield the cluster for which all of *offset* are withheld as *state*, or what helps to choose another one."""
+        (source, target), index, log = pair, self._state.index, ClusterPartition(pair[0], *partition)
+        views = {alias: self._translator.view(alias, partition, snapshot) for alias in (target, source)}
+        if state is State.CLUSTER_UNREACHABLE:
+            alias = next((alias for alias, view in views.items() if view is None), source)
+            error = snapshot.metadata[alias]
+            yield str(error) if isinstance(error, ClusterError) else alias
+            if alias == source and isinstance(error, ClusterError):
+                yield Reason.LOST_FOR_GOOD(source)
+        elif state in _OF_A_LOG:
+            for alias, rule in ((source, reason_of), (target, reason_of_target)):
+                view, said = views[alias], snapshot.metadata[alias]
+                if view is not None and rule(view) is state and not isinstance(said, ClusterError):
+                    yield str(said.refused.get(partition.topic, alias))
+                    return
+            highest = int(offset.max(initial=0))
+            noticed_ms = [each.noticed_ms for each in index.incarnations(log) if each.begins_at < highest]
+            yield Reason.TAKEN_AT(_after(max(noticed_ms))) if noticed_ms else source
+        elif state is State.COMMIT_BEYOND_END:
+            view, end = views[source], known_end(index, self._config.clusters, log)
+            if view is not None:
+                yield Reason.ENDS_AT(source, view.log_end)
+            elif offset.min() <= end:
+                yield Reason.ENDED_BELOW()
+            else:
+                yield Reason.KNOWN_TO(source, end)
+                known = index.log(source, *partition)
+                if known is not None and known.complete_until_ms:
+                    yield Reason.TAKEN_AT(_after(known.complete_until_ms))
+
     def _ask(self, pair: tuple[str, str], partitions: list[TopicPartition]) -> Snapshot:
         source, target = pair
         wanted = {each for each in partitions if self._config.is_topic_included(each.topic)}
@@ -185,6 +212,7 @@ class OffsetTranslation:
         return None
 
 
-def _withheld_rows(found: Translations) -> list[tuple[State, NDArray[np.intp]]]:
-    states = np.unique(found.state[IS_WITHHELD[found.state]])
-    return [(State(code), np.flatnonzero(found.state == code)) for code in states.tolist()]
+def _after(at_ms: int) -> str:
+    """Return a time that is certainly after *at_ms*, as clocks differ, in the format of ``--taken-at``."""
+    seconds = -(-(at_ms + CLOCKS_APART_MS + 1) // 1000)
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -177,7 +177,7 @@ class StatusReporter:
         named = {
             alias: [own_group(one) for one in each if self._config.has_read_list(one)] for alias, each in groups.items()
         }
-        lists = {alias: self._clusters.committed(alias, each) for alias, each in named.items() if each}
+        lists = {alias: self._clusters.committed_offsets(alias, each) for alias, each in named.items() if each}
         return replace(held, active=active, lists=lists)
 
     def report(self, keys: KeyRows, progress: JobProgress, now_ms: int, held: HeldOffsets) -> pa.Table:

@@ -7,10 +7,9 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, TextIO
+from typing import TextIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from rich.console import Console
 
 from offset_sync.config import Config
@@ -108,11 +107,8 @@ def _rolled(row: Row) -> Row:
 
 def _partitions(ranked: pa.Table) -> list[Row]:
     rows: list[Row] = ranked.drop_columns(list(_INNER)).to_pylist()
-    parsed: dict[str | None, Any] = {None: None}
-    for name in ("mirror_lag_by_origin", "origin_share"):
-        parsed |= {text: json.loads(text) for text in pc.unique(ranked[name]).to_pylist() if text is not None}
     for row in rows:
-        row |= {name: parsed[row[name]] for name in ("mirror_lag_by_origin", "origin_share")}
+        row |= {name: row[name] and json.loads(row[name]) for name in ("mirror_lag_by_origin", "origin_share")}
         row |= {name: _iso(row[name]) for name in ("reported_at", "source_committed_at")}
     return rows
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.reasons import Reason
@@ -14,12 +14,9 @@ from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
 REHEARSE = "rehearse"
-_DONE = "done"
 _KEPT = timedelta(days=2)
 """How much older than the newest rehearsal that of a group may be: groups may be deleted."""
-_PAIR = ["source_cluster", "target_cluster"]
-_GROUP = [*_PAIR, "group_id"]
-_COLUMNS = [*_GROUP, "topic", "partition", "cutover_id", "result", "detail", "at"]
+Row = dict[str, Any]
 
 
 class LastRehearsal(NamedTuple):
@@ -51,43 +48,29 @@ class Rehearsals:
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._version: int | None = None
-        self._rows = CUTOVERS.arrow_schema.empty_table().select(_COLUMNS)
-        self._last: list[LastRehearsal] = []
+        self._newest = dict[tuple[str, str], dict[str, tuple[datetime, dict[tuple[str, int], Row]]]]()
 
     def follow(self) -> list[LastRehearsal]:
         """Return the newest rehearsals of each direction, by the names of its clusters."""
         rows, self._version = self._tables.rows_since(CUTOVERS, self._version)
-        rows = rows.filter(pc.equal(rows["step"], REHEARSE)).select(_COLUMNS)
-        if rows.num_rows:
-            self._rows = newest_of_groups(pa.concat_tables([self._rows, rows]))
-            pairs = self._rows.group_by(_PAIR).aggregate([]).sort_by([(name, "ascending") for name in _PAIR])
-            self._last = [_last_of(self._rows, **pair) for pair in pairs.to_pylist()]
-        return self._last
+        for row in rows.filter(pc.equal(rows["step"], REHEARSE)).to_pylist():
+            groups = self._newest.setdefault((row["source_cluster"], row["target_cluster"]), {})
+            at, known = groups.get(row["group_id"], (row["at"], {}))
+            if row["at"] > at:  # all rows of a group have the time of their one append
+                at, known = row["at"], {}
+            if row["at"] == at:
+                known[row["topic"], row["partition"]] = row
+            groups[row["group_id"]] = at, known
+        return [_last_of(*pair, groups.values()) for pair, groups in sorted(self._newest.items())]
 
 
-def newest_of_groups(rows: pa.Table) -> pa.Table:
-    """Return the rows of each group's newest rehearsal in each direction, without repeated ones.
-
-    Rows of one rehearsal come one group at a time. Rehearsals long before the newest of their direction are left out.
-    """
-    of_pair = rows.group_by(_PAIR).aggregate([("at", "max")])
-    rows = rows.join(of_pair, _PAIR)
-    rows = rows.filter(pc.greater(rows["at"], pc.subtract(rows["at_max"], pa.scalar(_KEPT))))
-    rows = rows.group_by(_COLUMNS).aggregate([])
-    runs = rows.group_by([*_GROUP, "cutover_id"]).aggregate([("at", "min")])
-    newest = runs.group_by(_GROUP).aggregate([("at_min", "max")])
-    chosen = runs.join(newest, [*_GROUP, "at_min"], [*_GROUP, "at_min_max"], join_type="left semi")
-    return rows.join(chosen, [*_GROUP, "cutover_id"], join_type="left semi").select(_COLUMNS)
-
-
-def _last_of(rows: pa.Table, source_cluster: str, target_cluster: str) -> LastRehearsal:
-    is_of_pair = (pc.equal(rows["source_cluster"], source_cluster), pc.equal(rows["target_cluster"], target_cluster))
-    rows = rows.filter(pc.and_(*is_of_pair))
-    wrong = rows.filter(pc.not_equal(rows["result"], _DONE))
-    by_place = [(name, "ascending") for name in ("group_id", "topic", "partition")]
-    example = None
-    for row in wrong.sort_by(by_place).slice(0, 1).to_pylist():
-        example = visible(f"{row['group_id']} {row['topic']}-{row['partition']}: {row['detail']}")
-    groups = pc.count_distinct(rows["group_id"]).as_py()
-    at = pc.max(rows["at"]).as_py()
-    return LastRehearsal(source_cluster, target_cluster, at, groups, rows.num_rows, wrong.num_rows, example)
+def _last_of(source: str, target: str, found: Iterable[tuple[datetime, Mapping[Any, Row]]]) -> LastRehearsal:
+    groups = list(found)
+    at = max(at for at, _ in groups)
+    kept = [rows for each, rows in groups if each > at - _KEPT]
+    rows = [row for of_group in kept for row in of_group.values()]
+    wrong = sorted(
+        (row["group_id"], row["topic"], row["partition"], row["detail"]) for row in rows if row["result"] != "done"
+    )
+    example = "{} {}-{}: {}".format(*wrong[0]) if wrong else None
+    return LastRehearsal(source, target, at, len(kept), len(rows), len(wrong), example and visible(example))

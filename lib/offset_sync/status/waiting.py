@@ -1,8 +1,8 @@
-"""Tells people what a command waits for: after two seconds, with a bar on a terminal, elsewhere as a log line.
+"""Tells people what a command waits for: after two seconds, by one line on a terminal, elsewhere in the log.
 
 The line says for how long it has waited and, where that is known, for how long at most or how much is done::
 
-    waiting for clusters dc1, dc2 ━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━ 7 s of at most 20 s
+    waiting for clusters dc1, dc2: 7 s of at most 20 s
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.live import Live
+from rich.text import Text
 
 from offset_sync.model.text import to_duration, visible
 
@@ -39,27 +40,12 @@ class Wait:
         """Count things as done."""
         self._done += count
 
-    @property
-    def share(self) -> float | None:
-        """How much of the wait is over, from 0 to 1; None if that is not known."""
-        if self._total is not None:
-            return min(1.0, self._done / max(1, self._total))
-        return None if self._at_most_s is None else min(1.0, self._seconds / self._at_most_s)
-
     def __str__(self) -> str:
-        return f"waiting for {visible(self.what)}: {self.progress}"
-
-    @property
-    def progress(self) -> str:
-        """How long it has lasted, and may last, or how much is done."""
-        lasted = to_duration(round(self._seconds) * 1000)
-        if self._total is not None:
-            return f"{self._done:,} of {self._total:,}, {lasted}"
-        return lasted if self._at_most_s is None else f"{lasted} of at most {to_duration(self._at_most_s * 1000)}"
-
-    @property
-    def _seconds(self) -> float:
-        return time.monotonic() - self._began
+        lasted = to_duration(round(time.monotonic() - self._began) * 1000)
+        if self._at_most_s is not None:
+            lasted += f" of at most {to_duration(self._at_most_s * 1000)}"
+        done = "" if self._total is None else f"{self._done:,} of {self._total:,}, "
+        return f"waiting for {visible(self.what)}: {done}{lasted}"
 
 
 @contextmanager
@@ -78,31 +64,15 @@ def waiting(what: str, at_most_s: float | None = None, total: int | None = None)
 def _tell(wait: Wait, ended: threading.Event) -> None:
     if ended.wait(SOON_S):
         return
-    if is_for_people():
-        _draw(wait, ended)
-        return
-    while True:
+    is_for_people = sys.stderr.isatty() and os.environ.get(LOG_FORMAT, "text") == "text"
+    if not is_for_people:
         logger.info("%s", wait)
-        if ended.wait(LINE_EVERY_S):
-            return
-
-
-def _draw(wait: Wait, ended: threading.Event) -> None:
-    what = TextColumn("waiting for {task.description}", markup=False)
-    columns = (what, BarColumn(20), TextColumn("{task.fields[progress]}", markup=False))
+        while not ended.wait(LINE_EVERY_S):
+            logger.info("%s", wait)
+        return
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False) as bar:
+    with Live(console=console, transient=True, auto_refresh=False, redirect_stdout=False) as line:
         console.show_cursor()  # a signal may end the process inside, and nothing would show the cursor again
-        task = bar.add_task("", total=1.0, progress="")
-        while True:
-            share = wait.share
-            total, completed = (None, 0.0) if share is None else (1.0, share)
-            bar.update(task, description=visible(wait.what), total=total, completed=completed, progress=wait.progress)
-            bar.refresh()
-            if ended.wait(_DRAW_EVERY_S):
-                return
-
-
-def is_for_people() -> bool:
-    """Return whether the output is for people: standard error is a terminal, and its lines are text."""
-    return sys.stderr.isatty() and os.environ.get(LOG_FORMAT, "text") == "text"
+        line.update(Text(str(wait)), refresh=True)
+        while not ended.wait(_DRAW_EVERY_S):
+            line.update(Text(str(wait)), refresh=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -35,7 +35,7 @@ class ListHolder(Protocol):
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
         """Return what each group has committed; raises ClusterError where the cluster does not answer."""
 
-    def groups(self, deadline: float) -> Sequence[str]:
+    def groups(self, deadline: float) -> Iterable[str]:
         """Return its groups; raises ClusterError where a broker does not list its own."""
 
 

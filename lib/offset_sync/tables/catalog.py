@@ -11,15 +11,15 @@ READ_AGAIN, ARRIVED, ELECTED = "READ_AGAIN", "ARRIVED", "ELECTED"
 """Reasons of rows of ``log_incarnations``; of all five the first two begin an incarnation."""
 RECORD_RUNS = Table(
     "record_runs",
-    "Runs: stretches of a log in which offset and origin offset grow together. Length 0: a micro-batch has read from "
-    "start_offset on (origin_start -1), or up to there.",
+    "Runs: stretches of a log in which offset and origin offset grow together. Length 0: read from start_offset on "
+    "(origin_start -1), or up to there.",
     columns(
-        "cluster | string | cluster of this log",
-        "topic | string | topic",
+        "cluster | string | its alias",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
         "start_offset | bigint | offset of the run's first record",
         "length | bigint | records in the run",
-        "origin | string | where the records were produced; empty: unknown, as by unreadable headers",
+        "origin | string | where the records were produced; empty: unknown",
         "origin_start | bigint | offset of the first record at its origin",
         "min_timestamp | timestamp | smallest timestamp of its records",
         "max_timestamp | timestamp | largest timestamp of its records",
@@ -32,25 +32,24 @@ INDEXED_TOPICS = Table(
     "indexed_topics",
     "Incarnations of topics with their partition counts; that of __consumer_offsets decides the order of commits.",
     columns(
-        "cluster | string | cluster of the topic",
-        "topic | string | topic",
+        "cluster | string | its alias",
+        "topic | string | its name there, or at the source",
         "topic_id | string | Kafka's id of it; empty: deleted before we could ask",
         "partitions | int | how many",
-        "seen_at | timestamp | first seen with this id and so many partitions",
+        "seen_at | timestamp | when it was first so",
     ),
 )
 LOG_INCARNATIONS = Table(
     "log_incarnations",
-    "Recreations and truncations of logs, __consumer_offsets too: other records at the same offsets from begins_at on. "
-    "Also changes of the leader epoch. A row is written before the first run or commit after it.",
+    "Recreations and truncations of logs, __consumer_offsets too, written before the first run or commit after it; "
+    "changes of the leader epoch.",
     columns(
-        "cluster | string | cluster of this log",
-        "topic | string | topic",
+        "cluster | string | its alias",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
-        "topic_id | string | Kafka's id of the topic",
+        "topic_id | string | Kafka's id of it",
         "leader_epoch | int | newest leader epoch; null: the broker named none",
-        "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log, of the "
-        "previous leaders' records",
+        "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
         "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED or null: the log goes "
         "on",
@@ -62,9 +61,9 @@ OFFSET_COMMITS = Table(
     "offset_commits",
     "Every commit record of __consumer_offsets of every cluster: the offset history.",
     columns(
-        "cluster | string | cluster of the commit",
+        "cluster | string | its alias",
         "group_id | string | consumer group",
-        "topic | string | topic",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
         "committed_offset | bigint | next offset to read; null for a tombstone",
         "leader_epoch | int | as the consumer sent it; null: none",
@@ -77,7 +76,7 @@ OFFSET_COMMITS = Table(
         "log_partition | int | of __consumer_offsets; -2: polled from the coordinator; "
         "-3 - p: not in partition p, asked for",
         "log_offset | bigint | offset there; of polled commits the time of the poll, in ms",
-        "captured_at | timestamp | when we read it; after every incarnation of its log known then",
+        "captured_at | timestamp | when we read it",
         "made_at | timestamp | committed_at by the clock of sync_offsets, captured_at at most",
         "captured_by | string | admin: asked for, so committed_at is the time of the poll; null: read from the log",
         "not_before | timestamp | of a polled commit: when its group answered without it; null: unknown",
@@ -87,7 +86,7 @@ GROUP_EVENTS = Table(
     "group_events",
     "Group metadata records: who is active where.",
     columns(
-        "cluster | string | cluster of the group",
+        "cluster | string | its alias",
         "group_id | string | consumer group",
         "kind | string | classic; epoch, member (KIP-848); or their *_removed",
         "generation | int | generation or group epoch; null: none",
@@ -96,7 +95,7 @@ GROUP_EVENTS = Table(
         "member_id | string | of a consumer group; null in rows of groups",
         "log_partition | int | of __consumer_offsets",
         "log_offset | bigint | offset there",
-        "captured_at | timestamp | when we read it; after every incarnation of its log known then",
+        "captured_at | timestamp | when we read it",
     ),
 )
 OFFSET_TRANSLATIONS = Table(
@@ -104,9 +103,9 @@ OFFSET_TRANSLATIONS = Table(
     "Every answer and its outcome.",
     columns(
         "source_cluster | string | where the group committed",
-        "target_cluster | string | where we commit",
+        "target_cluster | string | where the offset is translated to",
         "group_id | string | consumer group",
-        "topic | string | topic",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
         "source_offset | bigint | the commit at the source",
         "source_committed_at | timestamp | when it was made",
@@ -114,7 +113,7 @@ OFFSET_TRANSLATIONS = Table(
         "previous_target_offset | bigint | offset at the target before; null: none",
         "strategy | string | exact, header or timestamp",
         "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, APPROXIMATE, REWIND, or the reason to withhold",
-        "duplicates | bigint | records repeated if moved now",
+        "duplicates | bigint | records repeated if moved then; null: unknown",
         "duplicates_at_most | bigint | with those that it may have read",
         "lost | bigint | unread records deleted at the target and not at the source",
         "timestamp_disordered | boolean | strategy timestamp: a larger one came before the commit",
@@ -124,7 +123,7 @@ OFFSET_TRANSLATIONS = Table(
         "translated_at | timestamp | when the answer was computed",
         "committed_at | timestamp | when acknowledged; null: not written",
         "stream | string | the topic with all its copies",
-        "target_topic | string | null: none",
+        "target_topic | string | its name at the target; null: none",
         "skipped | bigint | records on the group's read list; null: no list",
     ),
 )
@@ -132,8 +131,8 @@ QUARANTINE = Table(
     "quarantine",
     "Records that could not be decoded, kept whole.",
     columns(
-        "cluster | string | cluster of the record",
-        "topic | string | topic",
+        "cluster | string | its alias",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
         "offset | bigint | offset",
         "key | binary | its key; of a mirrored record the origin header",
@@ -144,12 +143,12 @@ QUARANTINE = Table(
 )
 DRIVERS = Table(
     "drivers",
-    "Start and end of each driver. The greatest epoch of a job holds it; drivers with a smaller one write nothing.",
+    "Start and end of each driver. The greatest epoch of a job holds it.",
     columns(
         "job | string | index_records, sync_offsets, maintain_tables or cutover",
         "group_id | string | group that a cutover moves; null: the whole job",
         "epoch | bigint | the previous claim's + 1",
-        "driver_id | string | one start of a job, and for how many seconds a check of its lease is valid",
+        "driver_id | string | one start of a job, and the length of its lease",
         "host | string | its machine",
         "pid | int | its process there",
         "claimed_at | timestamp | by its own clock",
@@ -217,15 +216,14 @@ SYNC_STATUS = Table(
     "The status of every partition of a group between two clusters: the newest report; older ones by time travel.",
     columns(
         "reported_at | timestamp | when the report was made",
-        "source_cluster | string | where the group committed last",
-        "target_cluster | string | where it could be moved",
+        "source_cluster | string | where the group committed",
+        "target_cluster | string | where the offset is translated to",
         "group_id | string | consumer group",
-        "topic | string | topic",
+        "topic | string | its name there, or at the source",
         "partition | int | partition",
         "status | string | InSync, Mirroring, Behind, Stalled, Withheld or TargetActive",
-        "reason | string | why not InSync: with Withheld a state of offset_translations, of COMMITTED_AT_BOTH both "
-        "commits",
-        "state | string | of the translation, as in offset_translations",
+        "reason | string | why not InSync; with Withheld: its reason",
+        "state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, APPROXIMATE, REWIND, or the reason to withhold",
         "source_offset | bigint | the commit at the source",
         "source_committed_at | timestamp | when it was made",
         "wanted_offset | bigint | its translation; null when withheld",
@@ -234,23 +232,21 @@ SYNC_STATUS = Table(
         "target_end | bigint | log end; null: no answer",
         "source_lag | bigint | source_end - source_offset, at least 0",
         "target_lag | bigint | target_end - target_offset, at least 0",
-        "duplicates | bigint | records repeated if moved now; null: unknown",
+        "duplicates | bigint | records repeated if moved then; null: unknown",
         "duplicates_at_most | bigint | with those that it may have read",
-        "lost | bigint | unread records never seen if moved now and the source never came back",
-        "not_mirrored | bigint | those of them not at the target yet",
+        "lost | bigint | unread records never seen if moved then and the source never came back",
+        "not_mirrored | bigint | those of lost that are not at the target yet",
         "mirror_lag | bigint | records of the source, read or not, not at the target yet",
         "mirror_lag_ms | bigint | age of the oldest of them",
-        'mirror_lag_by_origin | string | the same per origin, as JSON: {"dc1": 12}',
+        'mirror_lag_by_origin | string | mirror_lag per origin, as JSON: {"dc1": 12}',
         "mirror_gaps | bigint | records of the target missing at the source, which has later ones of their origin",
         'origin_share | string | of the newest records, as JSON: {"dc1": 0.5, "dc2": 0.5}',
         "staleness_ms | bigint | how long the target has not had the translation; 0: it has",
         "is_target_active | boolean | the group has members at the target; null: unknown",
         "stream | string | the topic with all its copies",
-        "target_topic | string | null: none",
-        "elsewhere | string | third clusters with the newest commits of other partitions: the group cannot be moved as "
-        "a whole; null: none",
-        "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7: after a move "
-        "auto.offset.reset decides; null: none",
+        "target_topic | string | its name at the target; null: none",
+        "elsewhere | string | third clusters with the newest commits of other partitions; null: none",
+        "uncommitted | string | partitions without an offset at either cluster, as 1, 4-7; null: none",
         "listed | bigint | duplicates on the read list; null: no list",
     ),
     is_replaced=True,
@@ -260,8 +256,8 @@ SYNC_DRIFT = Table(
     "f - g: a group's offsets at the source minus those at the target; near constant while the sync works.",
     columns(
         "at | timestamp | when it was taken",
-        "source_cluster | string | where the group committed last",
-        "target_cluster | string | where it is translated to",
+        "source_cluster | string | where the group committed",
+        "target_cluster | string | where the offset is translated to",
         "group_id | string | null: all groups of the pair",
         "partitions | int | committed at both clusters",
         "source_offsets | bigint | f: their sum",
@@ -294,9 +290,9 @@ CUTOVERS = Table(
         "duplicates | bigint | records repeated; of rehearse: counted on the records themselves",
         "lost | bigint | unread records never seen; of rehearse likewise",
         "detail | string | why it was refused or failed; what is lost, per origin",
-        "stream | string | the topic with all its copies; null without a topic",
-        "target_topic | string | null: none",
-        "skipped | bigint | records on its read list; null: no --skip-read",
+        "stream | string | the topic with all its copies",
+        "target_topic | string | its name at the target; null: none",
+        "skipped | bigint | records on the group's read list; null: no list",
     ),
 )
 REPORT_TABLES = (SYNC_STATUS, SYNC_DRIFT, CUTOVERS)

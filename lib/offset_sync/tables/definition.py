@@ -55,15 +55,17 @@ class Table:
         """The same columns as Arrow."""
         return pa.schema([(column.name, _ARROW_TYPES[column.type]) for column in self.columns])
 
+    @property
+    def commented_schema(self) -> pa.Schema:
+        """The same, with the comment of each column as Delta has it."""
+        return pa.schema(
+            [pa.field(x.name, _ARROW_TYPES[x.type], metadata={"comment": x.comment}) for x in self.columns]
+        )
+
     @cached_property
     def no_rows(self) -> pa.Table:
         """The same columns without a row."""
         return self.arrow_schema.empty_table()
-
-    @property
-    def ddl(self) -> str:
-        """The same columns as a Spark schema string."""
-        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -11,12 +11,12 @@ import os
 import re
 import shlex
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -46,13 +46,6 @@ _SUBMIT = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 _SUBMIT.add_argument("--conf", "-c", action="append", default=[])
 _SUBMIT.add_argument("--properties-file")
 _SUBMIT.add_argument("--load-spark-defaults", action="store_true")
-
-
-class Written(NamedTuple):
-    """A Parquet file that was written: its *size* in bytes, and its footer."""
-
-    size: int
-    footer: pq.FileMetaData
 
 
 class Files:
@@ -121,19 +114,11 @@ class Files:
         if (own := self.local(path)) is not None:
             own.parent.mkdir(parents=True, exist_ok=True)
             _checksum(own).unlink(missing_ok=True)
-            _write_whole(own, text, os.replace)
+            _write_whole(own, text)
             return
         system, rest = self._system(path)
         with system.open_output_stream(rest, buffer_size=_BUFFER) as file:
             file.write(text.encode())
-
-    def put_text(self, path: str, text: str) -> None:
-        """Write a file unless there is one; atomic on a local disk only."""
-        if (own := self.local(path)) is not None:
-            with suppress(FileExistsError):
-                _write_whole(own, text, os.link)
-        elif not self.exists(path):
-            self.write_text(path, text)
 
     def sync(self, path: str) -> None:
         """Return when a file, and its entry in its folder, would survive a power failure."""
@@ -157,14 +142,12 @@ class Files:
         with suppress(FileNotFoundError):
             system.delete_file(rest)
 
-    @contextmanager
-    def open_parquet(self, path: str, *, encoded: bool = False) -> Iterator[pq.ParquetFile]:
+    def open_parquet(self, path: str, *, encoded: bool = False) -> pq.ParquetFile:
         """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none.
 
         *encoded* reads columns of texts by their dictionaries, as they are stored.
         """
-        with self.open(path) as source:
-            yield _parquet_in(source, encoded=encoded)
+        return _parquet_in(self.open(path), encoded=encoded)
 
     @native
     def open(self, path: str) -> pa.NativeFile:
@@ -187,8 +170,8 @@ class Files:
         schema: pa.Schema,
         metadata: Mapping[bytes, bytes] | None = None,
         **encoding: object,
-    ) -> Written:
-        """Write *pieces* of *schema* as a new file, a row group each, and store it.
+    ) -> tuple[int, pq.FileMetaData]:
+        """Write *pieces* of *schema* as a new file, a row group each; return its size in bytes, and its footer.
 
         *metadata* is added to the file's own; *encoding* is for :class:`pyarrow.parquet.ParquetWriter`.
         """
@@ -203,7 +186,7 @@ class Files:
                 writer.add_key_value_metadata(metadata or {})
             size = int(file.tell())
         self.sync(path)
-        return Written(size, footers[0])
+        return size, footers[0]
 
     def opened(self, wanted: Sequence[tuple[str, int | None]]) -> Iterator[pa.NativeFile]:
         """Yield files, of which path and size are given, in this order; None: the size is not known.
@@ -302,13 +285,13 @@ def _checksum(path: Path) -> Path:
     return path.with_name(f".{path.name}.crc")
 
 
-def _write_whole(path: Path, text: str, named: Callable[[Path, Path], None]) -> None:
-    """Write a file, and store all of it before it gets its name by *named*."""
+def _write_whole(path: Path, text: str) -> None:
+    """Write or replace a file, and store all of it before it gets its name."""
     written = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         written.write_bytes(text.encode())
         fsync(written)
-        named(written, path)
+        written.replace(path)
     finally:
         written.unlink(missing_ok=True)
     fsync(path.parent)

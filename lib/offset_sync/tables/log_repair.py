@@ -13,7 +13,6 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -113,14 +112,14 @@ def _last_version(last: Path) -> int | None:
 
 def _is_parquet(path: Path) -> bool:
     """Return whether a file begins and ends as Parquet does: what was not stored is missing or zero."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(4)
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4))
-            return first == file.read() == b"PAR1" and size > 2 * len(first)
-    except FileNotFoundError:  # cleaned up since
-        return True
+    content = _read(path)
+    return content is None or (content[:4] == content[-4:] == b"PAR1" and len(content) > 8)
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(FileNotFoundError):  # cleaned up since
+        return path.read_bytes()
+    return None
 
 
 def _entries(table: Path) -> list[Path]:
@@ -148,12 +147,12 @@ def _is_whole(entry: Path) -> bool:
 
     Errs to yes: an entry of another writer may be a single line.
     """
+    if (content := _read(entry)) is None:
+        return True
     try:
-        lines = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [json.loads(line) for line in content.splitlines() if line.strip()]
     except ValueError:
         return False
-    except FileNotFoundError:  # cleaned up since
-        return True
     kinds = [kind for line in lines for kind in line if kind != "commitInfo"]
     ours = next((line["commitInfo"].get(OURS) for line in lines if "commitInfo" in line), None)
     if isinstance(ours, dict):

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.tables.definition import Table, fitted
-from offset_sync.tables.files import BATCH_ROWS
+from offset_sync.tables.files import read_in_pieces
 from offset_sync.tables.rows import partners, pieces_of
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import FRESH_SECONDS, Change
@@ -164,10 +164,9 @@ class Maintainer:
         self._tables.log(table).commit(decide)
 
     def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
-        for each in files:
-            with self._files.open_parquet(data_path(self._tables.path(table), each.path)) as file:
-                for batch in file.iter_batches(BATCH_ROWS):
-                    yield fitted(pa.Table.from_batches([batch]), table.arrow_schema)
+        wanted = [(data_path(self._tables.path(table), each.path), each.size) for each in files]
+        for piece in read_in_pieces(self._files, wanted, table.names):
+            yield fitted(piece, table.arrow_schema)
 
     def write(self, table: Table, pieces: Iterable[pa.Table], written_ms: int) -> DataFile:
         """Write *pieces* as a file, which is invisible before it has its entry."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted
 
-_ROW, _PARTNER = "__row", "__partner"
 _WORTH_A_BATCH = 100_000
 Renamed = Callable[[str, str], str]
 """Takes the alias of a cluster and a topic's name there or inside; returns the other of the two."""
@@ -65,12 +64,17 @@ def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
     if rows.num_rows == 0:
         return rows
     cluster_and_topic = (rows.column(name).cast(pa.string()) for name in (cluster, TOPIC))
-    places = pc.binary_join_element_wise(*cluster_and_topic, "\0").combine_chunks().dictionary_encode()
-    names = pa.array([name_of(*each.split("\0")) for each in places.dictionary.to_pylist()], pa.string())
-    column = names.take(places.indices)
+    places = pc.binary_join_element_wise(*cluster_and_topic, "\0")
+    column = with_texts(places, lambda place: name_of(*place.split("\0")))
     if pa.types.is_dictionary(rows.schema.field(TOPIC).type):
         column = column.dictionary_encode()
     return rows.set_column(rows.column_names.index(TOPIC), TOPIC, column)
+
+
+def with_texts(column: pa.ChunkedArray, other_of: Callable[[str], str]) -> pa.Array:
+    """Return a column of texts with another one in the place of each, which is looked up once; null stays null."""
+    known = column.combine_chunks().dictionary_encode()
+    return pa.array(map(other_of, known.dictionary.to_pylist()), pa.string()).take(known.indices)
 
 
 def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
@@ -93,14 +97,14 @@ def partners(rows: pa.Table, few: pa.Table, names: Sequence[str]) -> NDArray[np.
 
     Null is the same as nothing, as in SQL. Each combination of values is at most once among the *few*.
     """
-    asked = rows.select(list(names)).append_column(_ROW, pa.array(np.arange(rows.num_rows)))
-    known = few.select(list(names)).append_column(_PARTNER, pa.array(np.arange(few.num_rows)))
-    schema = pa.schema([known.schema.field(name) for name in names])
-    asked = asked.cast(pa.schema([*schema, asked.schema.field(_ROW)]))
-    found = asked.join(known, list(names), join_type="inner", use_threads=False)
-    partner = np.full(rows.num_rows, -1, np.int64)
-    partner[found.column(_ROW).to_numpy()] = found.column(_PARTNER).to_numpy()
-    return partner
+
+    def keys(some: pa.Table) -> pa.ChunkedArray:
+        return pc.binary_join_element_wise(*(some.column(name).cast(pa.string()) for name in names), "\0")
+
+    found: NDArray[np.int64] = (
+        pc.index_in(keys(rows), keys(few), skip_nulls=True).cast(pa.int64()).fill_null(-1).to_numpy()
+    )
+    return found
 
 
 def pieces_of(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -22,7 +22,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ _READERS = 8
 _MOST_OPEN = 32
 Int64s = NDArray[np.int64]
 Columns = Mapping[str, Int64s]
-PART = ("group", "log", "rows", "start", "end", "first_record", "reach", "records", "runs", "copies", "reorders")
+PART = ("group", "log", "rows", "start", "end", "first_record", "reach", "records", "runs", "reorders")
 PART_TIMES = ("oldest_ms", "newest_ms", "grew_ms", "complete_ms")
 PART_KINDS = ("begins", "plain")
 SPAN = ("part", "origin", "low", "high", "records", "first_start", "first_length", "first_origin_start", "first_ms")
@@ -62,10 +62,10 @@ class Directory:
 
     *parts* has, of each, the number of its row group, of its log among *logs*, and how many rows it has; from the
     first row (``start``) to where the last one ends (``end``); the first record, and the first offset above the last
-    (``reach``); how many records and runs there are, how many records are copies of another of them, and of how many
-    origins some come out of order (``reorders``); when the oldest row, the newest, and the newest with records was
-    indexed, and the last ``complete_until`` in a row (0: none). ``begins``: the first row says that a micro-batch
-    begins. ``plain``: all that is known of its records is here; 0: it has to be read.
+    (``reach``); how many records and runs there are, and of how many origins some come out of order (``reorders``);
+    when the oldest row, the newest, and the newest with records was indexed, and the last ``complete_until`` in a row
+    (0: none). ``begins``: the first row says that a micro-batch begins. ``plain``: all that is known of its records is
+    here; 0: it has to be read.
 
     *spans* has, for each origin (its number among *origins*) of a part, its lowest and highest offset, how many records
     it has, and its first run. *unknown* has the unidentified records. Columns have shape (parts,), (spans,) and
@@ -279,9 +279,9 @@ class _Open:
     """An open Parquet file; Arrow's reader serves one thread at a time."""
 
     def __init__(self, files: Files, path: str) -> None:
-        self.lock, self._stack = threading.Lock(), ExitStack()
+        self.lock = threading.Lock()
         with _named(path):
-            self.file: pq.ParquetFile = self._stack.enter_context(files.open_parquet(path, encoded=True))
+            self.file = files.open_parquet(path, encoded=True)
 
 
 @contextmanager

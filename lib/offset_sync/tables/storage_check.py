@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from deltalake import DeltaTable, Field, Schema
+import pyarrow as pa
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from deltalake.schema import PrimitiveType
 from deltalake.transaction import CommitProperties
 
 from offset_sync.model.errors import PlatformError
@@ -22,7 +22,7 @@ from offset_sync.tables.transaction_log import entry
 
 _SCHEMES = ("s3", "s3a")
 _ONCE = CommitProperties(max_commit_retries=0)
-_SCHEMA = Schema([Field("number", PrimitiveType("long"))])
+_SCHEMA = pa.schema([("number", pa.int64())])
 _WRITERS, _ROUNDS = 8, 2
 
 

@@ -84,10 +84,10 @@ class TableStore:
         Each driver *tests_storage* for that at its start: some forty requests, one after the other.
         """
         self.repair(tables)
+        if tests_storage:
+            check_storage(self.root, self.files)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            checked = pool.submit(check_storage if tests_storage else lambda *_: None, self.root, self.files)
-            made = sum(pool.map(lambda table: self.log(table).make(table, checked.result), tables))
-            checked.result()
+            made = sum(pool.map(lambda table: self.log(table).make(table), tables))
         self.files.sync_folders(self.root)
         if made:
             logger.info("created %d tables below %s", made, self.root)

@@ -18,14 +18,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from deltalake import DeltaTable, Field, Schema
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.text import one_line
-from offset_sync.tables.definition import Column, Table
+from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.format import FORMAT, PROPERTY, check_table
 from offset_sync.tables.log_repair import alone
@@ -56,8 +55,6 @@ _PROPERTIES = {
     "delta.setTransactionRetentionDuration": "interval 90 days",
     PROPERTY: str(FORMAT),
 }
-_TYPES = {"bigint": "long", "int": "integer"}
-"""Delta's names of types that differ from SQL's."""
 
 
 class Change(NamedTuple):
@@ -106,18 +103,17 @@ class TableLog:
             return DeltaTable.is_deltatable(self._uri, self._files.storage)
 
     @native
-    def make(self, table: Table, may_write: Callable[[], object] = lambda: None) -> bool:
+    def make(self, table: Table) -> bool:
         """Create *table* unless it exists, also while other processes do so; return whether it did not.
 
-        *may_write* is called before anything is written. Leftovers of a killed process do not matter. Raises TableError
-        where other files are, or a table of another format.
+        Leftovers of a killed process do not matter. Raises TableError where other files are, or a table of another
+        format.
         """
         with self._lock, self._errors():
             self._table = None  # it may have been removed
             try:
                 found, is_new = self._refreshed(), False
             except TableNotFoundError:
-                may_write()
                 self._create(table)
                 found, is_new = self._refreshed(), True
             # The process that made the table may have died before it synced it.
@@ -133,7 +129,7 @@ class TableLog:
         try:
             DeltaTable.create(
                 self._uri,
-                Schema([_field(each) for each in table.columns]),
+                table.commented_schema,
                 description=table.comment,
                 configuration={**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()},
                 storage_options=self._files.storage,
@@ -314,8 +310,3 @@ class TableLog:
 
     def _error(self, problem: DeltaError) -> TableError:
         return TableError(f"{self._path}: {one_line(problem)}")
-
-
-def _field(column: Column) -> Field:
-    kind = PrimitiveType(_TYPES.get(column.type, column.type))
-    return Field(column.name, kind, metadata={"comment": column.comment})

@@ -7,7 +7,7 @@ in the log, like those of an append that was killed, until maintenance deletes t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import pyarrow as pa
@@ -18,26 +18,30 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import DataFile, write_rows
 
+MakeRows = Callable[[pa.Table], pa.Table]
+"""Makes rows of a table; pickled to the executors."""
 
-def write_by_tasks(tables: TableStore, table: Table, frames: Sequence[DataFrame]) -> list[DataFile]:
-    """Have tasks write the rows of *frames*, a file each at most, for *table*; they are stored then.
+
+def write_by_tasks(tables: TableStore, table: Table, frame: DataFrame, make: MakeRows) -> list[DataFile]:
+    """Have tasks write what *make* makes of the rows of *frame* for *table*, a file each at most; they are stored then.
 
     The files are invisible before they are appended.
     """
-    write = _WriteFile(tables.files, tables.path(table), table.arrow_schema)
-    written = (frame.select(*table.names).mapInArrow(write, "file string").toArrow() for frame in frames)
-    return [DataFile(*json.loads(file)) for rows in written for file in rows.column("file").to_pylist()]
+    write = _WriteFile(tables.files, tables.path(table), table.arrow_schema, make)
+    written = frame.mapInArrow(write, "file string").toArrow()
+    return [DataFile(*json.loads(file)) for file in written.column("file").to_pylist()]
 
 
 class _WriteFile:
     """Runs in a task: writes all rows as one file, a batch at a time, and reports it in one row."""
 
-    def __init__(self, files: Files, folder: str, schema: pa.Schema) -> None:
-        self._files, self._folder, self._schema = files, folder, schema
+    def __init__(self, files: Files, folder: str, schema: pa.Schema, make: MakeRows) -> None:
+        self._files, self._folder, self._schema, self._make = files, folder, schema, make
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row with the :class:`DataFile` as JSON, none where there are no rows."""
-        rows = (pa.Table.from_batches([batch]).cast(self._schema) for batch in batches if batch.num_rows)
+        made = (self._make(pa.Table.from_batches([batch])).cast(self._schema) for batch in batches)
+        rows = (each for each in made if each.num_rows)
         first = next(rows, None)
         if first is not None:
             written = write_rows(self._files, self._folder, self._schema, chain([first], rows))

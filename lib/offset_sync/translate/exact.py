@@ -104,7 +104,7 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
         is_known = bounds.known.is_known & (committed <= source.index.frontier)
         return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
-    return _with_costs(committed, window, window.stop, window.below, source, target)
+    return _with_costs(window, window.stop, window.below)
 
 
 def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
@@ -135,43 +135,41 @@ def translate_no_later(
     is_exact = (chosen < 0) | (chosen >= window.stop)
     offset = np.where(is_exact, window.stop, chosen)
     below = np.where(is_exact, window.below, window.records_below(chosen))
-    answers = _with_costs(committed, window, offset, below, source, target)
+    answers = _with_costs(window, offset, below)
     return answers._replace(is_exact=is_exact, is_too_late=chosen > window.stop)
 
 
-def _with_costs(
-    committed: Int64s, window: ReadWindow, offset: Int64s, below: Int64s, source: PartitionLog, target: PartitionLog
-) -> Answers:
+def _with_costs(window: ReadWindow, offset: Int64s, below: Int64s) -> Answers:
     """Count what resuming at *offset*, or at the log start where that is later, repeats and loses.
 
     Everything below *offset* is read: *below* records of the window. The other read records are repeated.
     """
-    is_clamped = offset < target.log_start
+    log_start = window.target.log_start
+    is_clamped = offset < log_start
     duplicates = window.read - np.where(is_clamped, window.read_deleted, below)
-    beyond_index = np.maximum(committed - source.index.frontier, 0)
     return Answers(
         offset=offset,
-        clamped_offset=np.maximum(offset, target.log_start),
+        clamped_offset=np.maximum(offset, log_start),
         at_frontier=window.at_frontier,
-        index_behind=(beyond_index > 0) & (window.unknown > 0),
+        index_behind=(window.committed > window.source.index.frontier) & (window.unknown > 0),
         duplicates=duplicates,
-        duplicates_at_most=duplicates + possible_duplicates(window, committed, source.index),
-        lost=np.where(is_clamped, _lost(committed, window, source), 0),
-        is_exact=np.ones(len(committed), np.bool_),
-        is_too_late=np.zeros(len(committed), np.bool_),
+        duplicates_at_most=duplicates + possible_duplicates(window),
+        lost=np.where(is_clamped, _lost(window), 0),
+        is_exact=np.ones(len(offset), np.bool_),
+        is_too_late=np.zeros(len(offset), np.bool_),
         has_young_hole=window.has_young_hole,
     )
 
 
-def _lost(committed: Int64s, window: ReadWindow, source: PartitionLog) -> Int64s:
+def _lost(window: ReadWindow) -> Int64s:
     """Count the unread records that the target has deleted and the source has not.
 
     What both have deleted no group can read anyway. Errs to too many: if records came late or again at the source,
     another copy may be above its log start, so all count, as they do if the source does not answer.
     """
-    lost, readable = window.deleted - window.read_deleted, np.maximum(committed, source.log_start)
-    rows = np.flatnonzero((lost > 0) & (readable > committed))
-    if len(rows) and source.index.reorder_count() == 0:
+    lost, readable = window.deleted - window.read_deleted, np.maximum(window.committed, window.source.log_start)
+    rows = np.flatnonzero((lost > 0) & (readable > window.committed))
+    if len(rows) and window.source.index.reorder_count() == 0:
         lost[rows] = window.deleted - window.of_others(readable[rows]).read_deleted
     return lost
 
@@ -195,7 +193,7 @@ def needs_of_unindexed(source: PartitionLog, target: PartitionLog, bounds: Bound
     is_known = {source.origin, target.origin} | bounds.origins <= target.index.origins
     is_doubtful = _may_differ(first_runs, source, bounds) | _is_echo(first_runs, target.origin)
     if not is_known or source.index.last_unknown >= NO_LIMIT or is_doubtful.any():
-        return int(NO_LIMIT)
+        return NO_LIMIT
     pieces = cut_pieces(first_runs, source, bounds.young_since_ms)
     first = np.searchsorted(pieces.start, first_runs.start)
     passed = pieces.needs[first] + (first_runs.origin != source.origin)

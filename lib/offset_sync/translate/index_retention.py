@@ -25,7 +25,7 @@ from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Ru
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
-_NEVER = int(NO_LIMIT)
+_NEVER = NO_LIMIT
 """No hole is too young: the record that shows it is below the lowest commit and old, or it counts as unread anyway."""
 
 
@@ -129,7 +129,7 @@ def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> i
     passed. If the mirror has sent a record twice its first position is kept too, or the later one would count. The
     source's own records need no index.
     """
-    lowest = int(NO_LIMIT)
+    lowest = NO_LIMIT
     for origin in source.index.origins - {source.origin, UNKNOWN_ORIGIN}:
         of_origin = _OriginParts(source.index, origin, floor)
         reach, last = of_origin.newest_below()
@@ -151,7 +151,7 @@ class _OriginParts:
 
         Of several places the first run that reaches so far; (0, NO_LIMIT) where there is none.
         """
-        found = 0, int(NO_LIMIT)
+        found = 0, NO_LIMIT
         whole = self._span.high[: self._at]
         for number in ([int(np.argmax(whole))] if len(whole) else []) + [self._at]:
             below = self._below(number)
@@ -174,7 +174,7 @@ class _OriginParts:
                     meets |= _meets(below, self._of_origin(other).from_offset(self._floor))
             if meets.any():
                 return int(below.start[meets].min())
-        return int(NO_LIMIT)
+        return NO_LIMIT
 
     def _below(self, number: int) -> Runs:
         return self._of_origin(number).below(self._floor)

@@ -97,7 +97,7 @@ def last_known(indexed_ids: AbstractSet[str]) -> PartitionMetadata:
     Its log may have any end, so no commit counts as beyond it. The commit shows that the cluster has the partition.
     Topic ids in the index withhold what they withheld while the cluster still answered.
     """
-    return PartitionMetadata(min(indexed_ids, default=""), 0, int(NO_LIMIT), indexed_ids)
+    return PartitionMetadata(min(indexed_ids, default=""), 0, NO_LIMIT, indexed_ids)
 
 
 def reason_of(metadata: PartitionMetadata) -> State | None:

@@ -11,7 +11,7 @@ over records and none over runs::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from offset_sync.translate.index.runs import (
     distinct_origins,
     records_below,
 )
-from offset_sync.translate.index.stretches import cut_at, repeated
+from offset_sync.translate.index.stretches import cut_at
 from offset_sync.translate.partition_log import PartitionLog
 
 
@@ -35,19 +35,21 @@ class Pieces(Columns):
 
     A group has read record ``start + i`` once it has read the source's log up to and including ``needs + i`` where
     *is_linear*, else ``needs``; ``NO_LIMIT`` marks a record that the source does not have, as far as we know.
-    *is_unknown* marks records that the source may hold beyond its index frontier, *is_malformed* those whose identity
-    could not be read, *is_young* holes that may still be filled (these are unknown too). *unknown_copies* counts the
-    unknown records of which the target holds another copy.
+    *is_malformed* marks records whose identity could not be read, *is_young* holes that may still be filled; these are
+    :attr:`is_unknown` too.
     """
 
     start: Int64s
     length: Int64s
     needs: Int64s
     is_linear: NDArray[np.bool_]
-    is_unknown: NDArray[np.bool_]
     is_malformed: NDArray[np.bool_]
     is_young: NDArray[np.bool_]
-    unknown_copies: int = field(default=0, kw_only=True)
+
+    @property
+    def is_unknown(self) -> NDArray[np.bool_]:
+        """Where the source may hold the record beyond its index frontier."""
+        return (self.needs >= NO_LIMIT) & ~self.is_malformed
 
     @property
     def last_needs(self) -> Int64s:
@@ -61,13 +63,11 @@ class Pieces(Columns):
 
     def below(self, offset: int) -> Pieces:
         """Return the pieces below *offset*; a piece that straddles it is cut."""
-        if len(self) == 0 or self.start[0] >= offset:
-            return NO_PIECES
         kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))
         return replace(kept, length=np.minimum(kept.length, offset - kept.start))
 
 
-NO_PIECES = Pieces(*np.empty((3, 0), np.int64), *np.empty((4, 0), np.bool_))
+NO_PIECES = Pieces(*np.empty((3, 0), np.int64), *np.empty((3, 0), np.bool_))
 
 
 def cut_pieces(runs: Runs, source: PartitionLog, young_since_ms: int) -> Pieces:
@@ -97,18 +97,17 @@ def _in_log_order(parts: list[Pieces]) -> Pieces:
     if len(parts) == 1:
         return parts[0]
     joined = NO_PIECES.followed_by(*parts)
-    in_order = joined.take(joined.start.argsort(kind="stable"))
-    return replace(in_order, unknown_copies=sum(part.unknown_copies for part in parts))
+    return joined.take(joined.start.argsort(kind="stable"))
 
 
 def _native(runs: Runs) -> Pieces:
     no = np.zeros(len(runs), np.bool_)
-    return Pieces(runs.start, runs.length, runs.origin_start, ~no, no, no, no)
+    return Pieces(runs.start, runs.length, runs.origin_start, ~no, no, no)
 
 
 def _malformed(runs: Runs) -> Pieces:
     no = np.zeros(len(runs), np.bool_)
-    return Pieces(runs.start, runs.length, np.full(len(runs), NO_LIMIT, np.int64), no, no, ~no, no)
+    return Pieces(runs.start, runs.length, np.full(len(runs), NO_LIMIT, np.int64), no, ~no, no)
 
 
 def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_since_ms: int) -> Pieces:
@@ -126,7 +125,7 @@ def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_s
     seg_start, shift = positions.start[near], positions.position[near] - positions.start[near]
     row, interval, from_origin, length = cut_at(runs.origin_start, run_end, seg_start, positions.end[near])
     segment, is_segment = interval // 2, interval % 2 == 1
-    needs = np.full(len(row), int(NO_LIMIT), np.int64)
+    needs = np.full(len(row), NO_LIMIT, np.int64)
     needs[is_segment] = shift[segment[is_segment]] + from_origin[is_segment]
     is_hole = ~is_segment & (segment < len(seg_start))
     is_young = no = np.zeros(len(row), np.bool_)
@@ -137,7 +136,4 @@ def _mirrored(runs: Runs, positions: OriginPositions, last_unknown: int, young_s
         needs[is_hole] = np.where(is_young[is_hole], NO_LIMIT, passed)
 
     start: Int64s = runs.start[row] + (from_origin - runs.origin_start[row])
-    # The source may have another copy of a truncated record, or of one in a hole that nothing else shows.
-    is_unknown = needs >= NO_LIMIT
-    copies = repeated(from_origin[is_unknown], length[is_unknown])
-    return Pieces(start, length, needs, is_segment, is_unknown, no, is_young, unknown_copies=copies)
+    return Pieces(start, length, needs, is_segment, no, is_young)

@@ -9,20 +9,14 @@ group that resumed there would never see them::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from offset_sync.translate.index.runs import Int64s, members
+from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import count_read
-
-_AT_ONCE = 1 << 20
-"""How many pieces, of all groups together, are held in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -69,53 +63,16 @@ def position_cost(
 
 
 def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """Return how many records of ``[low, high)`` each group has read among those of *pieces*, a part of the log."""
-    begin, end = pieces.start[0], pieces.start[-1] + pieces.length[-1]
-    is_whole, is_cut = (low <= begin) & (high >= end), (low < end) & (high > begin)
-    read = np.zeros(len(committed), np.int64)
-    read[is_whole] = count_read(pieces, committed[is_whole])
-    some = is_cut & ~is_whole
-    if some.any():
-        read[some] = _read_between(pieces, committed[some], low[some], high[some])
-    return read
+    """Return how many records of ``[low, high)`` each group has read among those of *pieces*, a part of the log.
 
-
-def _read_between(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) -> Int64s:
-    """Return how many records of ``[low, high)`` each group has read; it has read everything below *low*.
-
-    Counted from the nearer end: from *low* up to *high*, or from *high* to the end and subtracted from the whole.
+    It has read everything below *low*, as far as it is known to have read anything. All groups whose *high* is the
+    same, or above the part, are counted together.
     """
-    first = np.maximum(np.searchsorted(pieces.start, low, "right") - 1, 0)
-    middle = np.searchsorted(pieces.start, high, "left")
-    is_far = middle - first > len(pieces) - middle
-    begin, end = np.where(is_far, np.maximum(middle - 1, 0), first), np.where(is_far, len(pieces), middle)
-    bounds = np.where(is_far, high, low), np.where(is_far, np.iinfo(np.int64).max, high)
-    counted = np.zeros(len(committed), np.int64)
-    for rows in _chunks(end - begin):
-        counted[rows] = _read_of(pieces, committed[rows], (begin[rows], end[rows]), (bounds[0][rows], bounds[1][rows]))
-    if not is_far.any():
-        return counted
-    below = count_read(pieces, committed) - pieces.records_below(low)
-    found: Int64s = np.where(is_far, below - counted, counted)
-    return found
-
-
-def _read_of(
-    pieces: Pieces, committed: Int64s, span: tuple[NDArray[np.intp], NDArray[np.intp]], bounds: tuple[Int64s, Int64s]
-) -> Int64s:
-    """Return how many records between its two *bounds* each group has read; its pieces are those of its *span*."""
-    row, piece = members(span[0], span[1] - span[0])
-    start, length, needs = pieces.start[piece], pieces.length[piece], pieces.needs[piece]
-    first, end = (np.minimum(np.maximum(bound[row] - start, 0), length) for bound in bounds)
-    ramp = np.minimum(np.maximum(committed[row] - needs, 0), length)
-    read_to = np.where(pieces.is_linear[piece], ramp, np.where(needs < committed[row], length, 0))
-    read = np.maximum(np.minimum(end, read_to) - first, 0)
-    found: Int64s = np.bincount(row, read, len(committed)).astype(np.int64)
-    return found
-
-
-def _chunks(size: NDArray[np.intp]) -> Iterator[slice]:
-    """Yield slices of rows that hold about :data:`_AT_ONCE` pieces together; a larger row is a slice of its own."""
-    border = np.searchsorted(np.cumsum(size), np.arange(_AT_ONCE, int(size.sum()) + _AT_ONCE, _AT_ONCE), "left") + 1
-    for first, end in pairwise([0, *np.unique(np.minimum(border, len(size))).tolist()]):
-        yield slice(first, end)
+    read, end = np.zeros(len(committed), np.int64), pieces.start[-1] + pieces.length[-1]
+    border = np.minimum(high, end)
+    for each in np.unique(border[low < border]).tolist():
+        rows = ((low < border) & (border == each)).nonzero()[0]
+        first = max(int(pieces.start.searchsorted(low[rows].min(), "right")) - 1, 0)
+        part = pieces.take(slice(first, None)).below(each)
+        read[rows] = np.maximum(count_read(part, committed[rows]) - part.records_below(low[rows]), 0)
+    return read

@@ -93,7 +93,7 @@ class ReadHeights:
             return
         known, committed = self._known, self._committed
         highest_to, lowest_from = self._reach(origin)
-        passed = known.below(committed)
+        passed = known.end.searchsorted(committed, "right")
         self.safe[origin] = self._not_above(origin, committed, highest_to[passed], lowest_from[passed])
         self.most[origin] = highest_to[np.searchsorted(known.start, committed, "left")]
 
@@ -125,7 +125,7 @@ class ReadHeights:
         if origin not in self._reaches:
             span = self._known.span(origin)
             highest_to = np.concatenate(([-1], np.maximum.accumulate(span.high)))
-            lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [int(NO_LIMIT)]))
+            lowest_from = np.concatenate((np.minimum.accumulate(span.low[::-1])[::-1], [NO_LIMIT]))
             self._reaches[origin] = highest_to, lowest_from
         return self._reaches[origin]
 
@@ -218,16 +218,12 @@ def read_for_sure(stretches: Stretches, heights: ReadHeights, rows: Bools) -> tu
     the source, in any order. It is read if it is not, and below all those at or above the commit. One that may still
     fill a hole is neither.
     """
-    everything = np.ones((len(stretches), np.count_nonzero(rows)), np.bool_)
-    nothing = everything.copy()
-    for origin, span in stretches.spans.items():
-        has_any = (span.records > 0)[:, None]
-        if origin == UNKNOWN_ORIGIN:
-            everything &= ~has_any
-        else:
-            is_settled = ~heights.is_open(origin, span.low, span.high)[:, None]
-            everything &= ~has_any | (is_settled & (span.high[:, None] <= heights.safe[origin][rows]))
-            nothing &= ~has_any | (span.low[:, None] > heights.most[origin][rows])
+    everything = is_decided_by_heights(stretches, heights)[:, None].repeat(np.count_nonzero(rows), axis=1)
+    nothing = np.ones_like(everything)
+    for origin in origins_in(stretches):
+        span = stretches.span(origin)
+        everything &= span.high[:, None] <= heights.safe[origin][rows]
+        nothing &= span.low[:, None] > heights.most[origin][rows]
     return everything, nothing & ~everything
 
 
@@ -238,8 +234,8 @@ def origins_in(stretches: Stretches) -> set[int]:
 
 def is_decided_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
     """Return which of *stretches* are fully decided by the heights of decided commits."""
-    found = np.ones(len(stretches), np.bool_)
-    for origin, span in stretches.spans.items():
-        is_open = origin == UNKNOWN_ORIGIN or heights.is_open(origin, span.low, span.high)
-        found &= (span.records == 0) | ~np.asarray(is_open)
+    found: Bools = stretches.span(UNKNOWN_ORIGIN).records == 0
+    for origin in origins_in(stretches):
+        span = stretches.span(origin)
+        found &= ~heights.is_open(origin, span.low, span.high)
     return found

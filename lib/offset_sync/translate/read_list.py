@@ -26,11 +26,9 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
-from offset_sync.translate.index.stretches import greatest_so_far
 from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
@@ -43,7 +41,7 @@ MOST_BYTES = 65_536
 """The limit of a text's numbers, so that a hostile one cannot make its reader inflate more."""
 MOST_RANGES = MOST_BYTES // 2
 """A range takes two numbers, so no text holds more."""
-_HOLES_ARE_UNREAD = -int(NO_LIMIT)
+_HOLES_ARE_UNREAD = -NO_LIMIT
 """As *young_since_ms*: every hole is younger, so it has no place at the source. Then all that has one is linear."""
 _LARGEST, _LARGEST_EPOCH = int(np.iinfo(np.int64).max), int(np.iinfo(np.int32).max)
 _CLUSTER_ID = re.compile("[!-~]{1,200}")
@@ -135,8 +133,8 @@ def read_list(
 
 def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog, target: PartitionLog) -> None:
     view = TargetView.of(target.index, start)
-    if view.is_whole:
-        found.add(cut_pieces(view.first, source, _HOLES_ARE_UNREAD), committed)
+    if len(view.stretches) == 0:
+        found.add(cut_pieces(view.tail, source, _HOLES_ARE_UNREAD), committed)
         return
     commits, one, stretches = np.array([committed], np.int64), np.ones(1, np.bool_), view.stretches
     heights = ReadHeights(commits, source, NEVER_YOUNG, origins_in(stretches))
@@ -148,7 +146,7 @@ def _go_through(found: _Ranges, committed: int, start: int, source: PartitionLog
         if is_unread:
             found.is_open = False
         else:
-            found.add(cut_pieces(view.runs(number), source, _HOLES_ARE_UNREAD), committed)
+            found.add(cut_pieces(view.runs(number).from_offset(start), source, _HOLES_ARE_UNREAD), committed)
 
 
 class _Ranges:
@@ -164,30 +162,16 @@ class _Ranges:
     def add(self, pieces: Pieces, committed: int) -> None:
         """Add what a group has read of *pieces*, which are above all before and cut with all holes unread."""
         read = np.clip(committed - pieces.needs, 0, pieces.length)
-        if len(read) == 0 or self.left_out:
-            self.left_out += int(read.sum())
-            return
         goes_on = np.append(self.is_open, read == pieces.length)
         self.is_open, rows = bool(goes_on[-1]), read.nonzero()[0]
-        if len(rows) == 0:
+        if len(rows) == 0 or self.left_out:
+            self.left_out += int(read.sum())
             return
-        is_first = ~goes_on[rows]
-        if not is_first[0]:  # the last range goes on here
-            rest = int(is_first.argmax()) if is_first.any() else len(rows)
-            self.end[-1] = (pieces.start + read)[rows[rest - 1]]
-            self.records[-1] += read[rows[:rest]].sum()
-            rows, is_first = rows[rest:], is_first[rest:]
-        first = is_first.nonzero()[0]
-        if len(first):
-            self._append(pieces.start[rows[first]], (pieces.start + read)[rows], read[rows], first)
-
-    def _append(self, start: Int64s, end: Int64s, read: Int64s, first: NDArray[np.intp]) -> None:
-        """Append ranges that begin with the pieces *first* of those that *end* there, as long as there is room."""
-        records, room = np.add.reduceat(read, first), MOST_RANGES - len(self.start)
-        self.left_out += int(records[room:].sum())
-        self.start = np.concatenate((self.start, start[:room]))
-        self.end = np.concatenate((self.end, end[np.append(first[1:] - 1, -1)][:room]))
-        self.records = np.concatenate((self.records, records[:room]))
+        first = np.append(np.ones(len(self.start), np.bool_), ~goes_on[rows]).nonzero()[0]
+        start, end = np.append(self.start, pieces.start[rows]), np.append(self.end, (pieces.start + read)[rows])
+        records = np.add.reduceat(np.append(self.records, read[rows]), first)
+        self.start, self.end = start[first][:MOST_RANGES], end[np.append(first[1:] - 1, -1)][:MOST_RANGES]
+        self.records, self.left_out = records[:MOST_RANGES], int(records[MOST_RANGES:].sum())
 
 
 def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog, target: PartitionLog) -> int:
@@ -197,7 +181,7 @@ def count_listed(read: OffsetRanges, span: tuple[int, int], source: PartitionLog
     """
     count, (low, high) = 0, span
     for runs in target.index.paged.parts(low, high):
-        pieces = cut_pieces(runs.take(runs.origin > UNKNOWN_ORIGIN), source, _HOLES_ARE_UNREAD).below(high)
+        pieces = cut_pieces(runs, source, _HOLES_ARE_UNREAD).below(high)
         count += int(read.count_between(pieces.needs, pieces.needs + pieces.length).sum())
     return count
 
@@ -219,7 +203,7 @@ def pending(committed: int, source: PartitionLog, target: PartitionLog, young_si
     first_young = int(is_young.argmax()) if is_young.any() else len(there)
     for origin in sorted(code for code in source.index.origins if code > UNKNOWN_ORIGIN):
         # The mirror has passed all below a record of an old page; the target's own records are complete.
-        low = int(greatest_so_far(there.span(origin).high)[first_young]) + 1
+        low = int(there.span(origin).high[:first_young].max(initial=-1)) + 1
         low = target.index.frontier if origin == target.origin else low
         high = int(here.span(origin).high[here.first_record < committed].max(initial=-1)) + 1
         gaps = replication_gaps(origin, source.index, target.index, young_since_ms, low, high)
@@ -235,15 +219,13 @@ def encode_read_list(found: FoundList, cluster_id: str) -> ListText:
     ignores the list. BODY is ``r``, or ``z`` and then raw DEFLATE where that is shorter, and base64url without padding
     of numbers in unsigned LEB128: by turns the distance to the next range and its length, from START on; ``r`` alone
     where nothing is read. What does not fit into :data:`MOST_CHARACTERS` is left out from the end. Raises ValueError
-    for what could not be decoded.
+    for another *cluster_id*.
     """
     start, leader_epoch, ranges = found.read_list
     end = ranges.start + ranges.length
     numbers = np.stack((ranges.start - np.concatenate(([start], end[:-1])), ranges.length), axis=1).ravel()
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise ValueError(f"not a cluster id that a read list can carry: {cluster_id!r}")
-    if not _is_list(start, leader_epoch, numbers):
-        raise ValueError(f"not a read list from {start} on, of leader epoch {leader_epoch}: {ranges}")
     content, size = _to_leb128(numbers)
     ends = np.concatenate(([0], size.cumsum()[1::2]))
     head = f"{MARK}{cluster_id} {start} {leader_epoch} "

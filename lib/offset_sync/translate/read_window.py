@@ -8,7 +8,8 @@ order they need not even be cut into pieces (``read_heights``)::
     commit c                             look here
 
 A record that is not known to be read may have been read: at the source it may be where the index has not read yet, or
-could not read the headers. At most as many are read as there are such places below the commit::
+could not read the headers. If the target has each record once, at most as many are read as there are such places below
+the commit::
 
     source X   x0 ?  x2 z4 | x4 ..       commit 6, indexed up to 4: the places are 1, 4 and 5
     target Y   x0 y0 z5 y1               y0, z5 and y1 may be read, each of them at one of the three places
@@ -18,102 +19,83 @@ A record that was truncated at the source may have been read before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, records_below
-from offset_sync.translate.index.stretches import Stretches, in_a_row
+from offset_sync.translate.index.paged_runs import PagedRuns
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
+from offset_sync.translate.index.stretches import NO_PAGES, Stretches
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.read_heights import (
     ReadByHeight,
     ReadHeights,
-    constant_below,
     count_read,
     is_decided_by_heights,
-    linear_below,
     origins_in,
     read_by_height,
     read_for_sure,
 )
 
 Bools = NDArray[np.bool_]
-_NO_STRETCHES = Stretches.of(NO_RUNS, 0, 0)
 
 
-@dataclass(frozen=True)
-class TargetView:
-    """A target's log from an offset on: its *stretches*, those of *first* as runs; the others are read from *index*.
+class TargetView(NamedTuple):
+    """A target's log from an offset on: its *stretches*, which are parts of *paged* from the number *first* on.
 
-    *is_whole* where there is only one, which is in memory: its runs say all, so it needs no summary.
+    Without stretches it is a part of what is in memory, *tail*: its runs say all, so they need no summary.
     """
 
-    index: LogIndex
+    paged: PagedRuns
     stretches: Stretches
-    first: Runs
-    first_page: int
-    is_whole: bool
+    first: int
+    tail: Runs
 
     @classmethod
     def of(cls, index: LogIndex, offset: int) -> TargetView:
-        """Return the stretches at or above *offset*; a stretch across it is cut, for which its page is read."""
+        """Return the log at or above *offset*; of pages also what is below it in the same page. Reads none."""
         paged = index.paged
         if offset >= paged.tail_begin or len(paged.pages) == 0:
-            return cls(index, _NO_STRETCHES, paged.tail.from_offset(offset), 0, True)
+            return cls(paged, NO_PAGES, 0, paged.tail.from_offset(offset))
         known = index.stretches()
         number = known.ended_by(offset)
-        if offset <= known.start[number]:
-            return cls(index, known.take(slice(number, None)) if number else known, NO_RUNS, number, False)
-        runs = paged.page(number).from_offset(offset)
-        end = int(known.end[number])
-        parts = [each for each in (Stretches.of(runs, offset, end), known.take(slice(number + 1, None))) if len(each)]
-        if not parts:  # the last page ends with offsets without a record, and nothing is in memory
-            return cls(index, _NO_STRETCHES, NO_RUNS, 0, True)
-        return cls(index, in_a_row(parts), runs, number + (len(runs) == 0), False)
+        return cls(paged, known.take(slice(number, None)), number, paged.tail)
 
     def runs(self, number: int) -> Runs:
         """Return the runs of a stretch."""
-        if number == 0 and len(self.first):
-            return self.first
-        page = self.first_page + number
-        paged = self.index.paged
-        return paged.page(page) if page < len(paged.pages) else paged.tail
+        return self.paged.part(self.first + number)
 
 
 class ReadWindow:
     """What groups have read of *target* at or above *window_start*; arrays have shape (commits,), other counts are int.
 
-    *stop* is the offset of the first unread record, or the end of the index where *at_frontier*; *below* counts the
-    records before it. *read* counts all that is read, *read_deleted* those of them below the log start. There are
-    *deleted* records, and *unknown* ones that the source may hold beyond its index. Of those that are not deleted
-    *unknown_left* are unknown, *malformed_left* could not be identified, and *readable_left* could. *unknown_copies*
-    counts unknown records of which there is another copy, or more than that. *pieces* is set only if all of it is in
-    memory.
+    Everything below *window_start* is read; what is there in the same page counts too. *stop* is the offset of the
+    first unread record, or the end of the index where *at_frontier*; *below* counts the records before it. *read*
+    counts all that is read, *read_deleted* those of them below the log start. There are *deleted* records, and
+    *unknown* ones that the source may hold beyond its index. Of those that are not deleted *unknown_left* are unknown,
+    *malformed_left* could not be identified, and *readable_left* could.
     """
 
     def __init__(
         self, committed: Int64s, source: PartitionLog, target: PartitionLog, young_since_ms: int, window_start: int
     ) -> None:
-        self._committed, self._source, self._young_since_ms = committed, source, young_since_ms
-        self._target, self._window_start = target, window_start
+        self.committed, self.source, self.target = committed, source, target
+        self._young_since_ms, self._window_start = young_since_ms, window_start
         self._log_start, self._view = target.log_start, TargetView.of(target.index, window_start)
         self.stop = np.full(len(committed), max(target.index.frontier, window_start), np.int64)
         self.at_frontier = np.ones(len(committed), np.bool_)
         self.below, self.read, self.read_deleted = np.zeros((3, len(committed)), np.int64)
-        self.unknown_copies = 0
         self.has_young_hole = False
         self._all, self._gone = np.zeros((2, 3), np.int64)
         """How many records there are, how many of them are unknown and how many malformed: in all, and deleted."""
-        self.pieces: Pieces | None = None
-        if self._view.is_whole:
-            self.pieces = self._look_at(self._view.first, np.ones(len(committed), np.bool_), 0)
-        else:
+        if len(self._view.stretches):
             self._go_through()
+        else:
+            self._look_at(self._view.tail, np.ones(len(committed), np.bool_), 0)
         records, self.unknown, _ = map(int, self._all)
         self.deleted = int(self._gone[0])
         left, self.unknown_left, self.malformed_left = map(int, self._all - self._gone)
@@ -122,7 +104,7 @@ class ReadWindow:
 
     def of_others(self, committed: Int64s) -> ReadWindow:
         """Return the same window of the same logs for other commits, of which none is lower than all of these."""
-        return ReadWindow(committed, self._source, self._target, self._young_since_ms, self._window_start)
+        return ReadWindow(committed, self.source, self.target, self._young_since_ms, self._window_start)
 
     def unread(self) -> Int64s:
         """Return how many records that are not deleted are not known to be read, without unidentified ones."""
@@ -130,9 +112,9 @@ class ReadWindow:
 
     def records_below(self, offset: Int64s) -> Int64s:
         """Return how many records are below each offset, shape (commits,)."""
-        if self.pieces is not None:
-            return self.pieces.records_below(offset)
         stretches, found = self._view.stretches, np.zeros(len(offset), np.int64)
+        if len(stretches) == 0:
+            return records_below(self._view.tail.start, self._view.tail.length, offset)
         number = np.maximum(np.searchsorted(stretches.start, offset, "right") - 1, 0)
         before = np.cumsum(stretches.records) - stretches.records
         for each in np.unique(number).tolist():
@@ -141,9 +123,9 @@ class ReadWindow:
         return found
 
     def _go_through(self) -> None:
-        stretches, committed = self._view.stretches, self._committed
+        stretches, committed = self._view.stretches, self.committed
         is_cut: Bools = (stretches.first_record < self._log_start) & (stretches.end > self._log_start)
-        heights = ReadHeights(committed, self._source, self._young_since_ms, origins_in(stretches))
+        heights = ReadHeights(committed, self.source, self._young_since_ms, origins_in(stretches))
         everything, nothing = read_for_sure(stretches, heights, np.ones(len(committed), np.bool_))
         open_to: Bools = np.asarray(~(everything | nothing).all(axis=0))
         if open_to.any():
@@ -174,7 +156,11 @@ class ReadWindow:
             return
         # Unknown records count only for commits beyond the source's index: if there is any, the greatest is one.
         is_beyond: Bools = nothing[:, int(committed.argmax())]
-        self._count_others(stretches, ~is_looked_at, is_beyond, is_deleted)
+        malformed = stretches.span(UNKNOWN_ORIGIN).records
+        foreign = stretches.records - malformed - stretches.span(self.source.origin).records
+        counts = np.array([stretches.records, foreign * is_beyond, malformed])
+        self._all += counts[:, ~is_looked_at].sum(axis=1)
+        self._gone += counts[:, ~is_looked_at & is_deleted].sum(axis=1)
 
     def _take_in(self, found: ReadByHeight, rows: NDArray[np.intp], before: int, *, is_deleted: bool) -> None:
         """Add what was *found* of one stretch for the commits *rows*, and the stops of those that had none."""
@@ -184,44 +170,27 @@ class ReadWindow:
         stops = found.has_unread & self.at_frontier[rows]
         self._stop(rows[stops], found.first_unread[stops], before + found.below[stops])
 
-    def _look_at(self, runs: Runs, some: Bools, before: int) -> Pieces:
+    def _look_at(self, runs: Runs, some: Bools, before: int) -> None:
         """Count what *some* have read of *runs*, and find the first unread record of those that have none yet."""
-        pieces = cut_pieces(runs, self._source, self._young_since_ms)
+        pieces = cut_pieces(runs, self.source, self._young_since_ms)
         gone = pieces.below(self._log_start)
-        committed = self._committed[some]
+        committed = self.committed[some]
         self.read[some] += count_read(pieces, committed)
-        if len(gone):
-            self.read_deleted[some] += count_read(gone, committed)
+        self.read_deleted[some] += count_read(gone, committed)
         waiting = (some & self.at_frontier).nonzero()[0]
-        required = np.maximum.accumulate(pieces.last_needs) if len(pieces) else pieces.last_needs
-        piece = first_unread(required, self._committed[waiting])
+        required = np.maximum.accumulate(pieces.last_needs)
+        piece = first_unread(required, self.committed[waiting])
         found = piece < len(pieces)
         waiting, piece = waiting[found], piece[found]
-        into = _into_piece(pieces, piece, self._committed[waiting])
+        into = _into_piece(pieces, piece, self.committed[waiting])
         below = pieces.length.cumsum() - pieces.length
         self._stop(waiting, pieces.start[piece] + into, before + below[piece] + into)
         self._all += _counts(pieces)
         self._gone += _counts(gone)
-        self.unknown_copies += pieces.unknown_copies
         self.has_young_hole |= bool(pieces.is_young.any())
-        return pieces
 
     def _stop(self, rows: NDArray[Any], offset: Int64s, below: Int64s) -> None:
         self.stop[rows], self.below[rows], self.at_frontier[rows] = offset, below, False
-
-    def _count_others(self, stretches: Stretches, others: Bools, is_beyond: Bools, is_deleted: Bools) -> None:
-        """Count the stretches that were not read, and the copies between stretches."""
-        malformed = stretches.span(UNKNOWN_ORIGIN).records
-        foreign = np.zeros(len(stretches), np.int64)
-        for origin in stretches.spans.keys() - {UNKNOWN_ORIGIN, self._source.origin}:
-            span = stretches.span(origin)
-            foreign += span.records
-            reach = np.concatenate(([-1], np.maximum.accumulate(span.high)[:-1]))
-            self.unknown_copies += int(np.minimum(np.maximum(reach - span.low + 1, 0), span.records).sum())
-        self.unknown_copies += int(stretches.copies[others & is_beyond].sum())
-        counts = np.array([stretches.records, foreign * is_beyond, malformed])
-        self._all += counts[:, others].sum(axis=1)
-        self._gone += counts[:, others & is_deleted].sum(axis=1)
 
 
 def first_unread(required: Int64s, committed: Int64s) -> NDArray[np.intp]:
@@ -246,40 +215,17 @@ def _counts(pieces: Pieces) -> tuple[int, int, int]:
     return int(length.sum()), int(length[pieces.is_unknown].sum()), int(length[pieces.is_malformed].sum())
 
 
-def possible_duplicates(window: ReadWindow, committed: Int64s, source: LogIndex) -> Int64s:
+def possible_duplicates(window: ReadWindow) -> Int64s:
     """Return the most records that each group may have read beyond those known to be read, shape (commits,).
 
-    *window* is of the target; records below its log start are never repeated. Errs to too many. A record of the target
-    that could not be identified may be any.
+    Records below the target's log start are never repeated. Errs to too many. A record of the target that could not be
+    identified may be any. Where records came late or again there, any number may be copies of one.
     """
-    beyond = np.maximum(committed - source.frontier, 0)
-    may_be_read = np.where(beyond > 0, np.minimum(beyond + window.unknown_copies, window.unknown_left), 0)
-    if UNKNOWN_ORIGIN in source.origins:
-        unreadable = records_below(*source.unknown_ranges, committed)
-        at_most = window.unread()
-        if window.pieces is not None:
-            places = beyond + unreadable + window.unknown_copies + _copies_unread(window.pieces, committed)
-            at_most = np.minimum(places, at_most)
-        may_be_read = np.where(unreadable > 0, at_most, may_be_read)
-    if source.lost_records:
-        may_be_read = np.minimum(may_be_read + source.lost_records, window.unread())
-    total: Int64s = may_be_read + window.malformed_left
+    source = window.source.index
+    unreadable = records_below(*source.unknown_ranges, window.committed) + source.lost_records
+    places = np.maximum(window.committed - source.frontier, 0) + unreadable
+    if window.target.index.reorders:
+        places = np.where(places > 0, NO_LIMIT, 0)
+    may_be_read = np.where(unreadable > 0, window.unread(), window.unknown_left)
+    total: Int64s = np.minimum(places, may_be_read) + window.malformed_left
     return total
-
-
-def _copies_unread(pieces: Pieces, committed: Int64s) -> Int64s:
-    """Return how many unread records are further copies of another; each record of a hole may be one.
-
-    Copies of a record have the same place at the source, so they are as many as the overlaps of these places.
-    """
-    start, length = pieces.needs[pieces.is_linear], pieces.length[pieces.is_linear]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], (start + length)[order]
-    covered = np.concatenate((start[:1], np.maximum.accumulate(end)[:-1]))
-    first = np.minimum(np.maximum(start, covered), end)
-    is_hole = ~pieces.is_linear & ~pieces.is_malformed & ~pieces.is_unknown
-    holes = pieces.length[is_hole].sum() - constant_below(pieces, is_hole, committed)
-    all_places = int((end - start).sum()) - linear_below(start, end, committed)
-    distinct = int((end - first).sum()) - linear_below(first, end, committed)
-    found: Int64s = holes + all_places - distinct
-    return found

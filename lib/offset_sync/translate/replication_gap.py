@@ -85,7 +85,7 @@ class OffsetCounts:
     def __init__(self, asked: Int64s) -> None:
         self._asked = np.unique(asked)
         self._at_or_above = np.zeros(len(self._asked), np.int64)
-        self.total, self.first = 0, int(NO_LIMIT)
+        self.total, self.first = 0, NO_LIMIT
 
     def add(self, ranges: OffsetRanges) -> None:
         """Count *ranges*, which are disjoint from those before."""

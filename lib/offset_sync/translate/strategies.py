@@ -137,7 +137,7 @@ def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int,
     Near enough are the first record at or above the commit and the *look_back* ones before it; shapes (commits,). With
     two clusters it never answers later than t(c), so it errs to duplicates. Page by page: few are held at a time.
     """
-    found, page = np.empty(len(committed), np.int64), source.paged.pages.below(committed)
+    found, page = np.empty(len(committed), np.int64), source.paged.pages.end.searchsorted(committed, "right")
     for each in np.unique(page).tolist():
         rows = page == each
         found[rows] = _answers(committed[rows], source, target_origin, look_back)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +16,12 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 from fakes.indexing import ORDERS
 from fakes.spark_indexing import BUILDER, Site, any_headers
 from offset_sync.ingest import checkpoint, map_batches, record_indexer
+from offset_sync.ingest.batch_rows import to_runs
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.task_files import write_by_tasks
 
 FEW = 10
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -138,23 +140,9 @@ def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not
 ) -> None:
     (folder := tmp_path / "read").mkdir()
     records = Site(spark, tables, folder).frame({ORDERS: (0, 100)}, any_headers(1))
+    to_written = partial(to_runs, alias="Y", now=EPOCH)
     checked, later = (cut_by_tasks(records, BUILDER, ["X"]).kept[0] for _attempt in range(2))
-    for kept in (checked, checked._replace(rows=later.rows)):
-        frames = [frame for frame in (kept.runs("Y", EPOCH), kept.malformed("Y", EPOCH)) if frame is not None]
-        assert len(frames) == 2
-        for frame in frames:
-            if kept is checked:
-                assert frame.count()
-            else:
-                with pytest.raises(Exception, match="a task attempt that was not checked"):
-                    frame.toArrow()
+    assert write_by_tasks(tables, RECORD_RUNS, checked.rows, checked.checked(to_written))
+    with pytest.raises(Exception, match="a task attempt that was not checked"):
+        write_by_tasks(tables, RECORD_RUNS, later.rows, checked.checked(to_written))
     release_all([checked, later])
-
-
-@pytest.mark.parametrize(
-    ("master", "expected"),
-    [("local", False), ("local[*]", False), ("local[2, 4]", False), ("local-cluster[2,1,1024]", True), ("yarn", True)],
-)
-def test_executors_are_there_where_the_master_is_not_local(master: str, expected: bool) -> None:
-    records = SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=SimpleNamespace(master=master)))
-    assert map_batches.has_executors(records) is expected  # type: ignore[arg-type]

@@ -41,7 +41,8 @@ def test_files_of_tasks_and_a_row_of_the_driver_are_one_entry_and_are_written_on
     spark: SparkSession, tables: TableStore
 ) -> None:
     for _again in range(2):
-        written = write_by_tasks(tables, RECORD_RUNS, [frame(spark, 0, 10), frame(spark, 10, 14)])
+        frames = frame(spark, 0, 10), frame(spark, 10, 14)
+        written = [file for each in frames for file in write_by_tasks(tables, RECORD_RUNS, each, lambda rows: rows)]
         assert [each.rows for each in written] == [5, 5, 2, 2]
         tables.append(RECORD_RUNS, run(99), ("query", 5), written)
     assert tables.version(RECORD_RUNS) == 1

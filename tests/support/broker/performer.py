@@ -251,11 +251,6 @@ class Performer:
         self._reported()
         return self.installation.rows("sync_status", group_id=group_id)
 
-    def report_again(self) -> str:
-        """Return what a report prints now."""
-        self._reports.clear()
-        return self._reported().printed
-
     def report_printed(self) -> str:
         """Return all that the report of this act prints."""
         return self._reported().printed

@@ -44,7 +44,7 @@ _SERVER = f"""\
  {REALM} = {{
   database_name = @folder@/principal
   key_stash_file = @folder@/stash
-  max_life = @life@
+  max_life = 1h
  }}
 """
 
@@ -100,12 +100,12 @@ class Kdc:
 
 
 @contextmanager
-def running_kdc(folder: Path, life: str = "1h") -> Iterator[Kdc]:
-    """Start a KDC whose tickets have this *life*; it is killed at the end."""
+def running_kdc(folder: Path) -> Iterator[Kdc]:
+    """Start a KDC; it is killed at the end."""
     (port,) = free_ports(1)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("krb5.conf", _CLIENTS), ("kdc.conf", _SERVER)):
-        for key, value in (("port", port), ("folder", folder), ("life", life)):
+        for key, value in (("port", port), ("folder", folder)):
             text = text.replace(f"@{key}@", str(value))
         (folder / name).write_text(text, encoding="utf-8")
     environ = {"KRB5_CONFIG": str(folder / "krb5.conf"), "KRB5_KDC_PROFILE": str(folder / "kdc.conf")}

@@ -15,26 +15,23 @@ from broker.installation import REPO
 from broker.job import Job
 from cluster.s3_server import BUCKET, S3Server
 
-_WRITER = Path(__file__).with_name("s3_writer.py")
-
 
 def start_writer(s3: S3Server, folder: Path, name: str, count: int) -> Job:
     """Start a process that appends so many rows to the table ``quarantine`` below *folder*'s name."""
-    log = folder / f"{name}.log"
     root = f"s3a://{BUCKET}/{folder.name}"
-    words = [sys.executable, str(_WRITER), root, name, str(count), json.dumps(s3.storage)]
-    environ = {**os.environ, "PYTHONPATH": str(REPO / "lib")}
-    with log.open("wb") as output:
-        return Job(subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
+    return _started(folder / f"{name}.log", "s3_writer", root, name, str(count), json.dumps(s3.storage))
 
 
 def read_sealed(root: str, storage: dict[str, str], folder: Path) -> Job:
     """Start a process that seals a table below *root*, and reads pages of it until its end."""
-    log = folder / "sealed_index.log"
-    words = [sys.executable, str(_WRITER.with_name("sealed_index.py")), root, json.dumps(storage)]
+    return _started(folder / "sealed_index.log", "sealed_index", root, json.dumps(storage))
+
+
+def _started(log: Path, script: str, *words: str) -> Job:
+    command = [sys.executable, str(Path(__file__).with_name(f"{script}.py")), *words]
     environ = {**os.environ, "PYTHONPATH": str(REPO / "lib")}
     with log.open("wb") as output:
-        return Job(subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
+        return Job(subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
 
 
 def rows_of(s3: S3Server, folder: Path, table: str) -> list[dict[str, Any]]:

@@ -144,8 +144,6 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
 
 
 class _Gate(ThreadingHTTPServer):
-    daemon_threads = True
-
     def __init__(self, address: tuple[str, int], behind: int, objects: Path) -> None:
         super().__init__(address, _PassOn)
         self.objects = objects

@@ -89,9 +89,9 @@ class ServerProcess:
         for number, _ in below:
             kill_process(number)
 
-    def log_tail(self, lines: int = 30) -> str:
+    def log_tail(self) -> str:
         """Return the last lines that it printed."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
 
 
 def processes_below(ancestor: int) -> Iterator[tuple[int, str]]:

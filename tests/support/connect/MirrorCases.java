@@ -66,9 +66,6 @@ public class MirrorCases {
             for (int left = ((Number) question.get("times")).intValue(); left > 0; left--) {
                 result = transform.apply(record);
             }
-            for (int left = ((Number) question.get("more")).intValue(); left > 0 && result != null; left--) {
-                result = transform.apply(result);
-            }
             Map found = new HashMap();
             found.put("same", Boolean.valueOf(result == record));
             found.put("given", told(record));

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from offset_sync_demo.kafka.broker_files import find_jars, find_java, write_log_configuration
+from offset_sync_demo.kafka.broker_files import find_jars
 from offset_sync_demo.kafka.connect_transform import TRANSFORM, compile_java, compile_transform
-from tools.asked_process import ask
+from tools.asked_process import ask, asked_jvm
 
 Headers = Sequence[tuple[str, bytes | None]]
-_JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _DRIVER = "org.apache.kafka.connect.mirror.MirrorCases"
 
 
@@ -84,21 +83,16 @@ class Refused(Exception):
 
 
 class MirrorCases:
-    """Asks the JVM. *log* is the file with what the transform logs."""
+    """Asks the JVM."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
-        self._process, self._log = process, log
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
 
-    def apply(
-        self, *records: Record | Mapping[str, Any], times: int = 1, more: int = 0, **options: str | None
-    ) -> list[Answer]:
-        """Give each record to a new transform, *times* over; what came of it is given to it *more* times.
-
-        An underscore in the name of an option means a dot.
-        """
+    def apply(self, *records: Record | Mapping[str, Any], times: int = 1, **options: str | None) -> list[Answer]:
+        """Give each record to a new transform, *times* over; an underscore in the name of an option means a dot."""
         asked = [each.to_json() if isinstance(each, Record) else dict(each) for each in records]
         named = {name.replace("_", "."): value for name, value in options.items()}
-        found = self.ask({"options": named, "records": asked, "times": times, "more": more})["results"]
+        found = self.ask({"options": named, "records": asked, "times": times})["results"]
         return [Answer(_copy(each["result"]), _copy_of(each["given"]), each["same"]) for each in found]
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,10 +101,6 @@ class MirrorCases:
         if "error" in answer:
             raise Refused(answer["error"])
         return answer
-
-    def logged(self) -> list[str]:
-        """Return the lines that the transform has logged so far."""
-        return self._log.read_text().splitlines()
 
 
 @contextmanager
@@ -124,17 +114,9 @@ def mirror_cases(folder: Path, transform: Path | None = None) -> Iterator[Mirror
         transform = compile_transform(folder / "transform")
     classes.mkdir()
     compile_java(Path(__file__).with_name("MirrorCases.java"), known, classes)
-    write_log_configuration(folder, "transform.log", "offsetsync")
-    log = folder / "transform.log"
-    log.touch()  # Java makes it with its first line, and a test may ask before
-    logging = f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"
     paths = ":".join(map(str, [classes, transform, *kafka]))
-    command = [find_java(), *_JAVA, logging, "-cp", paths, _DRIVER, TRANSFORM]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield MirrorCases(process, log)
-        finally:
-            process.kill()
+    with asked_jvm(folder, "transform.log", paths, _DRIVER, TRANSFORM) as process:
+        yield MirrorCases(process)
 
 
 def _encoded(value: bytes | None) -> str | None:

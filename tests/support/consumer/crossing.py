@@ -23,6 +23,7 @@ from offset_sync_demo.kafka.clients import client_options, stable_ends
 
 READ, USED, SEEN = "__offset-sync.read.", "__offset-sync.used.", "__offset-sync.seen."
 _numbers = itertools.count(1)
+_PARTITIONS = 3
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,10 @@ class Crossing:
         group: str,
         *,
         epoch: int = 1000,
-        start: int | None = None,
         deflates: bool = False,
         cluster_id: str | None = None,
     ) -> None:
-        """Commit the lists of *group*, then where it starts: at the lists' start, or at *start* instead."""
+        """Commit the lists of *group*, then where it starts: at the lists' start."""
         named = cluster_id or self.cluster_id
 
         def text(log: Log) -> str:
@@ -67,7 +67,7 @@ class Crossing:
 
         lists = {(self.topic, number): (log.start, text(log)) for number, log in self.logs.items()}
         commit(self.cluster, {READ + group: lists})
-        own = {(self.topic, number): log.start if start is None else start for number, log in self.logs.items()}
+        own = {(self.topic, number): log.start for number, log in self.logs.items()}
         commit(self.cluster, {group: own})
 
     @property
@@ -123,23 +123,18 @@ def delivered(*readers: Reader) -> list[Delivered]:
     return [record for reader in readers for record in reader.records]
 
 
-def write_crossing(
-    cluster: EmbeddedCluster, topic: str, *, partitions: int = 3, records: int = 300, seed: int = 1
-) -> Crossing:
+def write_crossing(cluster: EmbeddedCluster, topic: str, *, records: int = 300, seed: int = 1) -> Crossing:
     """Write a topic with transactions among its records, of which some end in an abort; a third is below the start.
 
     Of the first partition the tail is on the list, of the last one it is not, the second one has no list of any range.
     """
-    create_topics(cluster, {topic: partitions})
+    create_topics(cluster, {topic: _PARTITIONS})
     chance = random.Random(seed)
-    written: dict[int, dict[int, str]] = {number: {} for number in range(partitions)}
+    written: dict[int, dict[int, str]] = {number: {} for number in range(_PARTITIONS)}
     for is_committed, count in _stretches(records, chance):
         _write(cluster, topic, written, is_committed, count)
-    ends = stable_ends(cluster, [(topic, number) for number in range(partitions)])
-    logs = {
-        number: _log(number, of_partition, ends[topic, number], partitions, chance)
-        for number, of_partition in written.items()
-    }
+    ends = stable_ends(cluster, [(topic, number) for number in range(_PARTITIONS)])
+    logs = {number: _log(number, of_partition, ends[topic, number], chance) for number, of_partition in written.items()}
     return Crossing(cluster, topic, logs)
 
 
@@ -183,7 +178,7 @@ def _write(
             written[partition][offset] = value
 
 
-def _log(number: int, written: dict[int, str], end: int, partitions: int, chance: random.Random) -> Log:
+def _log(number: int, written: dict[int, str], end: int, chance: random.Random) -> Log:
     offsets = sorted(written)
     start = offsets[len(offsets) // 3]
     above = [offset for offset in offsets if offset >= start]
@@ -197,6 +192,6 @@ def _log(number: int, written: dict[int, str], end: int, partitions: int, chance
     read = set() if number == 1 else read
     if number == 0:
         read.update(above[-30:])
-    if number == partitions - 1:
+    if number == _PARTITIONS - 1:
         read.difference_update(above[-5:])
     return Log(written, start, frozenset(read), end)

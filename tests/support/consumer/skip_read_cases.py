@@ -14,10 +14,9 @@ from typing import Any
 
 from consumer.read_list_texts import CLUSTER, Ranges, Reading, list_text
 from consumer.skip_read_jar import class_path, compiled
-from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
-from tools.asked_process import ask
+from tools.asked_process import ask, asked_jvm
 
-_JAVA = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+_DRIVER = "offsetsync.consumer.SkipReadCases"
 PLACE = "orders-0"
 START, RANGES = 100, [(102, 104), (106, 110)]
 ALL, UNREAD = list(range(100, 112)), [100, 101, 104, 105, 110, 111]
@@ -93,11 +92,9 @@ class SkipReadCases:
         self._now += milliseconds
         self.set(now=self._now)
 
-    def poll(
-        self, *offsets: int, epoch: int | None = 3, place: str = PLACE, next_offset: int | None = None, **how: bool
-    ) -> list[int]:
-        """Poll records of one partition with one epoch; return the offsets that are delivered."""
-        records = [[offset, epoch] for offset in offsets]
+    def poll(self, *offsets: int, place: str = PLACE, next_offset: int | None = None, **how: bool) -> list[int]:
+        """Poll records of one partition with epoch 3; return the offsets that are delivered."""
+        records = [[offset, 3] for offset in offsets]
         return self.poll_all({place: records}, {place: next_offset or offsets[-1] + 1}, **how).delivered.get(place, [])
 
     def poll_all(self, records: Mapping[str, Any], next_offsets: Mapping[str, int] | None = None, **how: bool) -> Poll:
@@ -178,17 +175,9 @@ def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadC
     """
     if not (classes := jar.parent / "cases").exists():
         compiled([Path(__file__).with_name("SkipReadCases.java")], [jar], classes)
-    write_log_configuration(folder, "skip-read.log", "offsetsync")
-    log = folder / "skip-read.log"
-    log.touch()
-    beans = "-Djavax.management.builder.initial=offsetsync.consumer.SkipReadCases$Beans"
-    words = [*_JAVA, beans, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}"]
-    command = [find_java(), *words, "-cp", class_path(client, classes, jar), "offsetsync.consumer.SkipReadCases"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield SkipReadCases(process, log)
-        finally:
-            process.kill()
+    words = (f"-Djavax.management.builder.initial={_DRIVER}$Beans", _DRIVER)
+    with asked_jvm(folder, "skip-read.log", class_path(client, classes, jar), *words) as process:
+        yield SkipReadCases(process, folder / "skip-read.log")
 
 
 def _told(commit: tuple[int, str]) -> tuple[int, str]:

@@ -41,9 +41,9 @@ from oracles.commit_lives import replay
 LOG = TopicPartition(TOPIC, 3)
 
 
-def commit(offset: int, group: str = "g", metadata: str = "", at_ms: int = 1_700_000_000_000) -> Raw:
+def commit(offset: int, group: str = "g") -> Raw:
     """Return a record: what *group* commits of orders-0."""
-    return commit_key(group, "orders", 0), commit_value(offset, metadata=metadata, committed_at_ms=at_ms)
+    return commit_key(group, "orders", 0), commit_value(offset, committed_at_ms=1_700_000_000_000)
 
 
 def tombstone(group: str = "g") -> Raw:
@@ -75,7 +75,6 @@ class CommitLogJob(IngestingJob, AsTables):
     cuts: list[int] = field(default_factory=list)
     ends_by_batch: list[int] = field(default_factory=list)
     done: int = 0
-    read_again: list[dict[TopicPartition, OffsetRange]] = field(default_factory=list)
     is_silent: bool = False
     is_leader_silent: bool = False
     is_first: bool = True
@@ -158,7 +157,6 @@ class CommitLogJob(IngestingJob, AsTables):
             if self.unread:
                 yield unread_rows({LOG: Stop(0, self.unread)})
             return
-        self.read_again.append(dict(ranges))
         rows = [
             {"key": key, "value": value, "partition": 3, "offset": first + number, "timestamp": WRITTEN_MS * 1000}
             for first, end in ranges.values()

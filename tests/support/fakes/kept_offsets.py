@@ -39,7 +39,7 @@ def said(found: KeptAnswers) -> list[tuple[str, int]]:
 
 def why(found: KeptAnswers, row: int = 0) -> str:
     """Return why a row has no answer."""
-    return found.reasons[found.reason[row]]
+    return str(found.reason[row])
 
 
 def site_of(here: str = "X0:10", there: str = "X0:10", **sections: object) -> Site:

@@ -9,19 +9,19 @@ from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
-    Committed,
     CutoverStep,
     Direction,
     Mode,
     Options,
     PartitionStatus,
-    Reader,
     Step,
 )
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
+from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
@@ -43,9 +43,8 @@ class FakeClusters:
     held: int | ClusterError | None = 7
     ranges: dict[str, list[str]] = field(default_factory=dict)
     committed: list[list[str]] = field(default_factory=list)
-    reading: dict[str, Reader] = field(default_factory=dict)
+    reading: dict[str, int] = field(default_factory=dict)
     unseen: Collection[str] = ()
-    start: int = 100
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
     started: list[GroupPartition] = field(default_factory=list)
     ends_forgotten: int = 0
@@ -53,6 +52,7 @@ class FakeClusters:
     """Looked at once per question, the last one for ever; of group g."""
     moved: list[ArrivedPartition] = field(default_factory=list)
     internal: dict[str, str] = field(default_factory=dict)
+    streams: dict[str, bool] = field(default_factory=dict)
 
     def activities(self, alias: str, groups: Collection[str]) -> dict[str, Activity] | ClusterError:
         found = self.here if alias == "X" else self.there
@@ -61,12 +61,12 @@ class FakeClusters:
         unseen = dict.fromkeys(self.unseen, Activity.UNKNOWN)
         return {**dict.fromkeys(groups, Activity.INACTIVE), **unseen, **dict.fromkeys(found, Activity.ACTIVE)}
 
-    def readers(self, groups: Collection[str]) -> dict[str, Reader]:
+    def readers(self, groups: Collection[str]) -> dict[str, int]:
         return self.reading
 
-    def commit_starts(self, keys: Collection[GroupPartition]) -> list[Committed]:
+    def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         self.started += keys
-        return [Committed(k.group_id, k.topic_partition, None, self.start, 0, 0, self.outcome, None) for k in keys]
+        return [CutoverStep.of_commit(key, self.outcome, None, target_offset=100) for key in keys]
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
@@ -83,7 +83,7 @@ class FakeClusters:
         return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
 
     def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
-        return {group: {ORDERS.topic: False} for group in groups}
+        return dict.fromkeys(groups, self.streams)
 
     def internal_topics(self, groups: Collection[str]) -> dict[str, str]:
         return self.internal
@@ -98,13 +98,17 @@ class FakeClusters:
         assert self.ends_forgotten
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
-    def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+    def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         self.committed.append(sorted(groups))
-        return [Committed(group, ORDERS, 5, 7, 0, 0, self.outcome, None) for group in groups]
+        keys = [GroupPartition(group, *ORDERS) for group in groups]
+        return [CutoverStep.of_commit(key, self.outcome, None, source_offset=5, target_offset=7) for key in keys]
 
-    def committed_at_target(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, int] | ClusterError]:
+    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
+        if isinstance(self.held, ClusterError):
+            return dict.fromkeys(groups, self.held)
         held = {} if self.held is None else {ORDERS: self.held, **self.held_starts}
-        return dict.fromkeys(groups, self.held if isinstance(self.held, ClusterError) else held)  # type: ignore[arg-type]
+        found = {place: HeldOffset(offset, "") for place, offset in held.items()}
+        return dict.fromkeys(groups, found)
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
         return self.ranges
@@ -114,7 +118,7 @@ class FakeClusters:
 class Move:
     """A cutover from X to Y, and the journal of what it wrote down and said."""
 
-    clusters: FakeClusters
+    clusters: FakeClusters = field(default_factory=FakeClusters)
     steps: list[CutoverStep] = field(default_factory=list)
     appends: int = 0
     said: list[str] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of
@@ -13,14 +14,17 @@ HOLDS = "__offset-sync.read.readers"
 AT_X = "X0 X1 Y0 X2 X3 X4"
 AT_Y = "Y0 X0 Y1 X1 X2"
 EPOCH = 7
+AnySite = TypeVar("AnySite", bound=Site)
 
 
-def listed_site(groups: Sequence[str] = ("readers",)) -> Site:
+def listed_site(
+    groups: Sequence[str] = ("readers",), kind: type[AnySite] = Site, at_x: str = AT_X, at_y: str = AT_Y
+) -> AnySite:
     """Return X and Y, which copy each other; *groups* get lists. Of what X has X3 and X4 have yet to come to Y."""
-    found = Site(config_of(["X", "Y"], sync={"read_lists": {"groups": [*groups]}, "refresh_interval": "1h"}))
-    found.put(log("X", AT_X))
-    found.put(log("Y", AT_Y))
-    for alias in "XY":
+    lists = {"read_lists": {"groups": [*groups]}, "refresh_interval": "1h"}
+    found = kind(config_of(["X", "Y"], sync=lists, status={"stalled_after": "2h"}))
+    for alias, records in {"X": at_x, "Y": at_y}.items():
+        found.put(log(alias, records))
         found.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
     return found
 

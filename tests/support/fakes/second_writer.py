@@ -13,7 +13,7 @@ from fakes.live_tables import LiveTables
 from fakes.reconciler_site import Site
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import Committed, Direction
+from offset_sync.cutover.plan import CutoverStep, Direction
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.group_homes import Move
 from offset_sync.state.last_known import to_rows
@@ -62,14 +62,14 @@ class Command:
         """Return the group's partitions with their lists."""
         return self.clusters.crossed([self._group]).get(self._group, [])
 
-    def commit(self) -> list[Committed]:
+    def commit(self) -> list[CutoverStep]:
         """Translate and commit."""
         return self.clusters.translate_and_commit([self._group])
 
     def move(self) -> None:
         """Move the group without being asked anything, and have sync_offsets notice it."""
         self.look()
-        assert all(each.is_held for each in self.commit())
+        assert all(each.is_done for each in self.commit())
         self.make_home()
 
     def decide(self) -> None:

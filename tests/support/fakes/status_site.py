@@ -65,19 +65,8 @@ class StatusSite(Site):
 
     def committed_offsets(
         self, alias: str, groups: Sequence[str]
-    ) -> dict[str, dict[TopicPartition, int] | ClusterError]:
-        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
-        return {
-            group: answer
-            if isinstance(answer, ClusterError)
-            else {place: each.offset for place, each in answer.items()}
-            for group, answer in self.committed(alias, groups).items()
-        }
-
-    def committed(
-        self, alias: str, groups: Sequence[str]
     ) -> Mapping[str, Mapping[TopicPartition, GroupOffset] | ClusterError]:
-        """Answer the same with metadata."""
+        """Answer for a cluster's coordinators; *refusing* has those groups of which they say nothing."""
         self.meanwhile_asking(alias)
         try:
             found = self.clusters[alias].committed_offsets(groups, 1.0)
@@ -161,17 +150,22 @@ def moved(here: str, there: str, committed: int, **sections: object) -> StatusSi
     return site
 
 
-def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite:
-    """The clusters of *case*, with a group for each of *positions*: commit at the source, offset at the target."""
-    assert case.source is not None
+def site_of_logs(case: Case, *logs: Log | None) -> StatusSite:
+    """Return the clusters of *case* with these logs, also where nothing of one is read yet."""
     grace = f"{case.hole_grace_ms}ms"
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "1d"}))
+    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "3650d"}))
     for name in CLUSTERS:
         site.index.code(name)
-    for where in (case.source, case.target):
+    for where in logs:
+        assert where is not None
         site.put(where)
-        # Also a log of which nothing is read yet is met by the index.
         site.index.extend(where, ORDERS)
+    return site
+
+
+def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite:
+    """The clusters of *case*, with a group for each of *positions*: commit at the source, offset at the target."""
+    site = site_of_logs(case, case.source, case.target)
     for number, (committed, position) in enumerate(positions):
         site.commit(case.source_cluster, str(number), committed)
         note_own(site, case.target.cluster, str(number), position)

@@ -39,7 +39,7 @@ TESTS = {
     "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py"],
     "decode/*.py": ["tests/unit/decode"],
     "translate/exact.py": [
-        _T + name for name in ("exact_laws.py", "exact_cases.py", "paged_answers.py", "strategies.py")
+        _T + name for name in ("exact_laws.py", "exact_cases.py", "paged_answers.py", "strategies.py", "partition.py")
     ],
     "translate/partition*.py": [
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),

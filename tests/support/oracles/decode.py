@@ -11,9 +11,6 @@ from uuid import UUID
 from offset_sync.decode.cursor import Cursor, DecodeError
 from offset_sync.decode.offset_records import IGNORED, KIND_OF_TYPE, MALFORMED, unknown_version
 
-Field = tuple[str, str, int]
-"""Name, how it is read (text, nullable, bytes, or the width of an integer), and the first version that has it."""
-
 COMMIT_VERSIONS = (
     "offset metadata time",
     "offset metadata time expiry",
@@ -21,28 +18,6 @@ COMMIT_VERSIONS = (
     "offset epoch metadata time",
     "offset epoch metadata time tags",
 )
-CLASSIC_MEMBER: list[Field] = [
-    ("member id", "bytes2", 0),
-    ("group instance id", "nullable", 3),
-    ("client id", "bytes2", 0),
-    ("client host", "bytes2", 0),
-    ("rebalance timeout", "4", 1),
-    ("session timeout", "4", 0),
-    ("subscription", "bytes4", 0),
-    ("assignment", "bytes4", 0),
-    ("", "tags", 4),
-]
-MEMBER: list[Field] = [
-    ("instance id", "nullable", 0),
-    ("rack id", "nullable", 0),
-    ("client id", "bytes2", 0),
-    ("client host", "bytes2", 0),
-    ("topic names", "strings", 0),
-    ("topic regex", "nullable", 0),
-    ("rebalance timeout", "4", 0),
-    ("server assignor", "nullable", 0),
-    ("", "tags", 0),
-]
 
 
 @dataclass(frozen=True)
@@ -113,46 +88,18 @@ def _with_value(record: Record, kind: str, record_type: int, value: bytes) -> Re
         return _with_commit(record, cursor, version)
     if kind == "group":
         return _with_classic_group(record, cursor, version)
-    generation = cursor.integer(4, "epoch") if kind == "group_epoch" else None
-    _read(cursor, [("", "tags", 0)] if kind == "group_epoch" else MEMBER, 0, compact=True)
-    return replace(record, generation=generation)
+    return replace(record, generation=cursor.integer(4, "epoch")) if kind == "group_epoch" else record
 
 
 def _with_classic_group(record: Record, cursor: Cursor, version: int) -> Record:
     compact = version == 4
     record = replace(record, protocol_type=cursor.text("protocol type", compact=compact))
     record = replace(record, generation=cursor.integer(4, "generation"))
-    _read(
-        cursor,
-        [("protocol", "nullable", 0), ("leader", "nullable", 0), ("state timestamp", "8", 2)],
-        version,
-        compact=compact,
-    )
-    record = replace(record, members=cursor.count("members", compact=compact))
-    for _ in range(record.members or 0):
-        _read(cursor, CLASSIC_MEMBER, version, compact=compact)
-    _read(cursor, [("", "tags", 4)], version, compact=compact)
-    return record
-
-
-def _read(cursor: Cursor, fields: list[Field], version: int, *, compact: bool) -> None:
-    """Read over *fields*, of which the oracle says nothing but that they are there."""
-    for name, how, since in fields:
-        if version < since:
-            continue
-        if how == "nullable":
-            cursor.nullable_string(name, compact=compact)
-        elif how == "bytes2":
-            cursor.string(name, compact=compact)
-        elif how == "bytes4":
-            cursor.blob(name, compact=compact)
-        elif how == "strings":
-            for _ in range(cursor.count(name, compact=compact)):
-                cursor.string("topic name", compact=compact)
-        elif how == "tags":
-            cursor.tags()
-        else:
-            cursor.integer(int(how), name)
+    for name in ("protocol", "leader"):
+        cursor.nullable_string(name, compact=compact)
+    if version >= 2:
+        cursor.integer(8, "state timestamp")
+    return replace(record, members=cursor.count("members", compact=compact))
 
 
 def _with_commit(record: Record, cursor: Cursor, version: int) -> Record:

@@ -126,7 +126,7 @@ class MovingGroup:
             self.sync()
         before, answers = self.site.target_offset(target, GROUP) or 0, command.commit()
         held = self.site.target_offset(target, GROUP)
-        is_there = all(each.is_held and each.target_offset == held for each in answers)
+        is_there = all(each.is_done and each.target_offset == held for each in answers)
         if not is_there or any(each.problem(target, is_at_cost=False) for each in command.look()):
             return
         there, below = {_identity(each) for each in self.logs[source]}, self.logs[target][:held]

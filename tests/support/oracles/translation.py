@@ -172,13 +172,9 @@ def readable_from(case: Case, committed: int) -> int:
 
     The commit itself where something came late or again, or without an identity: it may be above the log start too.
     """
-    if case.source is None:
+    records = case.source_records
+    if case.source is None or comes_late_or_again(records) or any(each.is_malformed for each in records):
         return committed
-    highest: dict[str, int] = {}
-    for record in case.source_records:
-        if record.is_malformed or record.origin_offset <= highest.get(record.origin, -1):
-            return committed
-        highest[record.origin] = record.origin_offset
     return max(committed, case.source.log_start)
 
 
@@ -189,24 +185,27 @@ def below_the_cut(case: Case, cut_at: int) -> Case:
     return replace(case, target=replace(case.target, records=kept, frontier=frontier))
 
 
-def copies(case: Case, unknown: list[int]) -> int:
-    """Return how many of the target's *unknown* records have an identity that an earlier one of them has too."""
-    found = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset in set(unknown)]
-    return len(found) - len(set(found))
+def comes_late_or_again(records: Iterable[LogRecord]) -> bool:
+    """Return whether a record is not above all those of its origin before it."""
+    highest: dict[str, int] = {}
+    for record in records:
+        if not record.is_malformed:
+            if record.origin_offset <= highest.get(record.origin, -1):
+                return True
+            highest[record.origin] = record.origin_offset
+    return False
 
 
 def may_be_read(case: Case, committed: int, f_of: list[float], unknown: list[int], first: int) -> int:
-    """Return how many records from *first* on the group may have read where X could not be read, or not identified."""
-    beyond = max(0, committed - case.source_frontier)
-    places = beyond + copies(case, unknown)
+    """Return how many records from *first* on the group may have read where X could not be read, or not identified.
+
+    No more than it has read such records there, if Y has each record once.
+    """
     unreadable = sum(1 for r in case.source_records if r.is_malformed and r.offset < committed)
-    if not unreadable:
-        return min(sum(1 for y in unknown if y >= first), places) if beyond else 0
-    unread = [r for r in case.target.indexed if not r.is_malformed and f_of[r.offset] >= committed]
-    stand = [r for r in unread if r.origin == case.source_cluster or pos(case, r.origin, r.origin_offset) != UNREAD]
-    holes = len(unread) - len(stand) - len([r for r in unread if f_of[r.offset] == UNREAD])
-    again = len(stand) - len({f_of[r.offset] for r in stand})
-    return min(sum(1 for r in unread if r.offset >= first), places + unreadable + holes + again)
+    places = max(0, committed - case.source_frontier) + unreadable
+    unread = [r.offset for r in case.target.indexed if not r.is_malformed and f_of[r.offset] >= committed]
+    count = sum(1 for y in (unread if unreadable else unknown) if y >= first)
+    return count if places and comes_late_or_again(case.target.indexed) else min(count, places)
 
 
 def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:

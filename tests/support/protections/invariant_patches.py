@@ -43,7 +43,7 @@ def cut_as_if_old(runs: Any, source: Any, _young_since_ms: int) -> Pieces:
 def read_by_all(runs: Any) -> Pieces:
     """Take records of unknown identity for read."""
     is_so = np.zeros(len(runs), np.bool_)
-    return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, is_so, ~is_so, is_so)
+    return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, ~is_so, is_so)
 
 
 def as_if_of_the_present(copies: Any, _incarnations: Any, _settled_from: Any) -> Any:

@@ -50,8 +50,8 @@ def _counted_before_the_end(logs: UnreadLogs, source: str, *rows: Any, counted: 
         logs._unread = unread
 
 
-def _written_unverified(coordinators: Coordinators, client: GroupOffsets, parts: Sequence[Any], limits: Any) -> Any:
-    return client.write(parts, limits) if parts else []
+def _written_unverified(_coordinators: Coordinators, client: GroupOffsets, parts: Sequence[Any], *limits: Any) -> Any:
+    return client.write(parts, *limits) if parts else []
 
 
 def _asked_unverified(check: LogCheck, *given: Any, ask: Any = LogCheck._ask) -> Any:
@@ -102,7 +102,7 @@ PROTECTIONS = (
     # A cluster's addresses lead to another one for a while.
     kept_by(
         "members that another cluster lists are unknown",
-        "kafka.group_members.refuse_other",
+        "kafka.topic_requests.TopicRequests.refuse_others",
         nothing,
         "kafka/test_other_clusters.py::test_members_of_another_cluster_are_unknown",
     ),
@@ -199,14 +199,14 @@ PROTECTIONS = (
         "no request times out inside librdkafka, which would end the process",
         "kafka.topic_requests.LONGEST_S",
         15.0,
-        "kafka/test_silent_leaders.py::"
+        "kafka/test_cluster_admin.py::"
         "test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only_a_moment",
     ),
     kept_by(
         "a client without answers is replaced",
         "kafka.topic_requests.TopicRequests._replace_client",
         no,
-        "kafka/test_silent_leaders.py::test_a_client_with_abandoned_requests_is_replaced_when_it_is_old",
+        "kafka/test_cluster_admin.py::test_a_client_with_abandoned_requests_is_replaced_when_it_is_old",
     ),
     # A request is applied and its response lost.
     kept_by(
@@ -270,8 +270,8 @@ PROTECTIONS = (
     # A right is missing; a search for a password.
     kept_by(
         "a refusal names the right to be granted",
-        "kafka.requests.group_refusal",
-        lambda operation: f"REFUSED: {operation}",
+        "kafka.requests.missing_right",
+        lambda _what, operation: f"REFUSED: {operation}",
         "kafka/test_coordinators.py::test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are",
     ),
     kept_by(

@@ -1,4 +1,4 @@
-"""Recreated topics and truncated logs: for each row of docs/reliability.md's table what protects, taken out."""
+"""Recreated topics and truncated logs: for each fault of docs/reliability.md what protects, taken out."""
 
 from __future__ import annotations
 

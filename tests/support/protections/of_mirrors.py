@@ -1,4 +1,4 @@
-"""Mirrors and records: for each row of docs/reliability.md's table what protects, taken out.
+"""Mirrors and records: for each fault of docs/reliability.md what protects, taken out.
 
 Without rows of copies recognised by contents, which are a package of their own.
 """

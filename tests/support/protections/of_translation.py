@@ -74,8 +74,8 @@ def _beyond_the_end(
     return real(committed, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
 
 
-def _none_lost(committed: Any, *_logs: Any) -> Any:
-    return np.zeros(len(committed), np.int64)
+def _none_lost(window: read_window.ReadWindow) -> Any:
+    return np.zeros(len(window.committed), np.int64)
 
 
 def _except(reason: State, real: Any) -> Any:
@@ -198,7 +198,7 @@ PROTECTIONS: tuple[Protection, ...] = (
     kept_by(
         "A commit beyond the index of its source may repeat all that the index does not know",
         "translate.exact.possible_duplicates",
-        lambda _window, committed, _source: np.zeros_like(committed),
+        lambda window: np.zeros_like(window.committed),
         _CASES + "a_commit_beyond_the_index_of_the_source_is_answered_small_and_said_to_be_behind",
     ),
     kept_by(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from offset_sync.ingest.polled_commits import Answer, CommitPoller, PollIngester
+from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
 from offset_sync.kafka.requests import Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, GroupPartition, TopicPartition
@@ -20,6 +20,8 @@ from simulation.world import Position, Stood
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
+
+Answer = Mapping[TopicPartition, Committed] | ClusterError
 
 
 class Coordinators:

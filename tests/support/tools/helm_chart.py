@@ -29,16 +29,14 @@ def helm(*words: str, values: Manifest | None = None) -> subprocess.CompletedPro
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=100)
 
 
-def render(values: Manifest, release: str = "offset-sync", chart: Path = CHART) -> dict[str, Manifest]:
+def render(values: Manifest) -> dict[str, Manifest]:
     """Return kind and name -> document of the example with *values*."""
-    return {
-        f"{each['kind']} {each['metadata']['name']}": each for each in _rendered(yaml.safe_dump(values), release, chart)
-    }
+    return {f"{each['kind']} {each['metadata']['name']}": each for each in _rendered(yaml.safe_dump(values))}
 
 
 @cache
-def _rendered(values: str, release: str, chart: Path) -> list[Manifest]:
-    words = ["template", release, str(chart), "--namespace", "syncing", "-f", str(EXAMPLE)]
+def _rendered(values: str) -> list[Manifest]:
+    words = ["template", "offset-sync", str(CHART), "--namespace", "syncing", "-f", str(EXAMPLE)]
     done = helm(*words, values=yaml.safe_load(values))
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]

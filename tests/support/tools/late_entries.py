@@ -24,14 +24,13 @@ def before_entry(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> 
     monkeypatch.setattr(DeltaTable, _ENTER, enter_late)
 
 
-def lose_answer(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object] = lambda: None) -> None:
-    """Have a writer not be told that its entry is there, once; *act* happens meanwhile."""
+def lose_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a writer not be told that its entry is there, once."""
     enter = getattr(DeltaTable, _ENTER)
 
     def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
         monkeypatch.setattr(DeltaTable, _ENTER, enter)
         enter(self, *arguments, **named)
-        act()
         raise DeltaError("the connection was closed")
 
     monkeypatch.setattr(DeltaTable, _ENTER, enter_and_hang_up)

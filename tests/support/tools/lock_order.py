@@ -14,6 +14,8 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 LIB, ORDER = ROOT / "lib" / "offset_sync", ROOT / "docs" / "design" / "threads.md"
 KINDS = ("Lock", "RLock", "Condition")
+_LAST = 1_000
+"""The rank of a lock that is not in the order: no other one is taken while it is held."""
 Place = tuple[str, int]
 """A file and the line in it that makes a lock."""
 
@@ -80,7 +82,7 @@ class LockOrder:
         seen, self.seen = self.seen, set()
         for places in seen:
             outer, inner = (lock_at(Path(file), line) for file, line in places)
-            if outer != inner and not ranks.get(outer, 0) < ranks.get(inner, 0):
+            if outer != inner and not ranks.get(outer, _LAST) < ranks.get(inner, _LAST):
                 wrong.add(f"{inner} is taken while {outer} is held")
         return sorted(wrong)
 
@@ -96,11 +98,9 @@ class LockOrder:
 
 @lru_cache
 def read_ranks() -> dict[str, int]:
-    """Return the place of each lock in the order of the page; those that are held alone are all the last."""
-    ordered, alone = ORDER.read_text().split("## Locks that are held ")[1:]
-    row = re.compile(r"^\| `([\w/]+\.py)` `([\w, ]+)` \|", re.MULTILINE)
-    found = {f"{file} `{name}`": rank for rank, (file, name) in enumerate(row.findall(ordered), 1)}
-    return found | {f"{file} `{name}`": len(found) + 1 for file, name in row.findall(alone)}
+    """Return the place of each lock in the order of the page."""
+    row = re.compile(r"^(\d+)\. `([\w/]+\.py)` `([\w, ]+)`:", re.MULTILINE)
+    return {f"{file} `{name}`": int(rank) for rank, file, name in row.findall(ORDER.read_text())}
 
 
 @lru_cache

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
-_ROW = re.compile(r"\| `(offset_sync_\w+)` \| (\w+) \| (.*?) \| (.*) \|")
+_ITEM = re.compile(r"^- `(offset_sync_\w+)` (\w+)(?: \((`[\w`, ]+)\))?: (.*)$", re.MULTILINE)
 _BUCKETS = re.compile(r" \(buckets up to ([\d., ]+)\)$")
 _ADDED_BY_PROMETHEUS = {"job", "instance"}
 _TEXT_OR_RANGE = re.compile(r'"[^"]*"|\[[^\]]*\]')
@@ -37,7 +37,7 @@ def described(*parts: str) -> list[Described]:
     found = []
     for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE):
         if section.partition("\n")[0].strip("`") in parts:
-            for name, kind, labels, text in _ROW.findall(section):
+            for name, kind, labels, text in _ITEM.findall(section.replace("\n  ", " ")):
                 buckets = _BUCKETS.search(text)
                 bounds = tuple(map(float, buckets[1].split(", "))) if buckets else ()
                 said = Described(name, kind, frozenset(re.findall(r"\w+", labels)), _BUCKETS.sub("", text), bounds)

@@ -55,10 +55,6 @@ class Scrape:
                 found.setdefault(name, set()).update(label for label, _ in where)
         return found
 
-    def __len__(self) -> int:
-        """Return the number of samples."""
-        return len(self._values)
-
 
 def read(collectors: Sequence[Collector]) -> Scrape:
     """Scrape *collectors* without a network."""

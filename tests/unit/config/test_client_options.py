@@ -14,8 +14,6 @@ import pytest
 
 from builders.configurations import parsed
 from offset_sync.config import Config
-from offset_sync.config.client_options import to_java, to_librdkafka
-from offset_sync.config.sections import Cluster, Security
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.msk_login import MskLogin, read_msk_login
 
@@ -30,14 +28,14 @@ PEM = "-----BEGIN {}-----\nMIIB\n-----END {}-----\n"
 CERTIFICATE, KEY = PEM.replace("{}", "CERTIFICATE"), PEM.replace("{}", "PRIVATE KEY")
 
 
-def dc1(kafka: Options | None = None, other: Options | None = None, **cluster: Any) -> Options:
-    """Two clusters, of which the first one has these options; *other* is the section security of the second."""
-    second = {"kafka": {"bootstrap.servers": "b:1"}, "security": other or {}}
-    return {"dc1": {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster}, "dc2": second}
-
-
 def with_options(kafka: Options | None = None, **cluster: Any) -> Config:
-    return parsed(clusters=dc1(kafka, **cluster))
+    """Return a configuration of two clusters, of which dc1 has these options."""
+    return parsed(
+        clusters={
+            "dc1": {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster},
+            "dc2": {"kafka": {"bootstrap.servers": "b:1"}},
+        }
+    )
 
 
 def with_security(security: object, **cluster: Any) -> Config:
@@ -116,25 +114,12 @@ def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> 
             with_security({"protocol": "SSL", **written}).spark_options("dc1")
 
 
-def test_secrets_of_the_section_are_never_shown() -> None:
-    made = with_security({**LOGIN, "certificate": "/me.pem", "key": f"{KEY}{CANARY}", "key_password": CANARY})
-    dc1, copied = made.clusters["dc1"], pickle.loads(pickle.dumps(made.admin_options("dc1")))
-    options = (made.admin_options("dc1"), copied)
-    assert CANARY not in f"{made!r} {made} {dc1!r} {dc1} {dc1.security!r} {options} {made.redacted()}"
-    shown = made.redacted()["clusters"]["dc1"]["security"]
-    assert (shown["password"], shown["key"], shown["ca"]) == ("***", "***", "/ca.pem")
-
-
-def test_what_is_made_of_a_password_is_a_secret_too() -> None:
-    """The whole login of Java's clients, a key given as text and the user's name go by other names than before."""
-    section = Security(
-        protocol="SASL_SSL", username=f"user-{CANARY}", password=CANARY, certificate=CERTIFICATE, key=f"{KEY}{CANARY}"
-    )
-    as_tokens = {"mechanism": "OAUTHBEARER", "token_endpoint": "https://idp/token", "username": "client"}
-    tokens = section.model_copy(update=as_tokens)
-    for each in (section, tokens):
-        made_of_both = to_java(Cluster(security=each), "dc1"), to_librdkafka(Cluster(security=each))
-        assert all(CANARY in "".join(made.values()) and CANARY not in repr(made) for made in made_of_both)
-    for made in (to_java(Cluster(security=section), "dc1"), to_librdkafka(Cluster(security=section))):
-        assert CANARY in "".join(made.values())
-        assert CANARY not in repr(made)
+@pytest.mark.parametrize("login", [LOGIN, {**BEARER, "username": "client"}], ids=["a password", "an OIDC client"])
+def test_secrets_of_the_section_are_never_shown(login: dict[str, str]) -> None:
+    """Nor is what is made of them: the login of Java's clients, and a key that is given as text."""
+    made = with_security({**login, "certificate": CERTIFICATE, "key": f"{KEY}{CANARY}", "key_password": CANARY})
+    dc1, of_python = made.clusters["dc1"], made.admin_options("dc1")
+    options = (made.spark_options("dc1"), of_python, pickle.loads(pickle.dumps(of_python)))
+    assert all(CANARY in "".join(each.values()) for each in options)
+    assert CANARY not in f"{made!r} {made} {dc1!r} {dc1} {dc1.security!r} {options}"
+    assert "ca='/ca.pem'" in repr(made)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offset_sync.config import Config, parse_config
+from builders.configurations import parsed
+from offset_sync.config import Config
 from offset_sync.config.name_patterns import pattern_problem
 
-CLUSTERS = {alias: {"kafka": {"bootstrap.servers": f"{alias}:1"}} for alias in ("dc1", "dc2")}
 PATTERNS = st.sampled_from(["a", "b", "a.*", ".*b", "a|b", "[ab]+", "_.*", "ab?", "(a)(b)", "a$", ".*", "_?b{1,2}"])
 OVERRIDES = st.fixed_dictionaries(
     {
@@ -31,21 +31,13 @@ TOPICS = st.fixed_dictionaries(
 
 
 def config(topics: dict[str, Any] | None = None, **changes: object) -> Config:
-    return parse_config({"clusters": CLUSTERS, "topics": {"include": [".*"], **(topics or {})}, **changes}, {})
+    return parsed(topics={"include": [".*"], **(topics or {})}, **changes)
 
 
 def test_topics_named_in_full_are_known_without_asking_a_cluster() -> None:
     include = ["orders", "pay-.*", "a|b", r"v\.1", "v.2", "orders", "tmp-1", "quiet", "[x]"]
     named = config({"include": include, "exclude": ["tmp-.*"], "overrides": [{"topics": ["quiet"], "strategy": "off"}]})
     assert named.named_topics() == ["orders", "v.1", "v.2"]
-
-
-def test_the_first_override_that_matches_wins() -> None:
-    overrides = [{"topics": ["pay-core"], "strategy": "header"}, {"topics": ["x", "pay-.*"], "strategy": "off"}]
-    chosen = config({"overrides": overrides})
-    topics = ("pay-core", "pay-x", "x", "y")
-    assert [chosen.strategy_of(topic) for topic in topics] == ["header", "off", "off", "exact"]
-    assert [topic for topic in topics if re.fullmatch(chosen.topic_pattern(), topic)] == ["pay-core", "y"]
 
 
 @given(TOPICS, st.text("ab_", min_size=1, max_size=4))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import yaml
 
 from builders.configurations import clusters, problems
@@ -101,7 +100,6 @@ CASES = """
 {dc1: {admin: {sasl.oauthbearer.client.id: x, sasl.oauthbearer.token.endpoint.url: x, sasl.oauthbearer.scope: x}}}
 {dc1: {admin: {sasl.kerberos.principal: x, sasl.kerberos.keytab: x}, security: {protocol: SSL}}}
 """
-KERBEROS = {"protocol": "SASL_SSL", "mechanism": "GSSAPI", "principal": "sync@R", "keytab": "/sync.keytab"}
 
 
 def sections_of(case: str) -> dict[str, Any]:
@@ -123,11 +121,3 @@ def test_what_is_wrong_is_said_at_once_with_path_and_remedy_and_no_secret() -> N
         lines += [case, *(f"  {each}" for each in found)]
     assert [line for line in lines if line.startswith("  ") and CANARY in line] == []
     expect("config.txt", "\n".join(lines))
-
-
-@pytest.mark.parametrize("changed", [{"principal": "other@R"}, {"keytab": "/other.keytab"}])
-def test_clusters_with_kerberos_have_one_login(changed: dict[str, str]) -> None:
-    known = clusters("dc1", "dc2")
-    known["dc1"]["security"], known["dc2"]["security"] = KERBEROS, KERBEROS | changed
-    (line,) = problems(clusters=known)
-    assert line.startswith(f"clusters.dc2.security.{next(iter(changed))}: differs from that of clusters.dc1")

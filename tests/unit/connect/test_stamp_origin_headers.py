@@ -28,14 +28,12 @@ def headers_of(origin: bytes | None, offset: bytes | None, place: bytes | None) 
     return [(name, value) for name, value in named if value is not ABSENT]
 
 
-def is_mirrored(
-    origin: bytes | None, offset: bytes | None, place: bytes | None, *, has_place: bool, topic: str = "orders"
-) -> bool:
+def is_mirrored(origin: bytes | None, offset: bytes | None, place: bytes | None, *, has_place: bool) -> bool:
     """Return what the index makes of a record of partition 3; no header and one without a value are the same to it."""
     values = [pa.array([None if value is ABSENT else value], pa.binary()) for value in (origin, offset, place)]
     found = decode_identities(values[0], values[1], "text")
     if has_place:
-        found = confirmed(found, read_places(values[2], topic, 3, np.array([AT_MS])))
+        found = confirmed(found, read_places(values[2], "orders", 3, np.array([AT_MS])))
     return bool(found.is_mirrored[0])
 
 
@@ -57,15 +55,15 @@ def test_the_transform_takes_for_a_copy_what_the_index_takes_for_one(mirror: Mir
     assert [case for case, found, right in zip(asked, dropped, wanted) if found != right] == []
 
 
-def assert_reads_as_stamped(copy: Copy | None, topic: str = "orders", offset: int = 7) -> None:
-    """AssertionError unless the index reads of the copy that it is of this offset of dc1, in partition 3."""
+def assert_reads_as_stamped(copy: Copy | None) -> None:
+    """AssertionError unless the index reads of the copy that it is of offset 7 of dc1, in partition 3."""
     assert copy is not None
     origin, number, place = ([value] for value in copy.stamp())
     found = decode_identities(pa.array(origin, pa.binary()), pa.array(number, pa.binary()), "text")
-    places = read_places(pa.array(place, pa.binary()), topic, 3, np.array([copy.timestamp]))
+    places = read_places(pa.array(place, pa.binary()), "orders", 3, np.array([copy.timestamp]))
     found = confirmed(found, places)
     assert found.is_mirrored.tolist() == [True]
-    assert (found.origins[found.origin_code[0]], found.origin_offset[0]) == ("dc1", offset)
+    assert (found.origins[found.origin_code[0]], found.origin_offset[0]) == ("dc1", 7)
     names = [name for name, _ in copy.headers]
     assert [names.count(name) for name in ("IDC", "Offset", "Place")] == [1, 1, 1]
 

@@ -30,16 +30,6 @@ def test_it_is_named_as_the_version_and_holds_the_classes_and_what_tells_of_them
         assert heads == {b"\xca\xfe\xba\xbe\0\0" + JAVA_8.to_bytes(2, "big")}
 
 
-def test_one_class_alone_is_public_and_none_needs_more_than_kafka_clients_and_slf4j(consumer_jar_file: Path) -> None:
-    sources = {path.stem: path.read_text() for path in SOURCES.rglob("*.java")}
-    assert [name for name, text in sources.items() if "\npublic " in text] == ["SkipRead"]
-    imported = {
-        line.split()[1] for text in sources.values() for line in text.splitlines() if line.startswith("import ")
-    }
-    known = ("java.", "javax.management.", "org.apache.kafka.clients.", "org.apache.kafka.common.", "org.slf4j.")
-    assert [name for name in sorted(imported) if not name.startswith(known)] == []
-
-
 def test_it_is_made_the_same_again_and_takes_the_place_of_older_ones(consumer_jar_file: Path, tmp_path: Path) -> None:
     for name in ("offset-sync-consumer-0.0.1.jar", "offset-sync-connect-0.0.1.jar"):
         (tmp_path / name).write_bytes(b"older")

@@ -25,12 +25,6 @@ def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCase
     assert listed.poll_all({PLACE: records}).delivered == {PLACE: [103, 107, 108, 109]}
 
 
-def test_a_group_whose_own_commit_is_not_known_to_the_broker_gets_everything(cases: SkipReadCases) -> None:
-    cases.open()
-    cases.set(lists={PLACE: [START, list_text(START, 3, RANGES)]})
-    assert cases.poll(*ALL) == ALL
-
-
 @pytest.mark.parametrize(
     "commit",
     [

@@ -187,14 +187,6 @@ def test_who_seeks_below_where_it_started_gets_everything_up_to_there(listed: Sk
     assert len(listed.uses) == 2
 
 
-def test_who_seeks_back_to_retry_gets_the_same_records_again_whatever_it_has_committed_since(
-    listed: SkipReadCases,
-) -> None:
-    assert listed.poll(*ALL) == UNREAD
-    listed.set(own={PLACE: 112})
-    assert listed.poll(*ALL) == UNREAD
-
-
 def test_the_cluster_is_asked_that_the_consumer_was_told(listed: SkipReadCases) -> None:
     assert listed.poll(*ALL) == UNREAD
     assert listed.asked_cluster == CLUSTER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from fakes.moves import GOOD, ORDERS, OTHER, FakeClusters, Move
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.plan import Committed, CutoverStep, Direction, Mode, Options, Result, Step
+from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Options, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.cutover.session import CutoverWriter
 from offset_sync.kafka.requests import Clock
@@ -48,11 +48,11 @@ def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move,
     rows = [replace(GOOD, uncommitted="2"), replace(GOOD, topic_partition=OTHER)]
 
     class Whole(FakeClusters):
-        def translate_and_commit(self, groups: Collection[str]) -> list[Committed]:
+        def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
             (one,) = super().translate_and_commit(groups)
             return [replace(one, topic_partition=each.topic_partition) for each in rows]
 
-    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0)
+    listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0, is_held=True)
     site = Whole([rows], unread_left=[1, 0], held_starts={OTHER: 7, TopicPartition("orders", 2): 100})
     site.lists = [[listed, replace(listed, key=GroupPartition("g", *OTHER))]]
     move, calls = Move(site, options=options), list[str]()
@@ -82,10 +82,6 @@ def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_st
     "site",
     [
         FakeClusters(there=["g"]),
-        FakeClusters(there=ClusterError("Y", "no answer")),
-        FakeClusters(transactions={"g": "an open transaction holds commits back"}),
-        FakeClusters([[]]),
-        FakeClusters(elsewhere={"g": ["Z"]}),
         FakeClusters([[replace(GOOD, status=Status.WITHHELD, state=State.LOG_TRUNCATED)]]),
         FakeClusters(outcome=Outcome.FAILED),
         FakeClusters(outcome=Outcome.TARGET_ACTIVE, held=3),
@@ -119,42 +115,29 @@ class TakenOver(OpenFence):
         return False
 
 
-@pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch) -> Target:
-    target = Target()
-    monkeypatch.setattr(offset_writer, "_client", lambda *_of_whom: target)
-    return target
+class WritingSite:
+    """A writer at a target; notes the steps, each with how many writes the target had got before."""
 
-
-@dataclass
-class CountingJournal:
-    """Notes the steps, and how many writes the target had got before each append."""
-
-    target: Target
-    steps: list[CutoverStep] = field(default_factory=list)
-    sent_before: list[int] = field(default_factory=list)
+    def __init__(self, fence: OpenFence, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.target, self.steps = Target(), list[tuple[int, CutoverStep]]()
+        monkeypatch.setattr(offset_writer, "_client", lambda *_of_whom: self.target)
+        journal: Any = self
+        self.writer = CutoverWriter(config_of(["X", "Y"]), "Y", fence, journal)
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
-        self.steps += steps
-        self.sent_before.append(len(self.target.writes))
+        self.steps += [(len(self.target.writes), step) for step in steps]
 
 
-def writer(fence: OpenFence, target: Target) -> tuple[CutoverWriter, CountingJournal]:
-    journal: Any = CountingJournal(target)
-    return CutoverWriter(config_of(["X", "Y"]), "Y", fence, journal), journal
-
-
-def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(target: Target) -> None:
-    moving, journal = writer(OpenFence(), target)
-    (outcome,) = moving.write([WRITE])
+def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = WritingSite(OpenFence(), monkeypatch)
+    (outcome,) = site.writer.write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
-    assert target.offsets == {"billing": {ORDERS: HeldOffset(7, "")}}
-    assert journal.steps == [CutoverStep("billing", Step.COMMIT, Result.BEGUN, None, ORDERS, target_offset=7)]
-    assert journal.sent_before == [0]
+    assert site.target.offsets == {"billing": {ORDERS: HeldOffset(7, "")}}
+    assert site.steps == [(0, CutoverStep("billing", Step.COMMIT, Result.BEGUN, None, ORDERS, target_offset=7))]
 
 
-def test_a_command_that_was_taken_over_moves_no_group(target: Target) -> None:
+def test_a_command_that_was_taken_over_moves_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = WritingSite(TakenOver(), monkeypatch)
     with pytest.raises(TakenOverError, match="epoch 8"):
-        writer(TakenOver(), target)[0].write([WRITE])
-    assert target.offsets == {}
-    assert target.writes == []
+        site.writer.write([WRITE])
+    assert (site.target.offsets, site.target.writes) == ({}, [])

@@ -7,30 +7,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from builders.logs import log
-from fakes.read_list_site import EPOCH, told
-from fakes.reconciler_site import ORDERS, Site, config_of
+from fakes.read_list_site import listed_site, told
 from fakes.second_writer import Command
 from offset_sync.cutover.crossed import UNKNOWN
-from offset_sync.model.values import ClusterPartition
 from offset_sync.sync.read_lists import REPLACED
 from oracles.moving_group import MovingGroup
-from oracles.translation import Log
 from tools.thorough import examples
 
 
-def site_of(at_x: str, at_y: str | Log) -> Site:
-    """Return X and Y with these logs; the group readers gets lists."""
-    found = Site(config_of(["X", "Y"], sync={"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}))
-    found.put(log("X", at_x))
-    found.put(log("Y", at_y) if isinstance(at_y, str) else at_y)
-    for alias in "XY":
-        found.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
-    return found
-
-
 def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_was_written_for_it() -> None:
-    site = site_of("X0 X1 X2 X3 X4", "Y0 X0 X1 X2 X3 X4")
+    site = listed_site(at_x="X0 X1 X2 X3 X4", at_y="Y0 X0 X1 X2 X3 X4")
     site.commit("X", "readers", 2)
     site.reconcile()
     site.commit("X", "readers", 4)
@@ -47,7 +33,7 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
 
 
 def test_what_the_source_has_not_indexed_is_told_apart_in_a_disaster_and_the_source_is_not_asked() -> None:
-    site = site_of("X0 X1 Y0 X2", "Y0 X0 X1")
+    site = listed_site(at_x="X0 X1 Y0 X2", at_y="Y0 X0 X1")
     site.commit("X", "readers", 6)
     site.reconcile()
     command = Command(site, "X", "Y")
@@ -57,7 +43,7 @@ def test_what_the_source_has_not_indexed_is_told_apart_in_a_disaster_and_the_sou
 
 
 def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_command_waits_once() -> None:
-    site = site_of("X0 X1 Y0 X2 X3 X4 Y2", "X0 Y0 X1 Y1 X2 X3 Y2 X4")
+    site = listed_site(at_x="X0 X1 Y0 X2 X3 X4 Y2", at_y="X0 Y0 X1 Y1 X2 X3 Y2 X4")
     site.commit("X", "readers", 2)
     site.reconcile()
     site.commit("X", "readers", 5)
@@ -65,9 +51,9 @@ def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_comm
     command.look()
     site.reconcile()
     (first,) = command.commit()
-    assert (first.error, first.is_held) == (REPLACED, False)
+    assert (first.detail, first.is_done) == (REPLACED, False)
     (second,) = command.commit()
-    assert (second.error, second.is_held) == (None, True)
+    assert second.is_done
 
 
 # Random histories, judged by the contents of logs

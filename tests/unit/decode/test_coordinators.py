@@ -93,24 +93,6 @@ def test_what_a_group_commits_in_the_partition_of_now_is_newer_than_all_in_other
     assert int(cluster.columns["rewound_ms"][0]) == (-1 if batches[0] == [NEW] else 9), "as far as it came in order"
 
 
-def test_in_the_partition_of_now_the_log_offset_counts_and_not_the_clock() -> None:
-    committed = CommittedOffsets(["X"])
-    cluster = committed.clusters["X"]
-    cluster.partitions = 2
-    cluster.record(records(committed, NEW, (1, 1, 20, 5), (1, 2, 30, 1)))
-    cluster.record(records(committed, (1, 1, 20, 99)))
-    assert int(cluster.columns["actual_offset"][0]) == 30
-
-
-def test_where_the_number_of_partitions_is_not_known_the_later_commit_counts() -> None:
-    committed = CommittedOffsets(["X"])
-    cluster = committed.clusters["X"]
-    cluster.record(records(committed, *OLD))
-    cluster.record(records(committed, NEW))
-    cluster.record(records(committed, (0, 7, 300, 8)))
-    assert int(cluster.columns["actual_offset"][0]) == 10
-
-
 @pytest.mark.parametrize("batches", [[[(0, 0, 300, 1), (1, 0, 10, 2)]], [[(0, 0, 300, 1)], [(1, 0, 10, 2)]]])
 def test_a_write_of_ours_before_the_coordinator_moved_is_ours_and_the_commit_after_it_the_groups(
     batches: list[list[tuple[int, int, int, int]]],
@@ -138,3 +120,12 @@ def test_a_write_of_ours_in_a_partition_that_was_left_is_ours_though_it_is_read_
     assert int(cluster.columns["actual_offset"][0]) == 10
     again = cluster.record(records(committed, (1, 1, 300, 20))).is_own.tolist()
     assert again == [False], "a write matches one record"
+
+
+def test_where_the_number_of_partitions_is_not_known_the_later_commit_counts() -> None:
+    committed = CommittedOffsets(["X"])
+    cluster = committed.clusters["X"]
+    cluster.record(records(committed, *OLD))
+    cluster.record(records(committed, NEW))
+    cluster.record(records(committed, (0, 7, 300, 8)))
+    assert int(cluster.columns["actual_offset"][0]) == 10

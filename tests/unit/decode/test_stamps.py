@@ -19,9 +19,7 @@ from offset_sync.decode.mirror_headers import (
     decode_identities,
     decode_stamps,
     of_one_origin,
-    places_of,
     read_places,
-    without_added,
 )
 from offset_sync.model.values import TopicPartition
 
@@ -64,17 +62,6 @@ def test_a_stamp_without_a_place_or_with_its_own_at_another_time_decides_nothing
 @pytest.mark.parametrize("place", [None, b"", b"orders-3", b"payments-0"])
 def test_a_record_without_the_other_headers_is_native(place: bytes | None) -> None:
     assert judged(place, origin=None) == judged(place, offset=None) == judged(place, None, None) == "native"
-
-
-def test_an_own_place_makes_no_unreadable_header_readable() -> None:
-    assert judged(b"orders-3", offset=b"x") == "offset header is not a decimal number without sign"
-
-
-def test_records_of_one_batch_are_judged_each_by_itself() -> None:
-    places = pa.array([b"orders-3@7", None, b"orders-3", b"x-0", b"orders-3@8"], pa.binary())
-    found = read_places(places, "orders", 3, np.array([7, 7, 7, 7, 7]))
-    assert found.is_here.tolist() == [True, False, True, False, False]
-    assert found.is_elsewhere.tolist() == [False, False, False, True, False]
 
 
 # A log whose records are all of one origin: headers that say otherwise are another client's
@@ -161,19 +148,6 @@ def test_the_offset_of_another_hop_is_no_identity() -> None:
     assert found == [reason, (SOURCE_ID, 7), own]
 
 
-@pytest.mark.parametrize(
-    ("offset", "reason"),
-    [
-        (b"7", "offset header has 1 bytes, not 8"),
-        (b"12345678", "offset header is text, eight digits"),
-        (struct.pack(">q", -1), "offset header -1 is negative"),
-        (b"", "offset header has 0 bytes, not 8"),
-    ],
-)
-def test_what_redpanda_migrator_never_writes_is_malformed(offset: bytes, reason: str) -> None:
-    assert read(REDPANDA, {SOURCE_ID}, of_redpanda(SOURCE_ID, offset)) == [reason]
-
-
 def test_redpandas_own_headers_may_be_given_a_place() -> None:
     """``headers: {Place: '${! @kafka_topic }-${! @kafka_partition }'}`` of the output."""
     mirror = Mirror(preset="redpanda-migrator", place_header="Place")
@@ -183,20 +157,3 @@ def test_redpandas_own_headers_may_be_given_a_place() -> None:
     # What names another place is native, also where its origin is of no cluster and its offset cannot be read.
     handed_on = [{**each, "Place": b"orders-4"} for each in (of_redpanda("third", b"\0" * 8), of_redpanda("x", b"7"))]
     assert read(mirror, {SOURCE_ID}, *handed_on) == [None, None]
-
-
-def test_a_mirror_without_a_place_says_nothing_of_it() -> None:
-    assert places_of({}, ORDERS, np.zeros(0, np.int64)) is None
-
-
-def test_what_a_mirror_adds_to_its_copies_is_no_part_of_a_record() -> None:
-    assert without_added([("a", b"1"), ("__mskmr", b"a"), ("k2k_offset", None), ("b", None)]) == (
-        ("a", b"1"),
-        ("b", None),
-    )
-
-
-def test_without_known_origins_any_will_do() -> None:
-    columns = {"origin_header": pa.array([b"x"], pa.binary()), "offset_header": pa.array([b"5"], pa.binary())}
-    found = decode_stamps(columns, "text", ORDERS, np.zeros(1, np.int64))
-    assert (found.origins, found.origin_offset.tolist(), found.is_mirrored.tolist()) == (["x"], [5], [True])

@@ -117,14 +117,15 @@ def counts(job: IngestingJob) -> tuple[int, int]:
 
 
 def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do(job: IngestingJob) -> None:
+    job.ingest(0, *known(50), *new(9))
     for _ in range(2):
         with pytest.raises(UnknownVersionError) as raised:
-            job.ingest(0, *known(50), *new(12))
+            job.ingest(1, *new(1), *known(50), first=59)
         assert str(raised.value) == (
-            "clusters.X: 12 offset commits (100% since the first) have an unknown version, as value version 7 at "
-            "__consumer_offsets-3 offset 50 (known: up to 4); update Offset Sync: it reads no further"
+            "clusters.X: 10 offset commits have an unknown version, as value version 7 at __consumer_offsets-3 "
+            "offset 59 (known: up to 4); update Offset Sync: it reads no further"
         )
-    assert (counts(job), job.reconciled) == ((0, 0), [])
+    assert (counts(job), len(job.reconciled)) == ((50, 9), 1)
 
 
 # Micro-batches that another driver took in: they do not come again, so the state loads them from the table

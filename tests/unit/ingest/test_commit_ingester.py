@@ -87,13 +87,6 @@ def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
     assert job.genuine() == {}
 
 
-def test_our_own_commits_are_marked_and_not_reconciled(job: Job) -> None:
-    acknowledge(job.offsets, 9, 1, group="c")
-    job.ingest(0, commit(5, group="a"), commit(6, group="b", metadata="offset-sync"), commit(9, group="c"))
-    assert job.reconciled == [(["a", "b"], 0)]
-    assert job.commits("group_id", "is_own") == [("a", False), ("b", False), ("c", True)]
-
-
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
     acknowledge(job.offsets, 9, 1, group="c")
     job.tables.dies_at = OFFSET_COMMITS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders.commits import acknowledge
-from fakes.commit_log import LOG, CommitLogJob, commit, restore, tombstone
+from fakes.commit_log import CommitLogJob, commit, restore, tombstone
 from offset_sync.ingest import commit_ingester
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import LOG_INCARNATIONS
@@ -27,21 +27,6 @@ def read_job(*records: tuple[bytes | None, bytes | None]) -> CommitLogJob:
 NOTHING = {"log_offset": -1, "actual_offset": -1, "actual_is_own": False}
 
 
-@pytest.mark.parametrize("more", [0, 5], ids=["shorter", "longer"])
-def test_a_log_that_was_recreated_is_read_from_its_beginning(more: int) -> None:
-    job = read_job(commit(9), commit(10, "other"), commit(11, "third"))
-    job.recreate(commit(4, at_ms=1_700_000_100_000), *(commit(number, "more") for number in range(more + 1)))
-    job.take_in()
-    assert job.genuine() == {"g": 4, "other": 10, "third": 11, "more": more}
-    assert job.known() == {"log_offset": 0, "actual_offset": 4, "actual_is_own": False} | {
-        "genuine_offset": 4,
-        "is_deleted": False,
-    }
-    assert job.reasons() == [(0, None, None), (0, 0, "TOPIC_RECREATED"), (0, None, "READ_AGAIN")]
-    assert job.reconciled[-1] == (["g", "more"], 1)
-    assert job.commits("log_offset", "group_id").count((0, "g")) == 2, "one of each life"
-
-
 def test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_commit_still_counts() -> None:
     job = CommitLogJob(log=[commit(9), commit(7, "ours"), tombstone("gone")])
     job.write_as_we_do("ours", 7)
@@ -51,19 +36,6 @@ def test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_comm
     assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
     assert job.known("ours") == NOTHING | {"genuine_offset": -1, "is_deleted": False}, "to be written again"
     assert job.known("gone") == NOTHING | {"genuine_offset": -1, "is_deleted": True}
-
-
-def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_from_the_cut() -> None:
-    job = read_job(commit(5), commit(6, "other"), commit(9), commit(9, "other"))
-    job.cut(2, commit(7), commit(1, "new"), commit(2, "new"))
-    job.take_in()
-    assert job.genuine() == {"g": 7, "other": 6, "new": 2}
-    assert job.known("other") == {"log_offset": 1, "actual_offset": 6, "actual_is_own": False} | {
-        "genuine_offset": 6,
-        "is_deleted": False,
-    }
-    assert job.read_again == [{LOG: (2, 5)}]
-    assert job.reasons()[1:] == [(1, 2, "LOG_TRUNCATED"), (1, None, "READ_AGAIN")]
 
 
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:

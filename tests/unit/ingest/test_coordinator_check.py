@@ -148,9 +148,7 @@ class Site:
         ]
 
     def rows(self, rows: list[dict[str, Any]]) -> pa.Table:
-        return pa.Table.from_pylist(
-            [dict.fromkeys(DECODED_SCHEMA.names) | each for each in rows], schema=DECODED_SCHEMA
-        )
+        return pa.Table.from_pylist(rows, DECODED_SCHEMA)
 
     def read_on(self, records: int = 1_000) -> None:
         """Read some records of the log, as a micro-batch does."""

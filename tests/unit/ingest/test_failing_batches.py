@@ -82,7 +82,6 @@ def test_the_third_failure_names_the_record_and_no_other_does(caplog: pytest.Log
         f"clusters.dc1: micro-batch 17 has failed 3 times: a bug; it reads {READS}; it fails at orders-0 offset 237: "
         "cannot take 237"
     ]
-    assert step.tried < 30
 
 
 @pytest.mark.parametrize(

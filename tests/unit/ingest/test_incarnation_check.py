@@ -23,14 +23,14 @@ def lives(job: Job) -> list[tuple[Any, ...]]:
     return [row[1:] for row in sorted(rows, key=lambda row: row[0])]
 
 
-def cut_job() -> Job:
-    """Return a job that has indexed ten records, when another leader has only the first six, and four new ones."""
+def cut_job(at: int = 6, log_end: int = 12) -> Job:
+    """Return a job that has indexed ten records, when another leader has those below *at*, and others up to the end."""
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
     job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=2)}}
-    job.epoch_ends = {ORDERS: 6}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(6, 13)]
+    job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=2)}}
+    job.epoch_ends = {ORDERS: at}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(at, 13)]
     return job
 
 
@@ -91,20 +91,12 @@ def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
     assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
 
 
-def recreated_job() -> Job:
-    """Return a job whose topic was recreated when the next micro-batch was planned: it goes on in the old log."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 20}, {ORDERS: 8}, {ORDERS: 12}, {ORDERS: 14}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=0)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.topics = {"orders": MemoryTopic("orders-2", 2)}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(14)]
-    return job
-
-
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
     """Another query has noticed it, with a copy of it, before this one has stored what it read."""
-    job = recreated_job()
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 20, leader_epoch=0)}}
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 20}]))
+    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
+    job.topics = {"orders": MemoryTopic("orders-2", 2)}
+    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(20)]
     was_read_again = job.incarnations.was_read_again
 
     def after_another(*read: Any) -> None:
@@ -145,21 +137,10 @@ def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:
 # Leaders that have lost what was read
 
 
-def elected_job() -> Job:
-    """Return a job that has indexed ten records; then another leader has them all, and two that are its own."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 13, leader_epoch=2)}}
-    job.epoch_ends = {ORDERS: 10}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(10, 13)]
-    return job
-
-
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one(is_restarted: bool) -> None:
     """Nothing that was indexed is lost, so no incarnation begins; records of this micro-batch are another matter."""
-    job = elected_job()
+    job = cut_job(10, 13)
     if is_restarted:  # the leader that was written down is compared with
         job.restart()
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))

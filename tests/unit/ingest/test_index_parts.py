@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,24 +21,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 
 # Copies of what their origins have not
 
-
-@dataclass
-class Origins:
-    """Clusters whose logs of ``orders``, 0 end where *ends* says; an error does not answer."""
-
-    ends: dict[str, int | ClusterError | None]
-    asked: list[str] = field(default_factory=list)
-
-    def fetch_each(self, wanted: dict[str, set[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        self.asked += wanted
-        return {alias: self._answer(self.ends[alias], partitions) for alias, partitions in wanted.items()}
-
-    def _answer(
-        self, end: int | ClusterError | None, partitions: set[TopicPartition]
-    ) -> ClusterMetadata | ClusterError:
-        if isinstance(end, ClusterError):
-            return end
-        return ClusterMetadata({}, {each: MemoryEnds(0, end) for each in partitions} if end is not None else {})
+LOG = TopicPartition("orders", 0)
 
 
 def run(start: int, length: int, origin: str, origin_start: int) -> dict[str, Any]:
@@ -48,34 +29,24 @@ def run(start: int, length: int, origin: str, origin_start: int) -> dict[str, An
     return dict.fromkeys(CUT_SCHEMA.names) | {"topic": "orders", "partition": 0} | fields
 
 
-def refuted(origins: Origins, *runs: dict[str, Any]) -> list[tuple[int, int, str, int]]:
-    """Return the runs of Y's log after the check, by offset."""
+def refuted(ends: dict[str, int | None], *runs: dict[str, Any]) -> list[tuple[int, int, str, int]]:
+    """Return the runs of Y's log, by offset, after a check against logs that end there; None: no answer."""
     check, cut = OriginCheck("Y", ["X", "Y", "Z"]), pa.Table.from_pylist(list(runs), CUT_SCHEMA)
-    found = check.refute(cut, origins.fetch_each(check.origins(cut)))
+    assert check.origins(cut) == {row["origin"]: {LOG} for row in runs if row["origin"] in ("X", "Z")}
+    said = {
+        alias: ClusterError(alias, "no answer") if end is None else ClusterMetadata({}, {LOG: MemoryEnds(0, end)})
+        for alias, end in ends.items()
+    }
     names = ("start_offset", "length", "origin", "origin_start")
+    found = check.refute(cut, said)  # type: ignore[arg-type]
     return sorted(tuple(row[name] for name in names) for row in found.to_pylist() if row["error"] is None)
 
 
 def test_a_run_is_cut_where_its_origin_ends() -> None:
-    assert refuted(Origins({"X": 7}), run(0, 4, "X", 5), run(4, 1, "Y", 4)) == [
-        (0, 2, "X", 5),
-        (2, 2, "", 2),
-        (4, 1, "Y", 4),
-    ]
-
-
-def test_each_origin_is_asked_once_and_those_that_are_no_cluster_of_ours_our_own_and_the_unreadable_are_not() -> None:
-    origins = Origins({"X": 3, "Z": 100})
-    runs = run(0, 1, "X", 50), run(1, 1, "Z", 50), run(2, 1, "X", 2)
-    others = run(3, 1, "far away", 50), run(4, 1, "Y", 1), run(5, 1, "", 2)
-    found = [(0, 1, "", 0), (1, 1, "Z", 50), (2, 1, "X", 2), (3, 1, "far away", 50), (4, 1, "Y", 1), (5, 1, "", 2)]
-    assert refuted(origins, *runs, *others) == found
-    assert sorted(origins.asked) == ["X", "Z"]
-
-
-@pytest.mark.parametrize("answer", [ClusterError("X", "no answer"), None])
-def test_an_origin_that_cannot_be_asked_is_believed(answer: ClusterError | None) -> None:
-    assert refuted(Origins({"X": answer}), run(0, 1, "X", 50)) == [(0, 1, "X", 50)]
+    """What is of no cluster of ours, of this one, of no origin, or of one that does not answer, is believed."""
+    others = run(4, 1, "Y", 4), run(5, 1, "far away", 50), run(6, 1, "", 50), run(7, 1, "Z", 50)
+    found = [tuple(row[name] for name in ("start_offset", "length", "origin", "origin_start")) for row in others]
+    assert refuted({"X": 7, "Z": None}, run(0, 4, "X", 5), *others) == [(0, 2, "X", 5), (2, 2, "", 2), *found]
 
 
 @law(150)
@@ -90,14 +61,13 @@ def test_every_record_keeps_its_identity_or_loses_it_by_the_end_of_its_origin(
             number = origin_start + step
             wanted.append((at + step, origin, number) if number < log_end else (at + step, "", at + step))
         at += length
-    found = refuted(Origins({"X": log_end, "Z": log_end}), *runs)
+    found = refuted({"X": log_end, "Z": log_end}, *runs)
     records = [(start + i, origin, first + i) for start, length, origin, first in found for i in range(length)]
     assert records == wanted
 
 
 # Up to when a log is indexed completely: never later than an unread record came to it
 
-LOG = TopicPartition("orders", 0)
 EPOCH = datetime(2026, 11, 23, tzinfo=timezone.utc)
 NOTHING = CUT_SCHEMA.empty_table()
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import MagicMock
 
@@ -14,8 +12,13 @@ import pytest
 
 from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
 from offset_sync.ingest import query_supervisor
-from offset_sync.ingest.query_supervisor import LONGEST_BACK_OFF_SECONDS, QuerySupervisor, StopRequestedError
-from offset_sync.model.errors import ClusterError
+from offset_sync.ingest.query_supervisor import (
+    LONGEST_BACK_OFF_SECONDS,
+    QuerySupervisor,
+    StopRequestedError,
+    has_caught_up,
+)
+from offset_sync.model.errors import ClusterError, TakenOverError
 
 Run = Callable[[float], None]
 BUSY = {**WAITING, "isTriggerActive": True}
@@ -90,23 +93,21 @@ def test_stopping_lets_the_micro_batch_in_hand_finish_for_a_while(
     assert ended_at == [pytest.approx(ends_at, abs=0.5)]
 
 
-def test_no_micro_batch_begins_once_a_stop_is_asked_for_and_its_end_is_no_news(
+def test_a_micro_batch_that_finds_the_driver_taken_over_ends_the_job_quietly_and_none_begins_after_it(
     group: QuerySupervisor, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches, filters = list[int](), list[Callable[[logging.LogRecord], bool]]()
-    monkeypatch.setattr(query_supervisor, "silence_batches", filters.append)
-    guarded = group.stop_between_batches(lambda batch, batch_id: batches.append(batch_id))
-    guarded(MagicMock(), 1)
-    assert filters == []
-    stop.set()
-    with pytest.raises(StopRequestedError):
-        guarded(MagicMock(), 2)
-    assert batches == [1]
-    (is_worth_telling,) = filters
-    for error, is_told in ((StopRequestedError(), False), (ValueError(), True)):
-        raised = (type(error), error, None)
-        record = logging.LogRecord("py4j.clientserver", logging.INFO, "", 0, "failed", (), raised)
-        assert is_worth_telling(record) == is_told
+    begun, silenced = list[int](), list[object]()
+    monkeypatch.setattr(query_supervisor, "silence_batches", silenced.append)
+
+    def taken_over(_batch: object, batch_id: int) -> None:
+        begun.append(batch_id)
+        raise TakenOverError("another driver")
+
+    guarded = group.stop_between_batches(taken_over)
+    for batch_id in (1, 2):
+        with pytest.raises(StopRequestedError):
+            guarded(MagicMock(), batch_id)
+    assert (stop.is_set(), begun, len(silenced)) == (True, [1], 2)
 
 
 # Once
@@ -138,21 +139,20 @@ def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: 
         (Query(), True),
         (Query(status={**WAITING, "isDataAvailable": True}), False),
         (Query(status={**WAITING, "message": "Initializing sources"}), False),
-        (Query(isActive=False, error="down"), True),
     ],
 )
-def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end_or_cannot_read_it(
-    group: QuerySupervisor, clock: Clock, stop: Stop, query: Query, has: bool
+def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end(query: Query, has: bool) -> None:
+    assert has_caught_up(query) == has  # type: ignore[arg-type]
+
+
+def test_one_that_cannot_read_its_log_is_not_waited_for_and_has_not_read_it(
+    group: QuerySupervisor, clock: Clock, run_for: Run
 ) -> None:
-    group.add("dc1", Starts(clock, iter([query])))
+    group.add("dc1", Starts(clock, iter([Query(isActive=False, error="down")])))
     group.add("nothing to read", Starts(clock, forever(then=None)))
-    seen: list[tuple[bool, ...]] = []
-    clock.after(0.5, stop.set)
-    names = ("dc1", "nothing to read")
-    group.run_until_stopped(
-        lambda: seen.append((group.have_caught_up(), *(group.has_caught_up(name) for name in names)))
-    )
-    assert seen[-1] == (has, has and query.error is None, True)
+    run_for(0.5)
+    assert group.have_caught_up()
+    assert [group.has_caught_up(name) for name in ("dc1", "nothing to read")] == [False, True]
 
 
 PATIENCE_S = 10.0
@@ -182,45 +182,11 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-@contextmanager
-def running(group: QuerySupervisor, stop: threading.Event, every_poll: Callable[[], None]) -> Iterator[None]:
-    thread = threading.Thread(target=group.run_until_stopped, args=(every_poll,))
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
-
-
 @pytest.fixture
 def silent() -> Iterator[Cluster]:
     cluster = Cluster()
     yield cluster
     cluster.answers.set()
-
-
-@pytest.fixture
-def fine() -> Cluster:
-    cluster = Cluster()
-    cluster.answers.set()
-    return cluster
-
-
-def test_others_are_started_and_started_again_while_one_is_silent(silent: Cluster, fine: Cluster) -> None:
-    group, polls = QuerySupervisor(stop := threading.Event()), list[bool]()
-    for name, cluster in (("dc1", silent), ("dc2", fine)):
-        group.add(name, cluster)  # type: ignore[arg-type]
-    with running(group, stop, lambda: polls.append(group.have_caught_up())):
-        until(lambda: fine.has_started)
-        fine.starts[0].end("down")
-        until(lambda: len(fine.starts) == 2)
-        assert len(polls) > 1
-        assert not any(polls), "the log end of a silent cluster is unknown: its log does not count as read"
-        silent.answers.set()
-        until(lambda: polls[-1])
-        assert len(silent.starts) == 1
 
 
 @pytest.mark.parametrize("once", [True, False])

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.config import Config, parse_config
 from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN
 from offset_sync.ingest.kafka_source import MirroredRecords
-from offset_sync.ingest.run_builder import RunBuilder, RunColumns, StreamIdentities, cut_runs, join_runs
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.jobs.index_records import builder_of
 from offset_sync.model.values import RecordContent, TopicPartition
 
@@ -90,21 +89,6 @@ def mirrored(offset: int, origin_offset: int, origin: bytes = b"IDC-Y", **change
     return Record(offset, origin, str(origin_offset).encode())._replace(**changed)
 
 
-def test_malformed_headers_get_a_reason_and_their_offsets_an_empty_origin() -> None:
-    bad = [
-        (b"IDC-Y", b"-2", "offset header is not a decimal number without sign"),
-        (b"", b"3", "origin header is empty"),
-    ]
-    bad += [(name, b"99", "origin offset 99 of this very cluster is not yet written") for name in (b"IDC-X", b"X")]
-    records = [Record(9 + number, *headers) for number, (*headers, _) in enumerate(bad)]
-    runs, malformed = cut([Record(7), mirrored(8, 1), *records, Record(13)])
-    assert runs == [run(7, 1, "X", 7), run(8, 1, "Y", 1), run(9, 4, "", 9), run(13, 1, "X", 13)]
-    assert malformed == [
-        Run("orders", 0, 9 + number, 0, None, None, None, None, reason, *headers)
-        for number, (*headers, reason) in enumerate(bad)
-    ]
-
-
 def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border() -> None:
     for topic, expected in (("orders", 1), ("legacy-1", 3)):
         stamps = (5, 5, 6, 6, 5)
@@ -112,15 +96,6 @@ def test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_a
         for borders in ([], [1], [2], [4], [1, 2, 3, 4]):
             runs, _ = cut(records, borders)
             assert (len(runs), sum(r.length for r in runs)) == (expected, 5), (topic, borders)
-
-
-def test_the_largest_offset_of_all_neither_fails_nor_joins() -> None:
-    def runs_of(*offsets: int) -> RunColumns:
-        offset = np.array(offsets)
-        return cut_runs(offset, offset, np.zeros(len(offset), np.int32), np.array([2**63 - 2, 2**63 - 1, 0])[offset])
-
-    with np.errstate(over="raise"):
-        assert runs_of(0, 1, 2).length.tolist() == join_runs(runs_of(0, 1), runs_of(2)).length.tolist() == [2, 1]
 
 
 # Any batches

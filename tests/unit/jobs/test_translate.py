@@ -112,7 +112,7 @@ def answered() -> tuple[KeptOffsets, KeptAnswers]:
     found.state = np.array([State.EXACT, State.COMMIT_BEYOND_END, State.INDEX_BEHIND])
     found.duplicates, found.duplicates_at_most = np.array([0, 0, 12]), np.array([0, 0, 30])
     found.lost = np.array([0, 0, 4])
-    found.explain(np.array([1]), 'orders-1 ends at 3 at dc1: "another" topic, or cluster')
+    found.reason[1] = 'orders-1 ends at 3 at dc1: "another" topic, or cluster'
     return read_csv(HEADER + b"orders,0,007\norders,1,9\npay-in,12,1000000\n", "a.csv", ABSENT), found
 
 

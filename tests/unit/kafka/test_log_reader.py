@@ -13,51 +13,9 @@ import pytest
 
 from fakes.consumed import Message
 from offset_sync.kafka import log_reader, tail_reader
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, log_consumer, next_messages, to_content
+from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, log_consumer, to_content
 from offset_sync.kafka.tail_reader import TailReader
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
-
-
-class Queue:
-    """What a consumer has fetched; it counts for how long it was made to wait."""
-
-    def __init__(self, *messages: str) -> None:
-        self.messages, self.waited_s = [*messages], 0.0
-
-    def poll(self, seconds: float) -> str | None:
-        if self.messages:
-            return self.messages.pop(0)
-        self.waited_s += seconds
-        return None
-
-    def consume(self, most: int, seconds: float) -> list[str]:
-        """As librdkafka does: wait until so many are there, or all of that time."""
-        taken, self.messages = self.messages[:most], self.messages[most:]
-        self.waited_s += seconds if len(taken) < most else 0.0
-        return taken
-
-
-def taken(queue: Any, most: int) -> Any:
-    return next_messages(queue, most, 0.5)
-
-
-def test_what_is_there_is_returned_at_once_up_to_what_is_wanted_and_only_for_the_first_is_waited() -> None:
-    queue = Queue("a", "b", "c")
-    assert (taken(queue, 2), taken(queue, 200), queue.waited_s) == (["a", "b"], ["c"], 0.0)
-    assert (taken(queue, 200), queue.waited_s) == ([], 0.5)
-
-
-def test_headers_whose_names_are_no_text_cost_nothing_but_themselves() -> None:
-    message = MagicMock(
-        **{
-            "offset.return_value": 7,
-            "timestamp.return_value": (1, 2**63 - 1),
-            "key.return_value": None,
-            "value.return_value": b"v",
-            "headers.side_effect": UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
-        }
-    )
-    assert to_content(message) == RecordContent(7, 2**63 - 1, None, b"v", UNREADABLE_HEADERS)
 
 
 def test_only_committed_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +42,17 @@ def test_a_client_that_never_closes_holds_nobody_up(monkeypatch: pytest.MonkeyPa
 ONE, OTHER = TopicPartition("one", 0), TopicPartition("other", 3)
 
 
+class UnreadableHeaders(Message):
+    """A message with a header whose name is no text."""
+
+    def headers(self) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+
+def test_headers_whose_names_are_no_text_cost_nothing_but_themselves() -> None:
+    assert to_content(UnreadableHeaders(ONE, 7)) == RecordContent(7, 5, None, b"v", UNREADABLE_HEADERS)
+
+
 class Client:
     """A consumer that has fetched *messages*."""
 
@@ -97,6 +66,7 @@ class Client:
         return None
 
     def consume(self, most: int, seconds: float) -> list[Message]:
+        assert most == 1 or seconds == 0, "librdkafka waits for so many, or all of that time"
         assigned = {(each.topic, each.partition) for each in self.assigned[-1]}
         taken = [each for each in self.messages if (each.topic(), each.partition()) in assigned][:most]
         self.messages = [each for each in self.messages if each not in taken]

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from builders.configurations import clusters
 from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.kafka import msk_tokens
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_members import GroupStates
 from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for
@@ -49,15 +49,14 @@ class Signing:
     """In place of the signer: tokens that live for a minute, or the error it is told to raise."""
 
     def __init__(self) -> None:
-        self.asked = self.signed = 0
+        self.asked = 0
         self.problem: Exception | None = None
 
     def generate_auth_token(self, region: str) -> tuple[str, int]:
         self.asked += 1
         if self.problem is not None:
             raise self.problem
-        self.signed += 1
-        return f"{region} {self.signed}", 60_000 + msk_tokens._now_ms()
+        return f"{region} {self.asked}", 60_000 + msk_tokens._now_ms()
 
     def generate_auth_token_from_profile(self, region: str, profile: str) -> tuple[str, int]:
         return f"{region} {profile}", 60_000 + msk_tokens._now_ms()
@@ -82,32 +81,26 @@ def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.Mon
         ClusterAdmin("dc1", OPTIONS).topics()
     with pytest.raises(ClusterError, match="no AWS credentials were found"):
         ClusterAdmin("dc1", OPTIONS).committed_offsets(["g"])
-    unknown = GroupStates("dc1", OPTIONS).active()
-    assert "no AWS credentials were found" in str(unknown)
     with pytest.raises(TokenError, match="ProfileNotFound"):
         token_for(MskLogin("us-west-2", "nowhere").to_option())
     assert time.monotonic() - began < 5
 
 
-def test_clients_share_a_token_until_half_of_its_life(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aws_does_not_answer(
+    signing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [1_000_000]
     monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
     assert token_for(LOGIN) == Token("us-west-2 1", 1_000_000, 1_060_000)
     now[0] += 30_000
     assert token_for(LOGIN).value == "us-west-2 1"
     now[0] += 1
-    assert token_for(LOGIN).value == "us-west-2 2"
+    last = token_for(LOGIN)
+    assert last.value == "us-west-2 2"
     assert token_for(MskLogin("us-west-2", "prod").to_option()).value == "us-west-2 prod"
-
-
-def test_a_token_serves_to_its_end_while_aws_does_not_answer(signing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [1_000_000]
-    monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
-    first = token_for(LOGIN)
-    signing.problem = OSError(f"no route to the metadata service\n{'x' * 3}")
-    now[0] = first.expires_at_ms - 1_000
-    asked = signing.asked
-    assert [token_for(LOGIN) for _ in range(5)] == [first] * 5
+    signing.problem, asked = OSError("no route to the metadata service\nxxx"), signing.asked
+    now[0] = last.expires_at_ms - 1_000
+    assert [token_for(LOGIN) for _ in range(5)] == [last] * 5
     assert signing.asked == asked + 1, "a failure may take long"
     now[0] += 1_000
     with pytest.raises(TokenError, match=r"^no login at Amazon MSK: OSError: no route[^\n]*$"):
@@ -160,25 +153,23 @@ def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_
     for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
         other.write_bytes(content)
         assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+    log_in(options(keytab))
+    other.write_bytes(KEYTAB)
+    assert refusal(options(str(other))).startswith(f"keytab {other} is not the {keytab} of another cluster")
 
 
 @pytest.mark.usefixtures("able", "signals")
 def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "principal": "sync@T.REALM", "keytab": keytab}
-    assert run(login, tmp_path) == (1, [])
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"clusters.dc2: keytab {keytab} begins with kafka/127.0")
-    assert run(login | {"principal": "kafka/127.0.0.1@T.REALM"}, tmp_path) == (0, [keytab])
-
-
-def run(login: dict[str, str], folder: Path) -> tuple[int, list[str | None]]:
-    """Run a job at two clusters, of which the second has this login; return its exit code and the keytab it finds."""
-    servers = {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}} for alias in ("dc1", "dc2")}
-    conf, found = folder / "sync.yaml", list[str | None]()
+    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "keytab": keytab}
+    known, conf, found = clusters("dc1", "dc2"), tmp_path / "sync.yaml", list[str | None]()
 
     def job(*_: object) -> list[str]:
         found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
         return []
 
-    tree = {"clusters": {**servers, "dc2": {**servers["dc2"], "security": login}}, "topics": {"include": ["orders"]}}
-    conf.write_text(json.dumps(tree))
-    return run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found
+    for principal, ended in (("sync@T.REALM", (1, [])), ("kafka/127.0.0.1@T.REALM", (0, [keytab]))):
+        known["dc2"]["security"] = login | {"principal": principal}
+        conf.write_text(json.dumps({"clusters": known, "topics": {"include": ["orders"]}}))
+        assert (run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found) == ended
+    said = capsys.readouterr().err
+    assert f"clusters.dc2: keytab {keytab} begins with kafka/127.0" in said

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import ConsumerGroupState
 
-from offset_sync.kafka import group_members, log_reader, topic_requests
-from offset_sync.kafka.group_members import GroupStates
+from offset_sync.kafka import log_reader, topic_requests
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.requests import CommitParts
@@ -38,7 +39,9 @@ class Client:
         return done(SimpleNamespace(cluster_id=self.id))
 
     def list_consumer_groups(self, request_timeout: float) -> Future[Any]:
-        return done(SimpleNamespace(errors=[], valid=[]))
+        states = {"known": ConsumerGroupState.STABLE, "of an unknown state": None, "empty": ConsumerGroupState.EMPTY}
+        listed = [SimpleNamespace(group_id=name, state=each) for name, each in states.items()]
+        return done(SimpleNamespace(errors=[], valid=listed))
 
 
 def soon() -> float:
@@ -57,9 +60,7 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> list[Client]:
     opened: list[Client] = []
     monkeypatch.setattr(topic_requests, "TRY_S", 0.0)
     monkeypatch.setattr(topic_requests, "open_client", lambda *_: opened.pop(0))
-    monkeypatch.setattr(group_members, "open_client", lambda *_: opened.pop(0))
-    for module in (topic_requests, group_members):
-        monkeypatch.setattr(module, "cluster_id_of", lambda client: client.id)
+    monkeypatch.setattr(topic_requests, "cluster_id_of", lambda client: client.id)
     return opened
 
 
@@ -68,7 +69,7 @@ def test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answe
     requests = TopicRequests("dc1", OPTIONS)  # its first answer is what it is compared with
     assert requests.names(soon()) == ["orders"]
     client.id = "id-2"
-    for ask in (requests.names, requests.cluster_id, requests.groups):
+    for ask in (requests.names, requests.cluster, requests.groups):
         with pytest.raises(OtherClusterError, match="its id is id-2 and was id-1"):
             ask(soon())
         clients.append(Client("id-1"))
@@ -78,10 +79,12 @@ def test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answe
 
 
 def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
-    clients += [Client("id-2"), Client("id-1")]
-    states = GroupStates("dc1", KNOWN)
-    assert isinstance(states.active(), OtherClusterError)
-    assert states.active() == frozenset()
+    clients += [client := Client("id-2"), Client("id-1")]
+    admin = ClusterAdmin("dc1", KNOWN)
+    with pytest.raises(OtherClusterError):
+        admin.groups()
+    client.id = "id-1"
+    assert admin.groups() == {"known": True, "of an unknown state": True, "empty": False}
 
 
 class Coordinator:
@@ -93,20 +96,17 @@ class Coordinator:
     def cluster_id(self, _seconds: float = 0.0) -> str:
         return "id-2"
 
-    def complaint(self) -> str:
-        return ""
-
-    def read(self, groups: list[str], _limits: Any) -> dict[str, list[Any]]:
+    def read(self, groups: list[str], _ends_at: float) -> dict[str, list[Any]]:
         self.asked.append("read")
         return {group: [] for group in groups}
 
-    def write(self, parts: list[Any], _limits: Any) -> list[list[Any]]:
+    def write(self, parts: list[Any], *_limits: Any) -> list[list[Any]]:
         self.asked.append("write")
         return [[] for _ in parts]
 
 
 def test_offsets_of_another_cluster_are_neither_read_nor_written() -> None:
-    coordinators = Coordinators(TopicRequests("dc1", KNOWN), KNOWN, 1, None)
+    coordinators = Coordinators(TopicRequests("dc1", KNOWN), KNOWN)
     client: Any = Coordinator()
     write = OffsetWrite("g", "orders", 0, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
     for ask in (

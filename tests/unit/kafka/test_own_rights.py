@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
+
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from offset_sync.kafka.own_rights import OwnRights
 
 
-class Right(NamedTuple):
-    name: str
-
-
-class Described(NamedTuple):
-    authorized_operations: list[Right]
-
-
-class Client:
-    """Answers for the group *a* alone."""
-
-    def describe_consumer_groups(self, groups: list[str], **_options: Any) -> dict[str, Future[Described]]:
-        asked = {group: Future[Described]() for group in groups}
-        asked["a"].set_result(Described([Right("READ")]))
-        return asked
-
-
 def test_groups_without_an_answer_are_waited_for_together() -> None:
-    rights = OwnRights("dc1", {})
-    rights.__dict__["_client"] = Client()
+    rights, asked = OwnRights("dc1", {}), {group: Future[Any]() for group in "bcdefa"}
+    asked["a"].set_result(SimpleNamespace(authorized_operations=[AclOperation.READ]))
+    rights.__dict__["_client"] = SimpleNamespace(describe_consumer_groups=lambda _groups, **_options: asked)
     began = time.monotonic()
-    found = rights.of_groups(["b", "c", "d", "e", "f", "a"], deadline=0.4)
+    found = rights.of_groups([*asked], deadline=0.4)
     assert time.monotonic() - began < 1.5
     assert found == {"a": {"READ"}} | dict.fromkeys("bcdef", "_TIMED_OUT")

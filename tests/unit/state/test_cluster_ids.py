@@ -11,7 +11,7 @@ import pytest
 
 from fakes.reconciler_site import config_of
 from offset_sync.config import Config, parse_config
-from offset_sync.kafka.cluster_admin import ClusterAdmin, TopicMetadata
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.state.cluster_ids import ids_file, refuse_shared, with_first_ids, with_known_ids
 from offset_sync.state.known_names import learn_names, strays
@@ -131,12 +131,12 @@ def config() -> Config:
 
 
 def admins(config: Config, topics: Mapping[str, list[str]], patch: pytest.MonkeyPatch) -> dict[str, ClusterAdmin]:
-    def listed(admin: TopicMetadata, _deadline: float = 0) -> dict[str, int]:
+    def listed(admin: ClusterAdmin, _deadline: float = 0) -> list[str]:
         if admin.alias not in topics:
             raise ClusterError(admin.alias, "no answer")
-        return dict.fromkeys(topics[admin.alias], 1)
+        return topics[admin.alias]
 
-    patch.setattr(TopicMetadata, "listed", listed)
+    patch.setattr(ClusterAdmin, "topic_names", listed)
     return {alias: ClusterAdmin(alias, {}, config.names) for alias in ALIASES}
 
 

@@ -297,11 +297,13 @@ class Coordinators:
     """Answers with *groups*, or why it does not, once both clusters have been asked."""
 
     def __init__(self, *groups: str) -> None:
-        self.answer: frozenset[str] | ClusterError = frozenset(groups)
+        self.answer: dict[str, bool] | ClusterError = {**dict.fromkeys(groups, True), "empty": False}
 
-    def active(self, deadline: float) -> frozenset[str] | ClusterError:
+    def groups(self, deadline: float) -> dict[str, bool]:
         assert deadline == 3.0
         MEETING.wait(30)
+        if isinstance(self.answer, ClusterError):
+            raise self.answer
         return self.answer
 
 
@@ -318,7 +320,7 @@ def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_onc
         for _ in range(3):
             members.refresh()
     assert (members.of("X"), members.of("Y")) == (None, {"b"})
-    assert [record.getMessage() for record in caplog.records] == [str(x.answer)]
-    x.answer = frozenset({"c"})
+    assert [record.getMessage() for record in caplog.records] == ["clusters.X: no answer: its members are unknown"]
+    x.answer = {"c": True}
     members.refresh()
     assert members.of("X") == {"c"}

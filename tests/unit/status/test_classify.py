@@ -27,13 +27,9 @@ DROPPED = Reason.NEVER_THERE(1)
     [
         ("X0:10", "X0:7", 4, Reason.NOT_MIRRORED(3)),
         ("X0:10", "X0:9", 10, Reason.READ_NOT_MIRRORED(1)),
-        ("X0:3 Z0:2", "X0:3 Z0", 5, Reason.READ_NOT_MIRRORED(1)),
-        ("X0:3 Z0:2", "X0:3", 3, Reason.NOT_MIRRORED(2)),
         ("X0:3 Z0:2", "X0:3", 5, None),  # the target never had Z's, so they do not come again
         ("X0:4", "X0 X2 X3", 0, DROPPED),
-        ("X0 Z0 Z1 X3", "X0 Z1 X3", 0, DROPPED),
         ("X0 ? X2", "X0 X2", 0, DROPPED),
-        ("X0 Y0 X2", ". X0 Y1 X2", 0, DROPPED),
         ("X0 Y0 X2 Y1 X4", "Y0 Y1 X0 X2 X4", 3, Reason.READ_ABOVE(2)),
         ("X0:4", "X0:4 Y4", 4, Reason.IN_FLIGHT()),
         ("Y0 Y0", "Y0", 1, Reason.NOTHING_TO_COMPARE()),
@@ -132,9 +128,7 @@ def test_a_log_that_cannot_be_read_on_stalls_whatever_else_waits(alias: str) -> 
     ("reason", "spoil"),
     [
         ("TOPIC_RECREATED", lambda site: site.index.ids["X", "orders"].add("another")),
-        ("LOG_TRUNCATED", lambda site: setattr(site.index.logs["Y", "orders", 0], "is_contradicted", True)),
         ("NOT_INDEXED", lambda site: site.index.logs.pop(("Y", "orders", 0))),
-        ("COMMIT_BEYOND_END", lambda site: site.commit("X", "g", 77)),
         ("CLUSTER_UNREACHABLE", lambda site: setattr(site.clusters["Y"], "is_down", True)),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.status_rows import status_table
+from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from generators.reports import random_drift
 from offset_sync.model.reasons import Reason
@@ -23,7 +23,6 @@ from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow
 from offset_sync.status.staleness import ReportStaleness, StalenessTracker
 from offset_sync.tables.catalog import CUTOVERS, SYNC_STATUS
-from offset_sync.tables.store import TableStore
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -79,48 +78,35 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
 
 
 NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
-PLACE = {"source_cluster": "dc1", "target_cluster": "dc2", "topic": "orders", "step": "rehearse"}
 
 
-def table(*rows: dict[str, object]) -> pa.Table:
-    whole = [PLACE | {"partition": number} | row for number, row in enumerate(rows)]
-    return pa.Table.from_pylist(whole, CUTOVERS.arrow_schema)
+def rehearsed(*rows: tuple[str, float, str, int, str], step: str = "rehearse") -> pa.Table:
+    """Return rows of cutovers: the target, how many hours before noon, the group, its partition, what is wrong."""
+    found = [
+        {"at": NOON - timedelta(hours=hours), "group_id": group, "topic": "orders", "partition": partition}
+        | {"source_cluster": "dc2" if target == "dc1" else "dc1", "target_cluster": target, "step": step}
+        | {"result": "failed" if detail else "done", "detail": detail}
+        for target, hours, group, partition, detail in rows
+    ]
+    return pa.Table.from_pylist(found, CUTOVERS.arrow_schema)
 
 
-def row(run: str, at: datetime, group_id: str, detail: str = "", **more: object) -> dict[str, object]:
-    result = "failed" if detail else "done"
-    return {"cutover_id": run, "at": at, "group_id": group_id, "result": result, "detail": detail, **more}
-
-
-def test_only_the_newest_rehearsal_of_a_group_counts(tmp_path: Path) -> None:
-    tables = TableStore(str(tmp_path))
-    tables.create([CUTOVERS])
+def test_only_the_newest_rehearsal_of_a_group_counts() -> None:
+    tables: Any = MemoryTables()
     rehearsals = Rehearsals(tables)
     assert rehearsals.follow() == []
-    hour = timedelta(hours=1)
-    back = {"source_cluster": "dc2", "target_cluster": "dc1"}
-    tables.append(
-        CUTOVERS,
-        table(
-            row("old", NOON - 3 * hour, "billing", "repeats 7 records, predicted were at most 3"),
-            row("new", NOON - 2 * hour, "billing"),
-            row("new", NOON - 2 * hour + timedelta(seconds=3), "reports"),
-            row("back", NOON - hour, "billing", "2 unread records are below its start", **back),
-            row("back", NOON - hour, "audit", "its records were not read in time", **back),
-            row("moved", NOON, "billing", "refused", step="check"),
-        ),
-    )
+    there = [("dc2", 3.0, "billing", 0, "repeats"), ("dc2", 2.0, "billing", 0, ""), ("dc2", 1.9, "reports", 0, "")]
+    twice, other = ("dc1", 1.0, "billing", 1, "loses"), ("dc1", 1.0, "audit", 4, "unread")
+    tables.append(CUTOVERS, rehearsed(*there, twice, twice, other))
+    tables.append(CUTOVERS, rehearsed(("dc2", 0.0, "billing", 0, "refused"), step="check"))
     assert [each.note(NOON) for each in rehearsals.follow()] == [
-        Reason.AS_PREDICTED("dc1", "dc2", "1 h 59 min", 2, 2),
-        Reason.NOT_AS_PREDICTED("dc2", "dc1", "1 h", 2, 2, 2, "audit orders-4: its records were not read in time"),
+        Reason.AS_PREDICTED("dc1", "dc2", "1 h 54 min", 2, 2),
+        Reason.NOT_AS_PREDICTED("dc2", "dc1", "1 h", 2, 2, 2, "audit orders-4: unread"),
     ]
-    tables.append(CUTOVERS, table(row("mended", NOON, "billing", **back)))
-    assert [(each.source, each.partitions, each.failed) for each in rehearsals.follow()] == [
-        ("dc1", 2, 0),
-        ("dc2", 2, 1),
-    ]
+    tables.append(CUTOVERS, rehearsed(("dc1", 0.0, "billing", 1, "")))
+    assert [(each.partitions, each.failed) for each in rehearsals.follow()] == [(2, 0), (2, 1)]
     assert Rehearsals(tables).follow() == rehearsals.follow()
-    tables.append(CUTOVERS, table(row("by hand", NOON + 72 * hour, "reports")))
+    tables.append(CUTOVERS, rehearsed(("dc2", -72.0, "reports", 0, "")))
     assert [each.groups for each in rehearsals.follow()] == [1, 2], "groups may be deleted"
 
 

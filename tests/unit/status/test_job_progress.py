@@ -6,7 +6,6 @@ import json
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -182,41 +181,15 @@ def test_a_driver_runs_until_it_says_that_it_has_ended(
     assert not jobs.is_running("index_records")
 
 
-# The index
-
 ORDERS = TopicPartition("orders", 0)
 
 
-@dataclass
-class Waiting:
-    """An index that grows by *steps* of records with every look at the tables, and a clock."""
-
-    steps: list[int] = field(default_factory=list)
-    seconds: float = 0.0
-    end: int = 10
-    is_indexing: bool = True
-
-    def __post_init__(self) -> None:
-        self.index = MemoryIndex()
-        self.index.extend(log("X", "X0:4"), ORDERS)
-        self.index.refresh = self.refresh  # type: ignore[method-assign]
-        clock = Clock(lambda: self.seconds, self.pause)
-        state = SyncState(config_of(["X", "Y"]), self.index)
-        self.catch_up = IndexCatchUp(state, 5.0, clock, lambda: self.is_indexing)
-
-    def pause(self, seconds: float) -> None:
-        self.seconds += seconds
-
-    def refresh(self) -> None:
-        if self.steps:
-            self.index.extend(log("X", f"X0:{self.steps.pop(0)}"), ORDERS)
-
-    def waited(self, **metadata: ClusterMetadata | ClusterError) -> float:
-        before = self.seconds
-        self.catch_up.wait(metadata or {"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, self.end)})})
-        return round(self.seconds - before, 1)
-
-
-def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
-    waiting = Waiting([6, 8, 10, 12])
-    assert (waiting.waited(), waiting.steps) == (0.6, [12])
+@pytest.mark.parametrize(("is_indexing", "left"), [(True, [12]), (False, [6, 8, 10, 12])])
+def test_the_index_is_looked_at_until_it_has_reached_the_ends(is_indexing: bool, left: list[int]) -> None:
+    index, steps, slept = MemoryIndex(), [6, 8, 10, 12], list[float]()
+    index.extend(log("X", "X0:4"), ORDERS)
+    index.refresh = lambda: index.extend(log("X", f"X0:{steps.pop(0)}"), ORDERS)  # type: ignore[method-assign]
+    state, clock = SyncState(config_of(["X", "Y"]), index), Clock(lambda: sum(slept), slept.append)
+    catch_up = IndexCatchUp(state, 5.0, clock, lambda: is_indexing)
+    catch_up.wait({"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10)})})
+    assert (len(slept), steps) == (4 - len(left), left)

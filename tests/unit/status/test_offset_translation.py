@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from builders.logs import log
 from fakes.clusters import MemoryEnds
-from fakes.kept_offsets import NoWait, kept, said, silent, site_of, translated, why
+from fakes.kept_offsets import kept, said, silent, site_of, translated, why
 from fakes.next_driver import begin_again_by_the_history
-from fakes.reconciler_site import ORDERS, STARTED_MS, Site, config_of
-from generators.hypothesis_strategies import law
-from generators.mirrored_logs import random_cases, random_world
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
-from offset_sync.status.kept_offsets import OffsetTranslation
+from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, TopicPartition
 from offset_sync.translate.index.incarnations import Incarnation
-from oracles.translation import answers as brute_force
-
-
-@law(60)
-@given(st.integers(0, 2**32))
-def test_every_answer_is_that_of_brute_force(seed: int) -> None:
-    rng = random.Random(seed)
-    for each in random_cases(random_world(rng, steps=rng.choice((3, 20))), rng):
-        if each.source is None:
-            continue
-        case = replace(each, now_ms=STARTED_MS)
-        site = Site(config_of(["A", "B", "C", "D"], sync={"hole_grace": f"{case.hole_grace_ms}ms"}))
-        for name in "ABCD":
-            site.index.code(name)
-        for where in (each.source, each.target):
-            site.put(where)
-            site.index.extend(where, ORDERS)
-        offsets = list(range(each.source.log_end + 1))
-        rng.shuffle(offsets)
-        translation = OffsetTranslation(site.config, site.state, site, NoWait())
-        pair = (each.source_cluster, each.target.cluster)
-        found = translation.translate(pair, kept(*((ORDERS, offset) for offset in offsets)))
-        # Where the index is behind, the record that fills a hole may be there unread, however old the hole is.
-        is_behind = each.source.frontier < each.source.log_end
-        now_ms, grace_ms = (0, 1) if is_behind else (STARTED_MS, case.hole_grace_ms)
-        wanted = brute_force(replace(each, now_ms=now_ms, hole_grace_ms=grace_ms), offsets)
-        is_late = each.target.records and min(r.offset for r in each.target.records) > each.target.log_start
-        for row, answer in enumerate(wanted):
-            if found.is_withheld[row]:
-                assert is_late or State(found.state[row]) is State.NOT_INDEXED, (each, offsets[row])
-                continue
-            told = found.target_offset[row], found.duplicates[row], found.duplicates_at_most[row], found.lost[row]
-            assert told == (answer.clamped_offset, answer.duplicates, answer.duplicates_at_most, answer.lost)
-            assert found.state[row] == answer.state
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,6 @@ def test_what_is_piped_is_plain_text_and_hostile_names_bring_no_control_characte
     ("name", "shown"),
     [
         ("a\nb\x1b[31m", r"a\u000ab\u001b[31m"),
-        ("no\u00a0break", r"no\u00a0break"),
-        ("back\\slash", r"back\\slash"),
-        ("\U000e0041", r"\U000e0041"),
         ("", '""'),
     ],
 )
@@ -145,13 +142,9 @@ def test_what_does_not_show_is_written_out(name: str, shown: str) -> None:
     ("ms", "text"),
     [
         (0, "0 s"),
-        (400, "0.4 s"),
         (9_940, "9.9 s"),
         (9_999, "10 s"),
-        (12_400, "12 s"),
-        (60_000, "1 min"),
         (200_000, "3 min 20 s"),
-        (3_600_000, "1 h"),
         (187_200_000, "2 d 4 h"),
     ],
 )

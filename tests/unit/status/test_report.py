@@ -125,7 +125,6 @@ def test_the_worst_partitions_come_first_in_an_order_of_their_own(seed: int) -> 
     ("groups", "topics", "statuses", "is_wanted"),
     [
         ((), (), (), lambda row: True),
-        (["pay"], (), (), lambda row: row["group_id"] == "pay"),
         (
             ["pay.*", "audit"],
             ["orders"],

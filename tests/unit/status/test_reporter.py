@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from builders.logs import log
 from fakes.clusters import GroupOffset
-from fakes.read_list_site import AT_X, AT_Y, EPOCH, HOLDS, listed_site, told
+from fakes.read_list_site import HOLDS, listed_site, told
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.second_writer import Command
-from fakes.status_site import Row, StatusSite, status_site
+from fakes.status_site import Row, StatusSite, site_of_logs, status_site
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ClusterPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.group_homes import Move
 from offset_sync.status.group_homes import take_in_untold
 from offset_sync.status.live_state import StatusReporter
@@ -42,20 +42,11 @@ def test_an_old_reporter_says_what_a_new_one_says(seed: int) -> None:
     case = rng.choice([each for each in random_cases(random_world(rng), rng) if each.source is not None] or [None])
     if case is None or case.source is None:
         return
-    site = growing_site(case)
+    site = site_of_logs(case, *(replace(each, frontier=0) for each in (case.source, case.target)))
     for now_ms in range(10):
         grow(site, case, rng)
         site.read_all()
         assert reported(site.reporter, site, now_ms) == reported(site.new_reporter(), site, now_ms)
-
-
-def crossing_site() -> StatusSite:
-    """As in ``fakes.read_list_site``."""
-    site = StatusSite(listed_site().config)
-    for alias, records in {"X": AT_X, "Y": AT_Y}.items():
-        site.put(log(alias, records))
-        site.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
-    return site
 
 
 def is_moved_here(site: StatusSite) -> None:
@@ -78,7 +69,7 @@ def is_committed_at_both(site: StatusSite) -> None:
 
 @pytest.mark.parametrize("happens", [is_moved_here, is_back_elsewhere, is_committed_at_both])
 def test_a_list_that_sync_offsets_has_emptied_is_promised_by_no_report(happens: Callable[[StatusSite], None]) -> None:
-    site = crossing_site()
+    site = listed_site(kind=StatusSite)
     site.commit("X", "readers", 4)
     site.reconciled()
     assert listed(site) == 2
@@ -93,19 +84,6 @@ def listed(site: StatusSite) -> int:
     """Return how many records a report says are on the list of the group readers at Y."""
     (found,) = (row["listed"] for row in site.reported(0).to_pylist() if row["target_cluster"] == "Y")
     return int(found)
-
-
-def growing_site(case: Case) -> StatusSite:
-    """The clusters of *case*, of which nothing is indexed yet."""
-    grace, stalled = f"{case.hole_grace_ms}ms", {"stalled_after": "3650d"}
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status=stalled))
-    for name in CLUSTERS:
-        site.index.code(name)
-    for where in (case.source, case.target):
-        assert where is not None
-        site.put(replace(where, frontier=0))
-        site.index.extend(replace(where, frontier=0), ORDERS)
-    return site
 
 
 def grow(site: StatusSite, case: Case, rng: random.Random) -> None:
@@ -171,7 +149,9 @@ def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_
 ) -> None:
     site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}))
     silent = {"other": ClusterError("X", "no answer")}
-    take_in_untold(site.state, {alias: {"g": {ORDERS: offset}, **silent} for alias, offset in held.items()})
+    take_in_untold(
+        site.state, {alias: {"g": {ORDERS: GroupOffset(offset, "")}, **silent} for alias, offset in held.items()}
+    )
     rows = site.state.all_rows()
     homes = site.state.homes_of(rows)
     assert [key.group_id for key in site.state.offsets.keys] == ["g"]
@@ -187,12 +167,7 @@ SKIPS = ("Mirroring", Reason.STILL_SKIPS(8, "Y"))
 @pytest.fixture
 def site() -> StatusSite:
     """Moved from 6 at X to 4 at Y, with X3 and X5 on the list."""
-    lists = {"read_lists": {"groups": ["readers"]}, "refresh_interval": "1h"}
-    found = StatusSite(config_of(["X", "Y"], sync=lists, status={"stalled_after": "2h"}))
-    found.put(log("X", "X0 X1 Y0 X3 Y3 X5 X6 Y4 Y6"))
-    found.put(log("Y", "Y0 X0 X1 Y3 Y4 X3 Y6 X5 X6"))
-    for alias in "XY":
-        found.index.epochs[ClusterPartition(alias, *ORDERS)] = (f"orders at {alias}", EPOCH)
+    found = listed_site(kind=StatusSite, at_x="X0 X1 Y0 X3 Y3 X5 X6 Y4 Y6", at_y="Y0 X0 X1 Y3 Y4 X3 Y6 X5 X6")
     found.commit("X", "readers", 6)
     found.reconcile()
     assert (found.target_offset("Y", "readers"), told(found)) == (4, (4, [(5, 6), (7, 8)]))
@@ -219,21 +194,13 @@ def test_where_the_list_is_not_known_its_records_count_as_unread_and_nothing_is_
     assert site.said("Y", "X", "readers") == ("Mirroring", Reason.LISTS_SILENT("Y"))
 
 
-OTHER = TopicPartition("orders", 2)
-
-
-def site_with(partitions: int) -> StatusSite:
-    site = StatusSite(config_of(["X", "Y"], status={"stalled_after": "2h"}))
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_what_has_no_offset_at_either_cluster_is_named(partitions: int) -> None:
+    site = status_site("X0:10", "X0:10")
     for alias in "XY":
         site.put(log(alias, "X0:10"), partitions=partitions)
     site.commit("X", "g", 4)
-    site.reconciled()
-    return site
-
-
-def test_what_has_no_offset_at_either_cluster_is_named() -> None:
-    site = site_with(4)
-    assert site.row()["uncommitted"] == "1-3"
-    site.clusters["Y"].group_offsets["g", OTHER] = GroupOffset(0, "")
-    assert site.row()["uncommitted"] == "1, 3"
-    assert site_with(1).row()["uncommitted"] is None
+    assert site.row()["uncommitted"] == (None if partitions == 1 else "1-3")
+    if partitions > 1:
+        site.clusters["Y"].group_offsets["g", TopicPartition("orders", 2)] = GroupOffset(0, "")
+        assert site.row()["uncommitted"] == "1, 3"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, config_of
-from fakes.status_site import StatusSite, moved
+from fakes.reconciler_site import ORDERS
+from fakes.status_site import StatusSite, moved, site_of_logs
 from generators.hypothesis_strategies import law
-from generators.mirrored_logs import CLUSTERS, random_cases, random_world
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.reasons import Reason
 from oracles.status import identity
 from oracles.translation import Case, Log
@@ -56,17 +56,11 @@ def test_in_sync_stays_true_whatever_comes_later(seed: int) -> None:
 def site_of(case: Case, rng: random.Random) -> tuple[StatusSite, dict[int, tuple[int, int]]]:
     """Both logs as they were once; groups are at offsets set by the sync or by other clients."""
     assert case.source is not None
-    grace = f"{case.hole_grace_ms}ms"
-    site = StatusSite(config_of(CLUSTERS, sync={"hole_grace": grace}, status={"stalled_after": "3650d"}))
-    for name in site.clusters:
-        site.index.code(name)
     here = cut(case.source, rng, 0)
     # Records that a mirror has taken from the target are there.
     taken = [record.origin_offset for record in here.records if record.origin == case.target.cluster]
     once = [here, cut(case.target, rng, max(taken, default=-1) + 1)]
-    for where in once:
-        site.put(where)
-        site.index.extend(where, ORDERS)
+    site = site_of_logs(case, *once)
 
     def meanwhile() -> None:
         for where, then in zip((case.source, case.target), once, strict=True):

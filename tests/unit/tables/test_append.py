@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -16,7 +14,7 @@ from builders.claims import claims, epochs
 from offset_sync.model.errors import TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables import table_log
-from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.table_log import Change, TableLog
@@ -96,41 +94,6 @@ def test_a_driver_that_was_taken_over_appends_and_replaces_nothing(tables: Table
         with pytest.raises(TakenOverError):
             fenced.replace(DRIVERS, rows)
     assert by_delta_rs(tables) == [1]
-
-
-def test_a_driver_that_is_taken_over_while_it_writes_a_file_does_not_enter_it(
-    tables: TableStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On slow storage a file takes longer than a look is valid."""
-    fence = _Fence()
-    fenced, write = FencedTables(tables.root, fence), TableStore._write  # type: ignore[arg-type]
-
-    def slow(*given: Any) -> DataFile:
-        fence.is_open = False
-        return write(*given)
-
-    monkeypatch.setattr(TableStore, "_write", slow)
-    for act in (fenced.append, fenced.replace):
-        fence.is_open = True
-        with pytest.raises(TakenOverError):
-            act(DRIVERS, claims(2))
-    assert by_delta_rs(tables) == []
-
-
-def test_the_new_rows_of_a_report_replace_the_old_ones_for_every_reader(tables: TableStore) -> None:
-    def report(*groups: str) -> pa.Table:
-        return pa.Table.from_pylist([{"group_id": group} for group in groups], SYNC_STATUS.arrow_schema)
-
-    def groups(version: int | None = None) -> list[str]:
-        found = DeltaTable(tables.path(SYNC_STATUS), version=version).to_pyarrow_table()
-        assert found.schema.names == SYNC_STATUS.names
-        return sorted(found["group_id"].to_pylist())
-
-    tables.create([SYNC_STATUS])
-    tables.replace(SYNC_STATUS, report("a", "b"))
-    tables.replace(SYNC_STATUS, report("c").select(SYNC_STATUS.names[::-1]))
-    assert tables.all_rows(SYNC_STATUS)["group_id"].to_pylist() == groups() == ["c"]
-    assert groups(version=1) == ["a", "b"]
 
 
 @pytest.fixture

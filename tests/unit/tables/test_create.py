@@ -62,19 +62,6 @@ def test_a_folder_with_another_writers_files_is_left_alone(tmp_path: Path, name:
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [theirs]
 
 
-def test_nothing_is_written_before_it_may_be(tmp_path: Path) -> None:
-    tables = TableStore(str(tmp_path))
-
-    def refuse() -> None:
-        raise PlatformError("the server ignores If-None-Match")
-
-    with pytest.raises(PlatformError):
-        tables.log(DRIVERS).make(DRIVERS, refuse)
-    assert not tables.is_there(DRIVERS)
-    tables.log(DRIVERS).make(DRIVERS)
-    tables.log(DRIVERS).make(DRIVERS, refuse)  # there is nothing to be written
-
-
 class Log:
     """What one driver knows of the log of a table on a server; *is_strict*: that one knows If-None-Match."""
 

@@ -39,13 +39,6 @@ def test_tables_of_another_format_are_neither_read_nor_written(tmp_path: Path, n
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_tables_of_the_same_format_go_on(tmp_path: Path) -> None:
-    tables = of_format(tmp_path, str(FORMAT))
-    tables.create()
-    tables.append(DRIVERS, pa.Table.from_pylist([{"job": "sync_offsets", "epoch": 2}], DRIVERS.arrow_schema))
-    assert sorted(TableStore(str(tmp_path)).all_rows(DRIVERS).column("epoch").to_pylist()) == [1, 2]
-
-
 @pytest.mark.parametrize("number", [None, str(FORMAT - 1), str(FORMAT + 1)])
 def test_checkpoints_of_another_format_are_refused(tmp_path: Path, number: str | None) -> None:
     (tmp_path / "index_records" / "dc1" / "offsets").mkdir(parents=True)

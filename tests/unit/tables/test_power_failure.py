@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -163,7 +162,6 @@ def mended(root: str) -> TableStore:
 
 
 WHOLE = '{"commitInfo":{}}\n{"add":{"path":"part-0.parquet"}}\n'
-DAMAGED = {"empty": "", "zeros": "\0" * 300, "cut off": WHOLE[:-20], "blank": "\n"}
 
 
 @pytest.fixture
@@ -176,19 +174,6 @@ def table(tmp_path: Path) -> Path:
 
 def entry_of(table: Path, version: int, kind: str = "json") -> Path:
     return table / "_delta_log" / f"{version:020d}.{kind}"
-
-
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_the_newest_entry_is_removed_where_it_is_not_whole(
-    table: Path, kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    entry_of(table, 3).write_text(DAMAGED[kind])
-    entry_of(table, 3, "crc").write_text("{}")
-    with caplog.at_level(logging.WARNING):
-        assert [repair_log(table), repair_log(table)] == [True, False]
-    assert sorted(each.name for each in (table / "_delta_log").iterdir()) == [entry_of(table, n).name for n in range(3)]
-    (line,) = caplog.messages
-    assert line.startswith(str(entry_of(table, 3)))
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -7,54 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
-from builders.claims import claims, epochs
-from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.tables.catalog import DRIVERS, OFFSET_COMMITS, OFFSET_TRANSLATIONS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
-
-
-@pytest.fixture
-def tables(tables: TableStore) -> TableStore:
-    """A table of which rows may go."""
-    tables.log(DRIVERS).set_properties({"delta.appendOnly": "false"})
-    return tables
-
-
-def theirs(tables: TableStore) -> DeltaTable:
-    return DeltaTable(tables.path(DRIVERS))
-
-
-def read(tables: TableStore) -> list[int]:
-    """Return what a table holds, however it is read."""
-    found = epochs(tables.all_rows(DRIVERS))
-    assert epochs(pa.concat_tables([DRIVERS.no_rows, *tables.batches(DRIVERS)])) == found
-    return found
-
-
-def test_a_table_is_read_whatever_was_done_to_it(tables: TableStore) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    assert read(tables) == []
-    for number in range(1, 12):
-        tables.append(DRIVERS, claims(number))
-    theirs(tables).delete("epoch in (1, 2)")
-    theirs(tables).optimize.compact()
-    write_deltalake(theirs(tables), claims(20, 21), mode="append")
-    assert read(tables) == [*range(3, 12), 20, 21]
-    assert list(Path(tables.path(DRIVERS)).glob("_delta_log/*.checkpoint*.parquet"))
-
-
-def test_who_reads_in_pieces_is_told_that_files_are_gone(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TableStore, "data_files", lambda *_: [(f"{tables.path(DRIVERS)}/gone.parquet", 1)])
-    with pytest.raises(FileNotFoundError):
-        list(tables.batches(DRIVERS))
-    with pytest.raises(FileNotFoundError):
-        tables.all_rows(DRIVERS)
-
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 
@@ -95,20 +53,11 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
-def test_names_are_looked_up_once_in_pieces_and_dictionaries_of_any_kind(kind: pa.DataType) -> None:
-    asked: list[tuple[str, str]] = []
-
-    def name_of(cluster: str, topic: str) -> str:
-        asked.append((cluster, topic))
-        return f"{cluster} {topic}"
-
-    piece = commits(*OUTSIDE, *OUTSIDE).select(["cluster", "topic"])
-    turned = pa.table({name: piece.column(name).cast(kind) for name in piece.column_names})
-    found = renamed(pa.concat_tables([turned, turned.slice(3), turned.slice(0, 0)]), "cluster", name_of)
-    wanted = [f"{cluster} {topic}" for cluster, topic in [*OUTSIDE, *OUTSIDE, *OUTSIDE[3:], *OUTSIDE]]
-    assert found.column("topic").to_pylist() == wanted
-    assert found.schema.field("topic").type == kind
-    assert sorted(asked) == sorted(OUTSIDE)
+def test_each_name_is_looked_up_once_and_dictionaries_stay_so(kind: pa.DataType) -> None:
+    asked, rows = list[tuple[str, str]](), commits(*OUTSIDE, *OUTSIDE).select(["cluster", "topic"])
+    turned = pa.table({name: rows.column(name).cast(kind) for name in rows.column_names})
+    found = renamed(pa.concat_tables([turned, turned.slice(3)]), "cluster", lambda *place: str(asked.append(place)))
+    assert (found.num_rows, found.schema.field("topic").type, sorted(asked)) == (13, kind, sorted(OUTSIDE))
 
 
 def answered(topic: str, stream: str, target_topic: str) -> dict[str, object]:

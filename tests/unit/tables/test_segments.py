@@ -85,15 +85,11 @@ def test_a_directory_that_is_torn_or_of_another_file_or_version_is_none(tmp_path
     rows, said = pq.read_table(path), directory.to_text(NAME).encode()
     size, value = len(said), said.index(b'"oldest_ms":[') + len(b'"oldest_ms":[')
     other: Mapping[str, bytes] = {
-        **{f"torn{at}": said[:at] for at in (0, 1, size // 2, size - 1)},
-        "bit": said[:50] + bytes([said[50] ^ 1]) + said[51:],
+        **{f"torn{at}": said[:at] for at in (0, size // 2)},
         "digit": said[:value] + (b"2" if said[value : value + 1] == b"1" else b"1") + said[value + 1 :],
-        "list": b"[1]",
         "null": b"null",
-        "logs": said.replace(b'"logs":[', b'"logs":[7,'),
         "name": said.replace(NAME.encode(), b"sealed-2.snappy.parquet"),
         "log": said.replace(b'"log":[', b'"log":[99,', 1),
-        "float": said.replace(b'"start":[', b'"start":[0.5e999,', 1),
     }
     sizes = np.bincount(directory.parts["group"], directory.parts["rows"]).astype(int).tolist()
     for name, text in {"itself": said, **other}.items():

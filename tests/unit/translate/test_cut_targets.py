@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.logs import NOW_MS, log
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.model.values import State
-from offset_sync.translate.exact import Bounds, Known, Strategy
+from offset_sync.translate.exact import Bounds, Known
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from oracles.translation import Case, answers, below_the_cut, f_by_offset
@@ -60,27 +59,6 @@ def test_answers_are_those_of_brute_force_by_records_below_the_cut(
         assert all(last_read < committed for last_read in required[:offset]), "nothing below it is unread"
         assert offset == below.target.frontier or required[offset] >= committed, "and no later one would be safe"
         assert found.may_move[row] or offset < cut_at
-
-
-def one(source: str, target: str, cut_at: int, *commits: int, log_start: int = 0, **strategy: object) -> list[object]:
-    """Return state and offset to commit of each commit."""
-    case = Case("X", log("X", source), log("Y", target, log_start=log_start), NOW_MS, 60_000)
-    *_, (_, *indexes) = growing(case)
-    here, there = logs_of(case, indexes[0], indexes[1])
-    there = replace(there, metadata=there.metadata._replace(cut_at=cut_at, frontier=there.index.frontier))
-    bounds = Bounds(NOW_MS - 60_000, window_start=len(target.split()))
-    committed = np.array(commits, np.int64)
-    found = translate_partition(committed, [None] * len(commits), here, there, bounds, Strategy(**strategy))  # type: ignore[arg-type]
-    return [(State(state).name, wanted) for state, wanted in zip(found.state.tolist(), found.wanted.tolist())]
-
-
-@pytest.mark.parametrize("strategy", ["exact", "header"])
-def test_a_group_that_has_read_beyond_the_cut_goes_on_there(strategy: str) -> None:
-    assert one("Y0:10", "Y0:10", 4, 8, name=strategy, look_back=8) == [("AT_FRONTIER", 4)]
-
-
-def test_a_log_that_retention_has_emptied_up_to_beyond_the_cut_is_answered_by_its_start() -> None:
-    assert one("X0:10", "X0:10", 4, 2, 8, log_start=6) == [("EXACT", 6), ("AT_FRONTIER", 6)]
 
 
 def test_an_index_that_began_above_the_cut_knows_nothing_of_what_is_left() -> None:

@@ -97,6 +97,3 @@ def test_an_unreadable_record_of_the_target_is_unread_by_everyone() -> None:
 def test_an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed() -> None:
     assert offsets(log("X", "Y0 ? Y2"), log("Y", "Y0:3"), 1, 2, 3) == [1, 1, 3]
     assert offsets(log("X", "Y0 Y2 ?"), log("Y", "Y0:3"), 1, 2, 3) == [1, 1, 3]  # it may be Y1, sent late
-
-
-# The upper bound of the duplicates

@@ -6,15 +6,13 @@ import random
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.hypothesis_strategies import cases, generators, histories, law
-from offset_sync.model.values import State
+from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.translate.exact import Bounds, Known, translate, translate_no_later
 from oracles import translation_check
-from oracles.translation import UNREAD, Case, Log, f_by_offset, readable_from
+from oracles.translation import Case, Log
 from oracles.translation_check import disagreements, every_commit, translated
 
 
@@ -24,21 +22,6 @@ def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
     case: Case, rng: random.Random, page_runs: int | None
 ) -> None:
     assert disagreements(case, rng, page_runs) == [], translation_check.describe(case)
-
-
-@law(150)
-@given(cases, generators)
-def test_batches_borders_and_growth_of_the_index_do_not_show(case: Case, rng: random.Random) -> None:
-    commits = every_commit(case)
-    assert translated(case, commits, rng) == translated(case, commits)
-
-
-@law(150)
-@given(cases, generators)
-def test_order_and_repetition_of_commits_in_a_batch_do_not_matter(case: Case, rng: random.Random) -> None:
-    alone = dict(zip(every_commit(case), translated(case, every_commit(case))))
-    batch = rng.choices(list(alone), k=2 * len(alone))
-    assert translated(case, batch) == [alone[committed] for committed in batch]
 
 
 @law(100)
@@ -87,51 +70,6 @@ def test_a_window_that_begins_below_every_answer_changes_nothing(case: Case, rng
 
 
 @law(150)
-@given(histories(clean=True))
-def test_the_bounds_contain_the_duplicates_that_a_complete_index_of_the_source_would_show(case: Case) -> None:
-    if case.source is None:
-        return
-    complete = f_by_offset(replace(case, source=replace(case.source, frontier=case.source.log_end)))
-    commits = every_commit(case)
-    for committed, answer in zip(commits, translated(case, commits)):
-        remaining = [r.offset for r in case.target.indexed if r.offset >= answer.clamped_offset]
-        truth = sum(1 for y in remaining if complete[y] < committed)
-        assert answer.duplicates <= truth <= answer.duplicates_at_most
-        assert answer.state is State.INDEX_BEHIND or answer.duplicates == truth == answer.duplicates_at_most
-
-
-@law(150)
-@given(histories(clean=True))
-def test_there_and_back_again_skips_nothing_that_was_unread_at_the_start(case: Case) -> None:
-    # So a commit of our own that came back as a cause could repeat records, never skip one.
-    if case.source is None:
-        return
-    back = Case(case.target.cluster, case.target, case.source, case.now_ms, case.hole_grace_ms)
-    commits = every_commit(case)
-    there = [answer.offset for answer in translated(case, commits)]
-    identities = [(r.offset, (r.origin, r.origin_offset)) for r in case.source.records]
-    for committed, answer in zip(commits, translated(back, there)):
-        read = {identity for offset, identity in identities if offset < committed}
-        assert {identity for offset, identity in identities if offset < answer.offset} <= read
-
-
-@law(150)
-@given(cases)
-def test_lost_records_are_unread_ones_below_the_log_start_that_may_be_at_the_source(case: Case) -> None:
-    commits, source = every_commit(case), case.source
-    required = f_by_offset(case)
-    begin = source.log_start if source is not None else 0
-    left = {(r.origin, r.origin_offset): r.offset for r in case.source_records if r.offset >= begin}
-    for committed, answer in zip(commits, translated(case, commits)):
-        gone = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
-        unread = [r for r in gone if required[r.offset] >= committed]
-        assert answer.lost == sum(1 for r in unread if required[r.offset] >= readable_from(case, committed))
-        still_there = [r for r in unread if left.get((r.origin, r.origin_offset), -1) >= committed]
-        assert len(still_there) <= answer.lost <= len(unread), "what the group could still read there is counted"
-        assert answer.clamped_offset == max(answer.offset, case.target.log_start)
-
-
-@law(150)
 @given(cases, st.tuples(*[st.integers(0, 2**50)] * 3))
 def test_only_order_counts_so_logs_far_from_zero_are_answered_alike(case: Case, by: tuple[int, int, int]) -> None:
     shifts = dict(zip(sorted({case.source_cluster, case.target.cluster}), by))
@@ -153,16 +91,3 @@ def test_only_order_counts_so_logs_far_from_zero_are_answered_alike(case: Case, 
         assert case.source is None or answer == replace(
             near, offset=answer.offset, clamped_offset=near.clamped_offset + shifts[case.target.cluster]
         )
-
-
-def test_the_long_comparison_runs_and_says_how_much_was_equal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert translation_check.main(["--commits", "2000", "--seed", "7"]) == 0
-    assert "all answers equal" in capsys.readouterr().out
-
-
-def test_the_long_comparison_prints_the_question_on_which_they_differ(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("oracles.translation.pos", lambda case, origin, origin_offset: UNREAD)
-    assert translation_check.main(["--commits", "2000"]) == 1
-    assert "expected" in capsys.readouterr().out

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from generators.mirrored_logs import clean_world, random_cases, random_world
+from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.values import State
 from oracles.translation import MALFORMED, Case, Log, LogRecord, answers, f_by_offset, readable_from
 from tools.thorough import examples
@@ -72,21 +72,6 @@ def test_on_random_histories_the_answer_is_the_furthest_start_that_skips_nothing
         rng = random.Random(seed)
         for case in random_cases(random_world(rng), rng):
             assert_agrees_with_consumer(case, range(40))
-
-
-@pytest.mark.no_cover
-def test_a_group_that_moves_without_faults_reads_every_record_and_repeats_what_was_predicted() -> None:
-    for seed in range(examples(60)):
-        rng = random.Random(seed)
-        for case in random_cases(clean_world(rng), rng):
-            if case.source is None or case.source.frontier < case.source.log_end:
-                continue
-            for committed in range(case.source.log_end + 1):
-                (answer,) = answers(case, [committed])
-                before = {(r.origin, r.origin_offset) for r in case.source.records if r.offset < committed}
-                after = [(r.origin, r.origin_offset) for r in case.target.indexed if r.offset >= answer.offset]
-                assert {(r.origin, r.origin_offset) for r in case.target.indexed} <= before | set(after)
-                assert answer.duplicates == answer.duplicates_at_most == sum(1 for r in after if r in before)
 
 
 def test_the_generator_reaches_every_state_and_every_fault() -> None:

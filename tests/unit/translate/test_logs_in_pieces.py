@@ -83,20 +83,3 @@ def test_what_the_target_has_not_indexed_yet_is_not_deleted_there(page_runs: int
     found = joined(list(deleted_of(1, source, target)))
     offsets = [n for first, length in zip(found.start, found.length, strict=True) for n in range(first, first + length)]
     assert offsets == [1, 9, 10]  # 1, 2 and 3 at the target; 6 to 8 it may have
-
-
-@law(600)
-@given(st.integers(0, 2**32), st.integers(1, 4))
-def test_pages_change_nothing_of_what_may_go_where_much_was_sent_again(seed: int, page_runs: int) -> None:
-    rng, found = random.Random(seed), []
-    starts = [rng.randint(0, 30), rng.randint(0, 30)]
-    for pages in (None, page_runs):
-        logs = [disordered(random.Random(seed + own), own) for own in (0, 1)]
-        for log in logs if pages else ():
-            let_go_of_all_but(log, 1, page_runs, CountedPages(), cuts_runs=False)  # what is kept are whole runs
-        one_by_one = [
-            IndexedLog(log, own, min(start, log.frontier), NO_LIMIT, ROWS)
-            for own, (log, start) in enumerate(zip(logs, starts, strict=True))
-        ]
-        found.append(begins(one_by_one, old_before_ms=1))
-    assert found[0] == found[1]

@@ -12,7 +12,7 @@ from builders.logs import NOW_MS, log
 from fakes.pages import KeptPages, let_go_of_all_but
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import NO_RUNS, Runs
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog
 from oracles import translation_check
 from oracles.translation import Case, Log, answers
@@ -30,7 +30,7 @@ def ask(source: Log, target: Log, *commits: int) -> tuple[list[int], KeptPages, 
     for index, kept in zip((here, there), pages, strict=True):
         let_go_of_all_but(index, 1, 1, kept)
     found = translation_check.ask(case, commits, here, there)
-    assert translation_check.differing("", commits, answers(case, commits), found, is_paged=True) == []
+    assert translation_check.differing("", commits, answers(case, commits), found) == []
     return [answer.offset for answer in found], *pages
 
 
@@ -68,15 +68,3 @@ def test_an_answer_deep_in_long_logs_reads_few_pages() -> None:
     assert (len(source.pages), len(target.pages)) == (299, 299)
     assert len(set(source.asked)) <= 1
     assert len(set(target.asked)) <= 2
-
-
-@pytest.mark.parametrize(("committed", "wanted"), [(0, 0), (9, 9), (10, 11), (11, 11)])
-def test_a_last_page_may_end_with_markers_though_nothing_is_in_memory(committed: int, wanted: int) -> None:
-    source, target, pages = LogIndex(), LogIndex(), KeptPages()
-    source.extend(Runs.of([0], [10], [1], [0], [0]), 11)
-    target.extend(Runs.of([0], [10], [1], [0], [0]), 10)
-    target.extend(NO_RUNS, 11)  # the marker of a transaction
-    let_go_of_all_but(target, 0, 1, pages)
-    bounds = Bounds(NOW_MS, window_start=committed)
-    found = translate(np.array([committed]), PartitionLog.of(source, 0), PartitionLog.of(target, 1), bounds)
-    assert found.offset.tolist() == [wanted]

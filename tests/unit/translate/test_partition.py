@@ -10,11 +10,11 @@ import pytest
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import ORDERS
-from offset_sync.model.values import ABSENT, State
+from offset_sync.model.values import State
 from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
 
 GRACE_MS = 60_000
@@ -49,13 +49,6 @@ def states(found: Translations) -> list[State]:
     return [State(code) for code in found.state.tolist()]
 
 
-def test_each_commit_gets_its_own_state_in_the_order_asked() -> None:
-    found = Logs("X0:10", ". . X0:10").ask(10, 3, 11, 0)
-    assert found.wanted.tolist() == [12, 5, -1, 2]
-    assert states(found) == [State.AT_FRONTIER, State.EXACT, State.COMMIT_BEYOND_END, State.EXACT]
-    assert found.may_move.tolist() == [True, False, True, False]
-
-
 def test_a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known_to_be_read() -> None:
     logs = Logs("X0 Y0 X2 Z0", "Y0 X0 X2 Z0")
     logs.source = replace(logs.source, frontier=3)
@@ -74,18 +67,6 @@ def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_lo
 def test_every_commit_of_a_silent_source_may_be_at_its_log_start() -> None:
     logs = Logs("X0:10", "X0:10")
     assert (logs.ask(5).is_at_start.tolist(), logs.ask(5, is_silent=True).is_at_start.tolist()) == ([False], [True])
-
-
-def test_a_withheld_row_counts_nothing() -> None:
-    found = Logs("X0:4 X4:10", "X4:10 X0:4").ask(5, 11)
-    assert found.duplicates.tolist()[1] == found.duplicates_at_most.tolist()[1] == found.lost.tolist()[1] == 0
-    assert (found.offset.tolist()[1], found.wanted.tolist()[1]) == (ABSENT, ABSENT)
-    assert found.is_withheld.tolist() == [False, True]
-
-
-def test_a_commit_beyond_the_end_of_a_silent_source_is_answered_from_the_index() -> None:
-    found = Logs("X0:10", ". . X0:10").ask(11, is_silent=True)
-    assert (states(found), found.wanted.tolist()) == ([State.AT_FRONTIER], [12])
 
 
 def test_only_commits_of_another_incarnation_are_withheld() -> None:
@@ -135,31 +116,11 @@ def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
     assert found.wanted.tolist() == [-1, -1, 7, 11]
 
 
-@pytest.mark.parametrize("begins_with", ["X5:10", "Y5"])
-def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records_below(begins_with: str) -> None:
-    # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
-    found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
-    assert states(found) == [State.NOT_INDEXED] * 2
-
-
-def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below_a_late_index() -> None:
-    # Y4 and Y5 are below the index: who has read Y3 at X has not read them.
-    found = late("X0:4 Y3 X5:10", 5, 9, begins_with="Y3 Y7 X5:10")
-    assert states(found) == [State.NOT_INDEXED] * 2
-
-
 def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
     logs = late_logs("X0:4 . Y6 X6:10", "Y6 X6:10")
     assert states(logs.ask(9)) == [State.EXACT]
     logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
     assert states(logs.ask(9)) == [State.NOT_INDEXED]
-
-
-def test_a_hole_below_a_late_index_is_read_once_the_next_record_of_its_origin_is() -> None:
-    # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
-    found = late("X0 Y6 X2", 0, 1, 2, begins_with="Y6 X0 X2")
-    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT]
-    assert found.wanted.tolist() == [-1, -1, 8]
 
 
 def test_the_source_has_all_of_its_own_records_that_are_below_a_late_index() -> None:
@@ -183,20 +144,6 @@ def test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index(l
     assert states(logs.ask(3)) == [state]
 
 
-@pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
-def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
-    logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
-    logs.begun = {logs.index.code("X"): begun}
-    assert states(logs.ask(9)) == [state]
-
-
-def test_an_index_that_began_late_and_holds_nothing_withholds_all() -> None:
-    logs = Logs("X0:10", "")
-    logs.index.logs["Y", "orders", 0] = LogIndex(6)
-    logs.target = log("Y", ". .", first=6)
-    assert states(logs.ask(3, 10)) == [State.NOT_INDEXED] * 2
-
-
 def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest() -> None:
     logs = Logs("X0:10", "")
     logs.index.logs["Y", "orders", 0] = LogIndex(6)
@@ -204,17 +151,21 @@ def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest()
     assert states(logs.ask(3, 9)) == [State.EXACT] * 2
 
 
-@pytest.mark.parametrize("reason", [State.NOT_INDEXED, State.CLUSTER_UNREACHABLE])
-def test_withheld_rows_join_answered_ones_in_order(reason: State) -> None:
-    answered = Logs("X0:10", ". . X0:10").ask(3, 4)
-    joined = concatenate([withhold(reason, 2), answered, withhold(reason, 1)])
-    assert states(joined) == [reason, reason, State.EXACT, State.EXACT, reason]
-    assert joined.wanted.tolist() == [-1, -1, 5, 6, -1]
-    assert joined.may_move.tolist() == [True, True, False, False, True]
-    assert concatenate([answered]) is answered
+def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below_a_late_index() -> None:
+    # Y4 and Y5 are below the index: who has read Y3 at X has not read them.
+    found = late("X0:4 Y3 X5:10", 5, 9, begins_with="Y3 Y7 X5:10")
+    assert states(found) == [State.NOT_INDEXED] * 2
 
 
-def test_runs_below_a_late_index_are_not_taken_in() -> None:
-    index = LogIndex(6)
-    index.extend(Runs.of([0, 6], [6, 2], [0, 0], [0, 6], [0, 0]), 8)
-    assert index.runs.start.tolist() == [6]
+def test_a_hole_below_a_late_index_is_read_once_the_next_record_of_its_origin_is() -> None:
+    # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
+    found = late("X0 Y6 X2", 0, 1, 2, begins_with="Y6 X0 X2")
+    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT]
+    assert found.wanted.tolist() == [-1, -1, 8]
+
+
+@pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
+def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
+    logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
+    logs.begun = {logs.index.code("X"): begun}
+    assert states(logs.ask(9)) == [state]

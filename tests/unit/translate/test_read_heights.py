@@ -14,7 +14,7 @@ from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.read_heights import ReadHeights, read_by_height
+from offset_sync.translate.read_heights import ReadHeights
 
 OWN, OTHERS = 0, (1, 2)
 Records = list[tuple[int, int, int]]
@@ -67,6 +67,21 @@ def test_heights_are_the_records_below_a_commit_and_the_others(seed: int, page_r
     assert not heights.decided()[records[-1][0] + 2 :].any()
 
 
+def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = some_log(random.Random(2), in_order=True), Records()
+    for offset, origin, number in sorted(source, key=lambda each: (each[0] // 9, each[1], each[2])):
+        target.append((len(target), origin, number if origin != OWN else offset))
+    logs = PartitionLog(indexed(source, 5), OWN), PartitionLog(indexed(target, 5), 1)
+    commits = np.arange(source[-1][0] + 1)
+    expected = translate(
+        commits, *(PartitionLog(indexed(each, 1 << 9), o) for each, o in ((source, OWN), (target, 1))), Bounds(1)
+    )
+    monkeypatch.setattr(read_window, "cut_pieces", None)
+    found = translate(commits, *logs, Bounds(1))
+    assert found.offset.tolist() == expected.offset.tolist()
+    assert found.duplicates.tolist() == expected.duplicates.tolist()
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_hole_is_open_where_the_first_greater_number_is_young(seed: int) -> None:
     rng = random.Random(seed)
@@ -85,19 +100,13 @@ def test_a_hole_is_open_where_the_first_greater_number_is_young(seed: int) -> No
     assert heights.is_open(OTHERS[0], no + 999, no + 999).tolist() == [False]
 
 
-def test_where_the_source_is_in_order_no_page_of_the_target_is_cut_into_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    source, target = some_log(random.Random(2), in_order=True), Records()
-    for offset, origin, number in sorted(source, key=lambda each: (each[0] // 9, each[1], each[2])):
-        target.append((len(target), origin, number if origin != OWN else offset))
-    logs = PartitionLog(indexed(source, 5), OWN), PartitionLog(indexed(target, 5), 1)
-    commits = np.arange(source[-1][0] + 1)
-    expected = translate(
-        commits, *(PartitionLog(indexed(each, 1 << 9), o) for each, o in ((source, OWN), (target, 1))), Bounds(1)
-    )
-    monkeypatch.setattr(read_window, "cut_pieces", None)
-    found = translate(commits, *logs, Bounds(1))
-    assert found.offset.tolist() == expected.offset.tolist()
-    assert found.duplicates.tolist() == expected.duplicates.tolist()
+def test_numbers_that_a_young_page_was_the_first_to_pass_are_open_and_others_are_not() -> None:
+    index = LogIndex()
+    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [5, 1, 9, 3], [0, 0, 9, 0]), 4)
+    let_go_of_all_but(index, 1, 1, KeptPages())
+    heights = ReadHeights(np.array([4]), PartitionLog(index, OWN), 1, (OWN, 1))
+    number = np.arange(12)
+    assert heights.is_open(1, number, number).tolist() == [5 <= each <= 9 for each in number.tolist()]
 
 
 def heights_of(commit: int, runs: Runs, page_runs: int, lost: Runs | None = None) -> tuple[int, int, bool]:
@@ -112,12 +121,6 @@ def heights_of(commit: int, runs: Runs, page_runs: int, lost: Runs | None = None
     return int(heights.safe[1][0]), int(heights.most[1][0]), bool(heights.decided()[0])
 
 
-def test_a_run_that_the_commit_cuts_is_not_read_to_its_end_though_an_earlier_one_reached_further() -> None:
-    # o7 | o3 o4 . o5 o6 with the commit at the point: o5 and o6 are above it, below o7.
-    runs = Runs.of([0, 1, 5], [1, 4, 1], [1, 1, 0], [7, 3, 5], [0, 0, 0])
-    assert heights_of(3, runs, 2) == (4, 7, False)
-
-
 def test_what_a_truncation_has_removed_is_not_read() -> None:
     runs, lost = Runs.of([0, 1], [1, 3], [1, 1], [0, 2], [0, 0]), Runs.of([1], [1], [1], [1], [0])
     assert heights_of(3, runs, 2) == (3, 3, True)
@@ -127,24 +130,3 @@ def test_what_a_truncation_has_removed_is_not_read() -> None:
 def test_nothing_is_read_for_sure_below_a_record_that_may_be_any() -> None:
     runs = Runs.of([0, 4, 5], [4, 1, 1], [1, UNKNOWN_ORIGIN, 1], [0, 0, 9], [0, 0, 0])
     assert [heights_of(commit, runs, 2)[:2] for commit in (3, 4, 5)] == [(-1, 2), (-1, 3), (3, 3)]
-
-
-def test_numbers_that_a_young_page_was_the_first_to_pass_are_open_and_others_are_not() -> None:
-    index = LogIndex()
-    index.extend(Runs.of([0, 1, 2, 3], [1, 1, 1, 1], [1, 0, 1, 0], [5, 1, 9, 3], [0, 0, 9, 0]), 4)
-    let_go_of_all_but(index, 1, 1, KeptPages())
-    heights = ReadHeights(np.array([4]), PartitionLog(index, OWN), 1, (OWN, 1))
-    number = np.arange(12)
-    assert heights.is_open(1, number, number).tolist() == [5 <= each <= 9 for each in number.tolist()]
-
-
-def test_the_first_unread_record_comes_before_later_ones_that_are_read() -> None:
-    index = LogIndex()
-    index.extend(Runs.of([0, 6], [6, 1], [1, 0], [0, 6], [0, 0]), 7)
-    heights = ReadHeights(np.array([3, 0, 6]), PartitionLog(index, OWN), 1, (OWN, 1))
-    heights.look_into(np.ones(3, np.bool_))
-    found = read_by_height(
-        Runs.of([10, 13, 14, 17], [1, 1, 2, 1], [1, 1, 1, 0], [5, 2, 5, 9], [0] * 4), heights, np.arange(3)
-    )
-    assert (found.read.tolist(), found.has_unread.tolist()) == ([1, 0, 3], [True, True, True])
-    assert (found.first_unread.tolist(), found.below.tolist()) == ([10, 10, 15], [0, 0, 3])

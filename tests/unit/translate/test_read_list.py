@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from builders.logs import NOW_MS, indexed_at, log
 from fakes.pages import CountedPages, KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import cases, generators, histories, law
-from generators.lives_of_logs import Lives
 from offset_sync.model.values import ABSENT
 from offset_sync.translate import read_list as read_lists
-from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.read_list import FoundList, count_listed, pending, read_list
@@ -73,16 +70,6 @@ def test_no_record_that_the_group_has_not_read_is_on_a_list_whatever_the_indexes
         assert all(records[offset] in read for offset in offsets_in(ranges(found)) & records.keys())
 
 
-@law(150)
-@given(cases)
-def test_what_an_answer_counts_as_read_twice_is_the_list_and_old_holes(case: Case) -> None:
-    *_, (_, source, target) = growing(case)
-    logs, commits = logs_of(case, source, target), np.array(every_commit(case), np.int64)
-    answers = translate(commits, *logs, Bounds(-NO_LIMIT))  # all holes are young, so they count as unread
-    for committed, answer, duplicates in zip(commits.tolist(), answers.clamped_offset.tolist(), answers.duplicates):
-        assert read_list(committed, answer, *logs, leader_epoch=EPOCH).records.sum() == duplicates
-
-
 @law(300)
 @given(cases, generators, st.none() | st.integers(1, 4))
 def test_records_that_consumers_skip_by_a_list_are_counted_as_what_is_on_it(
@@ -94,34 +81,6 @@ def test_records_that_consumers_skip_by_a_list_are_counted_as_what_is_on_it(
         skipped = OffsetRanges(np.array([first]), np.array([committed - first]))
         wanted = set(on_the_list(known, committed, low)) - set(on_the_list(known, first, low))
         assert count_listed(skipped, (low, high), source, target) == sum(offset < high for offset in wanted)
-
-
-@law(120)
-@given(generators)
-def test_a_recreated_topic_and_a_log_that_was_cut_put_nothing_unread_on_a_list(rng: random.Random) -> None:
-    lives = Lives(rng)
-    lives.run(rng.choice((10, 30, 80)))
-    case = Case("X", lives.log("X"), lives.log("Y"))
-    *_, (_, source, target) = growing(case, rng, rng.choice((None, 1, 3)))
-    contents = {offset: each.contents for offset, each in enumerate(lives.logs["Y"]) if each is not None}
-    for committed in range(len(lives.logs["X"]) + 1):
-        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
-        read = {each.contents for each in lives.logs["X"][:committed] if each is not None}
-        assert ranges(found) == ranges_of([at for at, each in contents.items() if each in read], contents)
-
-
-def test_histories_with_lives_would_show_it_if_these_were_not_told_apart() -> None:
-    wrong = 0
-    for seed in range(30):
-        lives = Lives(random.Random(seed))
-        lives.run(40)
-        here, there = (lives.log(name, is_told_apart=False) for name in "XY")
-        unread = {each.contents for each in lives.logs["Y"] if each} - {
-            each.contents for each in lives.logs["X"] if each
-        }
-        on_list = on_the_list(Case("X", here, there), len(lives.logs["X"]), 0)
-        wrong += sum(lives.logs["Y"][at].contents in unread for at in on_list)  # type: ignore[union-attr]
-    assert wrong > 20
 
 
 # One rule each, by hand
@@ -225,22 +184,6 @@ def test_what_is_still_to_come_is_what_brute_force_finds(case: Case, rng: random
             wanted = missing_at_target(known, committed, known.target.cluster)
             found = counts(pending(committed, source, target, known.now_ms - known.hole_grace_ms))
             assert found == {codes[origin]: count for origin, count in wanted.items()}, describe(known)
-
-
-@law(120)
-@given(histories(clean=True))
-def test_when_nothing_is_still_to_come_all_read_records_are_below_the_start_or_on_the_list(case: Case) -> None:
-    *_, (_, source, target) = growing(case)
-    logs = logs_of(case, source, target)
-    there = {identity_of(each): each.offset for each in case.target.indexed}
-    for committed in every_commit(case):
-        if case.source is None or pending(committed, *logs, -NO_LIMIT):
-            continue
-        start = int(translate(np.array([committed]), *logs, Bounds(-NO_LIMIT)).offset[0])
-        on_list = offsets_in(ranges(read_list(committed, start, *logs, leader_epoch=EPOCH)))
-        read = [identity_of(each) for each in case.source_records if each.offset < committed]
-        read = [each for each in read if each in there or (each and each[0] != case.target.cluster)]
-        assert all(there[each] < start or there[each] in on_list for each in read)
 
 
 def test_what_the_mirror_has_just_passed_may_still_come() -> None:

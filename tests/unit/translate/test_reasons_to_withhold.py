@@ -27,10 +27,6 @@ def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND)
     return reason_to_withhold(PartitionLog(INDEX, 0, source), PartitionLog(INDEX, 1, target))
 
 
-def test_two_sound_partitions_are_translated() -> None:
-    assert reason() is None
-
-
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -50,16 +46,6 @@ def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected:
     assert reason(target=unsound) is expected
 
 
-@pytest.mark.parametrize("changed", [{"frontier": 100}, {"frontier": 0}, {"indexed_ids": frozenset()}])
-def test_what_is_merely_behind_or_not_known_is_no_reason(changed: dict[str, object]) -> None:
-    fine = SOUND._replace(**changed)  # type: ignore[arg-type]
-    assert (reason(source=fine), reason(target=fine)) == (None, None)
-
-
-def test_a_target_that_was_cut_is_sound_below_the_cut() -> None:
-    assert reason(target=SOUND._replace(cut_at=3, log_end=3)) is None
-
-
 def test_a_partition_that_neither_side_has_is_missing_and_does_not_differ() -> None:
     missing = SOUND._replace(is_missing=True, log_end=0, frontier=0)
     assert reason(source=missing, target=missing) is State.PARTITION_MISSING
@@ -75,31 +61,11 @@ def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None
     assert without_index(bare._replace(log_end=0)) is None
 
 
-def test_a_source_needs_no_index() -> None:
-    bare = SOUND._replace(frontier=0, indexed_ids=frozenset())
-    assert reason_to_withhold(PartitionLog.of(None, 0, bare), PartitionLog(INDEX, 1, SOUND)) is None
-
-
 # A source that cannot be asked
-
-
-def test_a_silent_source_is_as_the_index_met_it() -> None:
-    view = last_known({"id"})
-    assert view.topic_id == "id"
-    assert reason(source=view) is None
-
-
-def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
-    view = last_known(set())
-    assert (view.topic_id, view.log_start, reason(source=view)) == ("", 0, None)
 
 
 def test_a_silent_source_with_several_lives_is_withheld() -> None:
     assert reason(source=last_known({"id", "another"})) is State.TOPIC_RECREATED
-
-
-def test_a_partition_of_a_silent_source_that_the_target_has_not_got_is_withheld() -> None:
-    assert reason(source=last_known({"id"}), target=SOUND._replace(is_missing=True)) is State.PARTITIONS_DIFFER
 
 
 # Commits of a partition that is withheld, and offsets of records that are gone

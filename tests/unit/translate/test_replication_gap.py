@@ -131,23 +131,6 @@ def test_position_cost_is_what_the_records_between_say(seed: int, other: int, pa
             assert skipped == sum(need >= c for need in needs[:at])
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 7])
-def test_groups_that_are_ahead_are_counted_in_parts_as_in_one_go(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    for seed in range(30):
-        for each in cases(seed):
-            source, target = indexed(each)
-            committed = np.arange(each.source_frontier + 1)
-            logs, young = logs_of(each, source, target), each.now_ms - each.hole_grace_ms
-            answer = translate(committed, *logs, Bounds(young)).offset
-            position = np.array(random.Random(seed).choices(range(each.target.frontier + 1), k=len(committed)))
-            found = []
-            for size in (1 << 20, at_once):
-                monkeypatch.setattr("offset_sync.translate.position_cost._AT_ONCE", size)
-                found.append(position_cost(committed, answer, position, *logs, young))
-            assert found[0].repeats.tolist() == found[1].repeats.tolist()
-            assert found[0].skipped.tolist() == found[1].skipped.tolist()
-
-
 @pytest.mark.parametrize("position", [0, 3, 9])
 def test_an_empty_log_costs_nothing_at_any_position(position: int) -> None:
     source, target = PartitionLog.of(None, 0), PartitionLog(LogIndex(), 1)

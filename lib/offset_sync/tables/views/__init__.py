@@ -5,15 +5,15 @@ The SQL files of this folder begin with comments that describe the rows and the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
+from itertools import takewhile
 from typing import NamedTuple
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.definition import Column
+from offset_sync.tables.definition import Column, columns
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,13 @@ class View:
         return [column.name for column in self.columns]
 
 
-def parse_view(name: str, text: str) -> View:
-    """Return the view in the file *name*; raises ValueError where its comments have another form."""
-    lines = text.splitlines()
-    size = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
-    said = [line.removeprefix("--").strip() for line in lines[:size]]
-    if "" not in said or size == len(lines):
-        raise ValueError(f"{name}.sql: begins with what a row is, an empty comment and a comment for each column")
-    border = said.index("")
-    columns = [re.fullmatch(r"(\w+) \| (\w+) \| (.+)", line) for line in said[border + 1 :]]
-    if wrong := [line for line, column in zip(said[border + 1 :], columns, strict=True) if column is None]:
-        raise ValueError(f"{name}.sql: {wrong[0]!r} is not 'name | type | what it holds'")
-    found = tuple(Column(*column.groups()) for column in columns if column is not None)
-    return View(name, " ".join(said[:border]), found, "\n".join(lines[size:]) + "\n")
-
-
 def _load(name: str) -> View:
-    return parse_view(name, files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8"))
+    text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    comment, _, rest = text.partition("\n--\n")
+    lines = rest.splitlines(keepends=True)
+    described = [line[3:] for line in takewhile(lambda line: line.startswith("-- "), lines)]
+    sql = "".join(lines[len(described) :])
+    return View(name, " ".join(line[3:] for line in comment.splitlines()), columns(*described), sql)
 
 
 VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))

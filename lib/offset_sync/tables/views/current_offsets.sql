@@ -1,9 +1,9 @@
 -- What every group has committed at every cluster: the newest valid record of each key. A key whose newest record is a
 -- tombstone, or has no position, has no row.
 --
--- cluster | string | cluster of the commit
+-- cluster | string | its alias
 -- group_id | string | consumer group
--- topic | string | topic
+-- topic | string | its name there, or at the source
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read
 -- is_own | boolean | Offset Sync wrote it

@@ -1,14 +1,13 @@
--- What a failover would have cost at each moment. The cost is unknown where the target held a commit of another
--- writer, or the newest answer was withheld for more than an outage: the offset may mean other records then. Groups
--- without a commit by then have no row.
+-- What a failover would have cost at each moment; unknown where the target held a commit of another writer, or the
+-- newest answer was withheld for more than an outage. Groups without a commit by then have no row.
 --
 -- moment | timestamp | when the source would have died
--- source_cluster | string | where the group had committed last
--- target_cluster | string | where it would have been started
+-- source_cluster | string | where the group committed
+-- target_cluster | string | where the offset is translated to
 -- group_id | string | consumer group
--- topic | string | topic at the source
+-- topic | string | its name there, or at the source
 -- partition | int | partition
--- source_offset | bigint | the group's last commit
+-- source_offset | bigint | the commit at the source
 -- source_committed_at | timestamp | when it was made
 -- target_offset | bigint | offset at the target; null: none
 -- answered_offset | bigint | the commit that it translates; null: not written by Offset Sync

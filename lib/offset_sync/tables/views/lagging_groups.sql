@@ -1,8 +1,8 @@
 -- Which groups lag, since when and why: a row per cause. Settings: silent_after_ms (no commit for so long is silence),
 -- late_after_ms (less delay is none).
 --
--- source_cluster | string | where the group committed last
--- target_cluster | string | where it could be moved
+-- source_cluster | string | where the group committed
+-- target_cluster | string | where the offset is translated to
 -- group_id | string | consumer group
 -- cause | string | withheld, target active, no commits, mirror behind or sync behind
 -- since | timestamp | in the partition where it has lasted longest; null: unknown

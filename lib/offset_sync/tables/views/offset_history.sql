@@ -1,9 +1,9 @@
 -- Every commit record of every group once, in the order of the log: how long it was current and how far it moved.
 -- Records that their log has lost come before those written since.
 --
--- cluster | string | cluster of the commit
+-- cluster | string | its alias
 -- group_id | string | consumer group
--- topic | string | topic
+-- topic | string | its name there, or at the source
 -- partition | int | partition
 -- committed_offset | bigint | next offset to read; null for a tombstone
 -- previous_offset | bigint | the offset before; null: none

@@ -47,4 +47,4 @@ def _history(spark: SparkSession, path: str) -> list[Version]:
 
 
 def _nothing(spark: SparkSession, table: Table) -> DataFrame:
-    return spark.createDataFrame([], table.ddl)
+    return spark.createDataFrame(table.no_rows)

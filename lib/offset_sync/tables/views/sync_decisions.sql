@@ -1,29 +1,29 @@
 -- Every answer, and in plain words why it was written or not.
 --
 -- source_cluster | string | where the group committed
--- target_cluster | string | where we commit
+-- target_cluster | string | where the offset is translated to
 -- group_id | string | consumer group
--- topic | string | topic at the source
+-- topic | string | its name there, or at the source
 -- partition | int | partition
 -- translated_at | timestamp | when the answer was computed
 -- is_written | boolean | the target acknowledged it
 -- why | string | why or why not
--- outcome | string | as in offset_translations
--- state | string | as in offset_translations
--- error | string | as in offset_translations
+-- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD
+-- state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, APPROXIMATE, REWIND, or the reason to withhold
+-- error | string | the target's error, or why not asked
 -- source_offset | bigint | the commit at the source
 -- source_committed_at | timestamp | when it was made
 -- previous_target_offset | bigint | offset at the target before; null: none
 -- target_offset | bigint | the translation; null when withheld
 -- moved | bigint | target_offset - previous_target_offset; null: unknown
--- duplicates | bigint | records repeated if moved then
--- duplicates_at_most | bigint | with those that may have been read
--- lost | bigint | as in offset_translations
--- strategy | string | as in offset_translations
+-- duplicates | bigint | records repeated if moved then; null: unknown
+-- duplicates_at_most | bigint | with those that it may have read
+-- lost | bigint | unread records deleted at the target and not at the source
+-- strategy | string | exact, header or timestamp
 -- decided_by | string | stream: a micro-batch; reconcile: the reconcile pass
 -- committed_at | timestamp | when acknowledged; null: not written
--- latency_ms | bigint | from the commit to that; two clocks
--- target_topic | string | topic at the target; null: none
+-- latency_ms | bigint | from source_committed_at to committed_at, by two clocks
+-- target_topic | string | its name at the target; null: none
 SELECT
   source_cluster, target_cluster, group_id, topic, partition, translated_at,
   outcome = 'COMMITTED' AS is_written,

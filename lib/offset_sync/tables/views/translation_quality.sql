@@ -2,10 +2,10 @@
 -- Latency counts the first write for each commit.
 --
 -- day | timestamp | day (UTC) of translated_at
--- source_cluster | string | where the groups committed
--- target_cluster | string | where we commit
--- topic | string | topic
--- strategy | string | as in offset_translations
+-- source_cluster | string | where the group committed
+-- target_cluster | string | where the offset is translated to
+-- topic | string | its name there, or at the source
+-- strategy | string | exact, header or timestamp
 -- answers | bigint | rows of offset_translations
 -- exact_share | double | state EXACT
 -- at_frontier_share | double | state AT_FRONTIER
@@ -17,7 +17,7 @@
 -- duplicates_p50 | bigint | known duplicates: half of the answers have no more
 -- duplicates_p95 | bigint | 95 of 100 have no more
 -- duplicates_max | bigint | the worst
--- lost_max | bigint | the most, as in offset_translations
+-- lost_max | bigint | the most lost
 -- writes | bigint | commits whose translation was written
 -- latency_p50_ms | bigint | from the commit to the target's acknowledgement; two clocks
 -- latency_p95_ms | bigint | 95 of 100 took no longer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from offset_sync.translate.index.columns import GrowingArray, shallow
+from offset_sync.translate.index.columns import shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
@@ -48,7 +48,8 @@ class LogIndex:
     grown again, and it is unknown which of them is valid, so nothing of it may be translated any more. *times* exists
     for topics that are translated by timestamp. *grew_at_ms* is when the last record was indexed, *indexing_times* when
     the others were. All records in the log at *complete_until_ms* are indexed; errs to earlier. *last_unknown* is the
-    last offset of a record of unknown identity, -1: there is none. *lost* are truncated copies, *lost_records* counts
+    last offset of a record of unknown identity, -1: there is none; *unknown_ranges* are the first offset and the length
+    of each stretch of these, neighbours may be two. *lost* are truncated copies, *lost_records* counts
     those and others; a group may have read them before. *paged* are the runs by parts, of which some are not in memory.
     *reorders* is :meth:`reorder_count` without unknown records.
     """
@@ -59,7 +60,7 @@ class LogIndex:
         self._reach: dict[int, int] = {}
         self.reorders = 0
         self._first_runs: dict[int, Runs] = {}
-        self._unknown, self._unknown_runs = (GrowingArray(), GrowingArray()), 0
+        self.unknown_ranges: tuple[Int64s, Int64s] = NO_RUNS.start, NO_RUNS.length
         self.lost = NO_RUNS
         self.begin = self.frontier = begin
         self.is_contradicted = False
@@ -109,9 +110,8 @@ class LogIndex:
 
     def _note_unknown(self, start: Int64s, length: Int64s) -> None:
         self.last_unknown = max(self.last_unknown, int(start[-1] + length[-1]) - 1)
-        self._unknown_runs += len(start)
-        for column, values in zip(self._unknown, (start, length), strict=True):
-            column.append(values)
+        known_start, known_length = self.unknown_ranges
+        self.unknown_ranges = np.concatenate((known_start, start)), np.concatenate((known_length, length))
 
     def _confirms(self, runs: Runs, low: int, high: int) -> bool:
         """Return whether the index, which covers ``[low, high)``, holds the same records as *runs* there."""
@@ -245,7 +245,6 @@ class LogIndex:
         found = shallow(self)
         found.paged = self.paged.view()
         found._positions = {origin: (known.view(), done) for origin, (known, done) in self._positions.items()}
-        found._unknown = (self._unknown[0].view(), self._unknown[1].view())
         found._first_runs, found._reach = dict(self._first_runs), dict(self._reach)
         found.origins, found.indexing_times = set(self.origins), shallow(self.indexing_times)
         found.times = self.times.view() if self.times is not None else None
@@ -281,13 +280,7 @@ class LogIndex:
         A hole may have been filled then. When the count rises earlier answers may fall, so a window based on them
         (``Bounds.window_start``) is void.
         """
-        return self._unknown_runs + self.reorders
-
-    @property
-    def unknown_ranges(self) -> tuple[Int64s, Int64s]:
-        """First offset and length of each stretch of records of unknown identity; neighbours may be two."""
-        start, length = (column.values for column in self._unknown)
-        return start, length
+        return len(self.unknown_ranges[0]) + self.reorders
 
     def first_runs(self) -> Runs:
         """Return the first run of each origin; a log whose index began late is judged by these."""

@@ -147,7 +147,7 @@ class PagedRuns:
         """
         known = self.stretches(frontier)
         below = np.concatenate(([0], np.cumsum(known.records)))
-        number = known.below(offset)
+        number = known.end.searchsorted(offset, "right")
         found: Int64s = below[-1] - below[number]
         for each in np.unique(number[number < len(known)]).tolist():
             rows, runs = number == each, self.part(each)

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from offset_sync.translate.index.columns import Columns
 
 Int64s = NDArray[np.int64]
-_FEW = 64
-"""For up to so many numbers a set is faster than numpy."""
 
 UNKNOWN_ORIGIN = -1
 """Origin code of a record whose identity is unknown: it counts as unread, whatever was committed."""
@@ -151,10 +149,6 @@ def records_below(start: Int64s, length: Int64s, offset: Int64s) -> Int64s:
 
 
 def distinct_origins(origin: NDArray[np.int32]) -> list[int]:
-    """Return the different codes among *origin*, shape (runs,), ascending; they are few and near each other."""
-    if len(origin) <= _FEW:
-        return sorted(set(origin.tolist()))
-    low, high = int(origin.min()), int(origin.max())
-    if high - low <= len(origin):
-        return [low + code for code in np.flatnonzero(np.bincount(origin - low)).tolist()]
-    return [int(code) for code in np.unique(origin)]
+    """Return the different codes among *origin*, shape (runs,), ascending; they are small numbers."""
+    found: list[int] = (np.bincount(origin - UNKNOWN_ORIGIN).nonzero()[0] + UNKNOWN_ORIGIN).tolist()
+    return found

@@ -10,12 +10,13 @@ That is enough to decide for most stretches that a group has read all of them, o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, distinct_origins, members
 
@@ -41,11 +42,11 @@ class OriginSpans(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stretches:
+class Stretches(Columns):
     """Neighbouring stretches ``[start, end)`` of a log by ascending offset, none of them without a run.
 
-    *first_record* is the offset of each one's first record, *seen_ms* when its newest run was indexed, *copies* counts
-    records of which it holds another copy; shapes (stretches,). *spans* are by code of an origin.
+    *first_record* is the offset of each one's first record, *seen_ms* when its newest run was indexed; shapes
+    (stretches,). *spans* are by code of an origin.
     """
 
     start: Int64s
@@ -53,81 +54,51 @@ class Stretches:
     first_record: Int64s
     records: Int64s
     seen_ms: Int64s
-    copies: Int64s
-    spans: Mapping[int, OriginSpans] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.start)
+    spans: Mapping[int, OriginSpans] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of(cls, runs: Runs, start: int, end: int) -> Stretches:
         """Return the one stretch ``[start, end)``, whose *runs* are these; none where there are none."""
         if len(runs) == 0:
             return NO_PAGES
-        spans, copies = {}, 0
+        spans = {}
         for origin in distinct_origins(runs.origin):
             mine = runs.origin == origin
             low, length = runs.origin_start[mine], runs.length[mine]
-            copies += repeated(low, length)
             spans[origin] = OriginSpans(_one(low.min()), _one((low + length).max() - 1), _one(length.sum()))
-        numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max(), copies)
-        return _stretches([_one(number) for number in numbers], spans)
+        numbers = (start, end, runs.start[0], runs.length.sum(), runs.indexed_at_ms.max())
+        return cls(*map(_one, numbers), spans=spans)
 
     def span(self, origin: int) -> OriginSpans:
         """Return the range of *origin*'s offsets in each stretch."""
         return self.spans.get(origin) or OriginSpans.absent(len(self))
 
-    def take(self, rows: slice) -> Stretches:
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Stretches:
         """Return the chosen stretches."""
         spans = {origin: OriginSpans(*(column[rows] for column in each)) for origin, each in self.spans.items()}
-        return _stretches([column[rows] for column in self.columns], spans)
-
-    @property
-    def columns(self) -> tuple[Int64s, ...]:
-        """All columns, in their order."""
-        return self.start, self.end, self.first_record, self.records, self.seen_ms, self.copies
-
-    def below(self, offset: Int64s) -> NDArray[np.intp]:
-        """Return how many stretches end at or below each offset, shape (offsets,)."""
-        return self.end.searchsorted(offset, "right")
+        return replace(super().take(rows), spans=spans)
 
     def ended_by(self, offset: int) -> int:
         """Return how many stretches end at or below *offset*."""
         return int(self.end.searchsorted(offset, "right"))
 
 
+NO_PAGES = Stretches.none()
+
+
 def in_a_row(parts: Sequence[Stretches]) -> Stretches:
     """Return the stretches of all *parts*, which follow each other."""
     if len(parts) == 1:
         return parts[0]
-    columns = [part.columns for part in parts]
     spans = {}
     for origin in dict.fromkeys(origin for part in parts for origin in part.spans):
         of_origin = zip(*(part.span(origin) for part in parts), strict=True)
         spans[origin] = OriginSpans(*map(np.concatenate, of_origin))
-    return _stretches([np.concatenate(column) for column in zip(*columns, strict=True)], spans)
-
-
-def _stretches(columns: Sequence[Int64s], spans: Mapping[int, OriginSpans]) -> Stretches:
-    start, end, first_record, records, seen_ms, copies = columns
-    return Stretches(start, end, first_record, records, seen_ms, copies, spans)
-
-
-NO_PAGES = _stretches([np.empty(0, np.int64)] * 6, {})
+    return replace(NO_PAGES.followed_by(*parts), spans=spans)
 
 
 def _one(number: Any) -> Int64s:
     return np.array([number], np.int64)
-
-
-def repeated(start: Int64s, length: Int64s) -> int:
-    """Return how many offsets the ranges ``[start, start + length)`` hold beyond the distinct ones."""
-    if (start[1:] >= (start + length)[:-1]).all():
-        return 0
-    order = start.argsort()
-    start, end = start[order], (start + length)[order]
-    covered_to = np.concatenate(([start[0]], np.maximum.accumulate(end)[:-1]))
-    return int(length[order].sum() - np.maximum(end - np.maximum(start, covered_to), 0).sum())
 
 
 def cut_at(
@@ -149,8 +120,3 @@ def cut_at(
     if not (kept := length > 0).all():
         row, interval, begin, length = row[kept], interval[kept], begin[kept], length[kept]
     return row, interval, begin, length
-
-
-def greatest_so_far(values: Int64s) -> NDArray[np.int64]:
-    """Return the running maximum with nothing before it: shape (values + 1,), -1 first."""
-    return np.maximum.accumulate(np.append(np.int64(-1), values))

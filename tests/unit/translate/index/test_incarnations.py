@@ -102,10 +102,3 @@ def test_a_copy_is_of_the_incarnation_in_which_it_was_indexed_and_up_to_some_off
     told, number = split_by_incarnation(copies, incarnations, settled_from)
     columns = (told.start, told.length, told.indexed_at_ms, told.origin, told.origin_start, number)
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == wanted
-
-
-def test_a_record_that_is_surely_not_of_the_present_life_but_of_one_of_two_former_ones_is_unknown() -> None:
-    told, number = split_by_incarnation(
-        Runs.of([60], [2], [X], [6], [1050]), [cut_at(6, 1000), cut_at(3, 2000)], [70, 70]
-    )
-    assert (told.origin.tolist(), told.origin_start.tolist(), number.tolist()) == ([UNKNOWN_ORIGIN], [60], [0])

@@ -65,10 +65,6 @@ def test_another_record_at_a_known_offset_is_a_contradiction_for_ever(other: lis
     assert index.is_contradicted
 
 
-def test_records_below_the_beginning_of_the_index_contradict_nothing() -> None:
-    assert not index_of(KNOWN[2:], [(0, 12, 1, 0), (12, 8, 2, 7)], begin=12).is_contradicted
-
-
 @pytest.mark.parametrize("other", [[(8, 4, 1, 108)], [(10, 1, 1, 110)]])
 def test_a_record_where_all_had_been_read_and_found_empty_is_a_contradiction(other: list[Row]) -> None:
     assert index_of(KNOWN, other).is_contradicted

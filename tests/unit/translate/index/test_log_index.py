@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +9,6 @@ from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.index.time_index import TimeIndex
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""
@@ -66,21 +64,6 @@ def cut(records: list[Record], borders: set[int]) -> list[Row]:
 
 
 @law(200)
-@given(logs(), st.sets(st.integers(0, 40)), st.lists(st.integers(0, 45), max_size=4))
-def test_needless_borders_and_any_batches_give_the_same_runs(
-    records: list[Record], borders: set[int], ends: list[int]
-) -> None:
-    end = records[-1][0] + 1 if records else 0
-    index = LogIndex()
-    low = 0
-    for high in [*sorted(e for e in ends if e < end), end]:
-        index.extend(runs_of(*(row for row in cut(records, borders | set(ends)) if low <= row[0] < high)), high)
-        low = high
-    assert rows_of(index.runs) == cut(records, set())
-    assert index.frontier == end
-
-
-@law(200)
 @given(logs(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4), st.booleans())
 def test_what_the_table_repeats_after_it_was_indexed_again_is_left_out(
     records: list[Record], parts: list[tuple[int, int]], at_once: bool
@@ -93,11 +76,6 @@ def test_what_the_table_repeats_after_it_was_indexed_again_is_left_out(
     assert records_of(index.runs) == records
     for offset in range(end + 1):
         assert records_of(index.runs.from_offset(offset)) == [r for r in records if r[0] >= offset]
-
-
-def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
-    index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
-    assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])
 
 
 def test_a_late_record_is_noticed_without_being_asked_for() -> None:
@@ -115,24 +93,6 @@ def test_a_late_record_is_noticed_without_being_asked_for() -> None:
     for offset in (10, 11):  # unreadable, so it may be any
         index.extend(runs_of((offset, 1, UNKNOWN_ORIGIN, offset)), offset + 1)
         assert index.reorder_count() == offset - 6
-
-
-def test_an_index_without_a_run_answers_everything_with_nothing() -> None:
-    index = LogIndex(7)
-    assert (len(index.runs), len(index.first_runs()), len(index.positions(0)), index.reorder_count()) == (0, 0, 0, 0)
-    assert (index.begin, index.frontier, index.first_record, index.reach_of(0)) == (7, 7, None, 0)
-    assert (index.grew_at_ms, index.complete_until_ms, index.last_unknown, index.lost_records) == (0, 0, -1, 0)
-    assert index.lowest_lost(0) == NO_LIMIT
-
-
-def test_below_an_offset_a_log_has_the_origins_and_times_below_it() -> None:
-    index = index_of((runs_of((0, 4, 0, 0), (4, 1, 1, 4)), 5))
-    assert (index.below(4).origins, index.below(4).times) == ({0}, None)
-    index.times = TimeIndex()
-    index.times.extend(*np.array([[0], [4], [1], [2]]))
-    times = index.below(3).times
-    assert times is not None
-    assert times.end.tolist() == [3]
 
 
 lost_rows = st.lists(

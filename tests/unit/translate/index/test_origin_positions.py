@@ -8,9 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import law
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import OriginPositions, first_occurrences
 from offset_sync.translate.index.runs import Int64s, Runs
 
@@ -98,28 +96,3 @@ def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stre
         assert [int(each[0]) for each in told if later] == [*min(later, default=())]
         assert len(told[0]) == len(told[1]) == len(positions) - segment
         assert bool(later) == (segment < len(positions))
-
-
-@law(200)
-@given(stretches(), st.integers(0, 12), st.booleans())
-def test_records_that_came_below_what_was_there_are_counted(found: list[Stretch], border: int, is_let_go: bool) -> None:
-    index = LogIndex()
-    index.extend(runs_of(found[:border]), 0)
-    before, runs = index.reorder_count(), len(index.paged.tail)
-    if is_let_go and runs > 1:
-        let_go_of_all_but(index, 1, runs - 1, KeptPages())
-    index.extend(runs_of(found[border:]), 0)
-    known = by_dictionary(found[:border])
-    lower = [o for o in by_dictionary(found) if o not in known and known and o < max(known)]
-    if lower:
-        assert index.reorder_count() > before
-
-
-def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not() -> None:
-    positions = positions_of([(3, 2, 0, 0)], [(5, 5, 2, 1), (10, 5, 8, 2)])
-    assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
-        (3, 10, 0),
-        (10, 15, 8),
-    ]
-    assert positions.next_offset_indexed_at_ms.tolist() == [0, 2]
-    assert OriginPositions().view().start.tolist() == []

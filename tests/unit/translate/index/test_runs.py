@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.runs import (
-    NO_RUNS,
     UNKNOWN_ORIGIN,
     Runs,
-    distinct_origins,
-    members,
     records_below,
 )
 
@@ -103,57 +98,3 @@ def test_joined_runs_are_as_few_as_can_be_and_as_old_as_their_first_records(runs
     if len(below) and len(above):
         joined, parts = len(runs.joined()), len(below.joined()) + len(above.joined())
         assert above.continues(below) == (joined < parts)
-
-
-_CHANGES = ("none", "none", "none", "origin", "first", "start")
-
-
-def test_a_log_holds_what_is_the_same_record_by_record() -> None:
-    for seed in range(300):
-        rng, known_rows, at = random.Random(seed), list[Row](), 0
-        for _ in range(rng.randint(1, 4)):
-            at += rng.choice((0, 0, 1))
-            origin = rng.choice((0, 1, UNKNOWN_ORIGIN))
-            known_rows.append((at, rng.randint(1, 3), origin, at if origin == UNKNOWN_ORIGIN else rng.randint(0, 3), 0))
-            at += known_rows[-1][1]
-        rows = []
-        for start, length, origin, first, _ in rng.sample(known_rows, min(len(known_rows), rng.choice((1, 1, 2)))):
-            change = rng.choice(_CHANGES)
-            origin += change == "origin"
-            length += rng.choice((0, 0, 2))
-            rows.append((start + (change == "start"), length, origin, first + (change == "first"), 0))
-        runs, asked = runs_of(known_rows), runs_of(sorted(rows))
-        start = asked.start + [rng.randrange(n) for n in asked.length.tolist()]
-        end = start + [rng.randint(1, n) for n in (asked.end - start).tolist()]
-        known, wanted = records_of(runs), True
-        for row, low, high in zip(rows_of(asked), start.tolist(), end.tolist(), strict=True):
-            for offset in range(low, high):
-                origin, first, _ = known.get(offset, (None, 0, 0))
-                wanted &= (origin, first) == (row[2], row[3] + offset - row[0])
-        assert runs.joined().holds(asked, start, end) == wanted, seed
-
-
-@law(100)
-@given(logs(), st.sampled_from(["start", "length", "origin", "origin_start", "indexed_at_ms"]))
-def test_the_same_records_may_be_indexed_at_another_time(runs: Runs, name: str) -> None:
-    columns = {each: getattr(runs, each).copy() for each in runs.__match_args__}
-    columns[name][-1:] += 1
-    other = Runs(*columns.values())
-    assert runs.same_records(runs.followed_by(NO_RUNS))
-    assert runs.same_records(other) == (len(runs) == 0 or name == "indexed_at_ms")
-
-
-@law(60)
-@given(st.lists(st.integers(-4, 30), min_size=1, max_size=8), st.integers(1, 90), st.integers(0, 200))
-def test_origins_are_told_apart_however_many_rows_there_are(few: list[int], times: int, far: int) -> None:
-    codes = np.array([*few * times, far], np.int32)
-    assert distinct_origins(codes) == sorted({*few, far})
-
-
-@law(60)
-@given(st.lists(st.tuples(st.integers(-5, 20), st.integers(0, 5)), max_size=6))
-def test_members_are_the_numbers_of_all_ranges(ranges: list[tuple[int, int]]) -> None:
-    first, count = np.array(ranges, np.int64).reshape(-1, 2).T
-    row, number = members(first, count)
-    wanted = [(row, first + n) for row, (first, size) in enumerate(ranges) for n in range(size)]
-    assert list(zip(row.tolist(), number.tolist(), strict=True)) == wanted
