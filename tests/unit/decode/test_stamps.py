@@ -157,3 +157,23 @@ def test_redpandas_own_headers_may_be_given_a_place() -> None:
     # What names another place is native, also where its origin is of no cluster and its offset cannot be read.
     handed_on = [{**each, "Place": b"orders-4"} for each in (of_redpanda("third", b"\0" * 8), of_redpanda("x", b"7"))]
     assert read(mirror, {SOURCE_ID}, *handed_on) == [None, None]
+
+
+def test_records_of_one_batch_are_judged_each_by_itself() -> None:
+    places = pa.array([b"orders-3@7", None, b"orders-3", b"x-0", b"orders-3@8"], pa.binary())
+    found = read_places(places, "orders", 3, np.array([7, 7, 7, 7, 7]))
+    assert found.is_here.tolist() == [True, False, True, False, False]
+    assert found.is_elsewhere.tolist() == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("offset", "reason"),
+    [
+        (b"7", "offset header has 1 bytes, not 8"),
+        (b"12345678", "offset header is text, eight digits"),
+        (struct.pack(">q", -1), "offset header -1 is negative"),
+        (b"", "offset header has 0 bytes, not 8"),
+    ],
+)
+def test_what_redpanda_migrator_never_writes_is_malformed(offset: bytes, reason: str) -> None:
+    assert read(REDPANDA, {SOURCE_ID}, of_redpanda(SOURCE_ID, offset)) == [reason]

@@ -169,3 +169,10 @@ def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun
     logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
     logs.begun = {logs.index.code("X"): begun}
     assert states(logs.ask(9)) == [state]
+
+
+@pytest.mark.parametrize("begins_with", ["X5:10", "Y5"])
+def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records_below(begins_with: str) -> None:
+    # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
+    found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
+    assert states(found) == [State.NOT_INDEXED] * 2

@@ -303,3 +303,13 @@ def test_a_topic_is_idle_where_the_target_has_nothing_newer(here: Sequence[int],
     idle, busy = (chosen(case, "timestamp", len(here), idle_since_ms=since).wanted.tolist() for since in (0, -1))
     assert (idle == [len(there)]) == (not there or max(there) <= max(here, default=0))
     assert there or busy == [0]
+
+
+@pytest.mark.parametrize("times", [(6, 6), (1, 2, 6, 6)])
+def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_nothing(times: Sequence[int]) -> None:
+    case, end = Case("A", native("A", *times), native("B", *times, 6)), len(times)
+    busy, idle = (chosen(case, "timestamp", end, idle_since_ms=since) for since in (-1, 0))
+    assert (busy.wanted.tolist(), busy.duplicates.tolist(), busy.duplicates_at_most.tolist()) == ([end - 2], [2], [3])
+    assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
+    behind = replace(case, target=replace(case.target, log_end=end + 2))
+    assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.time_index import TimeIndex
 
 Record = tuple[int, int, int]
 """(offset, origin, origin offset)"""
@@ -128,3 +130,18 @@ def test_what_a_truncation_has_removed_is_beyond_every_offset_until_it_comes_aga
     assert index.last_unknown == (NO_LIMIT if any(origin == UNKNOWN_ORIGIN for *_, origin in rows) else -1)
     assert index.reorder_count() == len(late)
     assert (len(before.lost), before.lost_records, before.positions(0).start.tolist()) == (0, 0, [])
+
+
+def test_below_an_offset_a_log_has_the_origins_and_times_below_it() -> None:
+    index = index_of((runs_of((0, 4, 0, 0), (4, 1, 1, 4)), 5))
+    assert (index.below(4).origins, index.below(4).times) == ({0}, None)
+    index.times = TimeIndex()
+    index.times.extend(*np.array([[0], [4], [1], [2]]))
+    times = index.below(3).times
+    assert times is not None
+    assert times.end.tolist() == [3]
+
+
+def test_the_frontier_passes_what_was_read_without_a_record_and_never_falls() -> None:
+    index = index_of((runs_of((2, 3, 0, 0)), 5), (runs_of(), 9), (runs_of(), 7), begin=2)
+    assert (index.begin, index.frontier, rows_of(index.runs)) == (2, 9, [(2, 3, 0, 0)])

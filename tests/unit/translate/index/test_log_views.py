@@ -81,3 +81,39 @@ def test_a_view_stays_as_it_was_whatever_the_log_gets(rng: random.Random, asked:
             source.adopt(views[rng.randrange(len(views))][0])
     found = [(facts(here), facts(there), answers(here, there)) for here, there in views]
     assert found == wanted
+
+
+def test_positions_that_a_view_has_made_are_the_logs_unless_it_has_let_go_of_what_they_are_of() -> None:
+    log, pages = LogIndex(), KeptPages()
+    log.extend(Runs.of([0, 1, 2, 3], [1] * 4, [1, 0] * 2, [0, 1, 2, 3], [0] * 4), 4)
+    early, late = log.view(), log.view()
+    early.positions(1)
+    log.adopt(early)
+    assert log._positions[1][0].start.tolist() == [0, 2]
+    let_go_of_all_but(log, 2, 2, pages)
+    late.positions(1)
+    log.adopt(late)
+    assert 1 not in log._positions
+    assert log.positions(1).start.tolist() == [0, 2]
+
+
+def test_what_was_known_of_stretches_is_void_when_pages_are_let_go() -> None:
+    log = LogIndex()
+    log.extend(Runs.of(np.arange(6), np.ones(6), [0, 1] * 3, np.arange(6), np.zeros(6)), 6)
+    view = log.view()
+    ends = [view.stretches().end.tolist()]
+    log.adopt(view)
+    let_go_of_all_but(log, 2, 2, KeptPages())
+    log.adopt(view)
+    assert [*ends, log.stretches().end.tolist(), view.stretches().end.tolist()] == [[6], [2, 4, 6], [6]]
+
+
+def test_positions_that_a_log_has_taken_over_from_a_view_grow_without_it() -> None:
+    log = LogIndex()
+    log.extend(Runs.of([0, 1], [1, 1], [1, 0], [0, 1], [0, 0]), 2)
+    view = log.view()
+    view.positions(1)
+    log.adopt(view)
+    log.extend(Runs.of([2, 3], [1, 1], [0, 1], [2, 5], [0, 0]), 4)
+    assert log.positions(1).start.tolist() == [0, 5]
+    assert view.view().positions(1).start.tolist() == [0]
