@@ -135,3 +135,27 @@ def test_pages_that_may_hold_some_records_or_the_next_ones_are_those_whose_span_
         assert spans.records[number] == len(inside)
         times = [at for start, length, *_, at in rows(whole.runs) if start < end and start + length > begin]
         assert spans.seen_ms[number] == max(times)
+
+
+@law(300)
+@given(seeds)
+def test_positions_of_some_records_are_those_in_the_whole_log_and_so_is_what_a_hole_counts_as(seed: int) -> None:
+    rng = random.Random(seed)
+    whole, paged, pages = grown(rng)
+    low = rng.randrange(12)
+    high, origin = low + rng.randint(1, 4), rng.choice((0, 1))
+    pages.asked.clear()
+    found, known = paged.positions(origin, low, high), whole.positions(origin)
+    read = set(pages.asked)
+    assert read <= set(meets(paged.stretches(), origin, low, high).tolist())
+    for number in range(low, high):
+        told = []
+        for positions in (found, known):
+            at = int(np.searchsorted(positions.end, number, "right"))
+            if at == len(positions):
+                told.append((NO_LIMIT, False))
+            elif positions.start[at] <= number:
+                told.append((int(positions.position[at] + number - positions.start[at]), True))
+            else:
+                told.append((int(positions.next_offset[at]), False))
+        assert told[0] == told[1]
