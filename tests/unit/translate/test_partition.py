@@ -14,7 +14,7 @@ from offset_sync.model.values import State
 from offset_sync.translate.exact import EXACT, Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.partition import Translations, translate_partition
+from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
 
 GRACE_MS = 60_000
@@ -176,3 +176,13 @@ def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records
     # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
     found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
     assert states(found) == [State.NOT_INDEXED] * 2
+
+
+@pytest.mark.parametrize("reason", [State.NOT_INDEXED, State.CLUSTER_UNREACHABLE])
+def test_withheld_rows_join_answered_ones_in_order(reason: State) -> None:
+    answered = Logs("X0:10", ". . X0:10").ask(3, 4)
+    joined = concatenate([withhold(reason, 2), answered, withhold(reason, 1)])
+    assert states(joined) == [reason, reason, State.EXACT, State.EXACT, reason]
+    assert joined.wanted.tolist() == [-1, -1, 5, 6, -1]
+    assert joined.may_move.tolist() == [True, True, False, False, True]
+    assert concatenate([answered]) is answered

@@ -111,3 +111,12 @@ def test_an_offset_whose_last_record_an_election_has_taken_is_withheld() -> None
     offsets = given((10, 0, 1, None), (9, 0, 1, None), (10, 0, 2, None), (10, 0, ABSENT, None))
     assert of_lost_records(offsets, [EpochEnd(2, 9)]).tolist() == [State.LOG_TRUNCATED, ABSENT, ABSENT, ABSENT]
     assert of_lost_records(offsets, []).tolist() == [ABSENT] * 4
+
+
+def test_a_target_that_was_cut_is_sound_below_the_cut() -> None:
+    assert reason(target=SOUND._replace(cut_at=3, log_end=3)) is None
+
+
+def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
+    view = last_known(set())
+    assert (view.topic_id, view.log_start, reason(source=view)) == ("", 0, None)

@@ -10,6 +10,7 @@ import pytest
 from fakes.pages import KeptPages
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.log_index import KnownPages, LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 
@@ -40,6 +41,16 @@ def is_disordered(runs: Runs) -> bool:
     return any(
         (each.origin_start[1:] < np.maximum.accumulate(each.origin_start + each.length)[:-1]).any() for each in mine
     )
+
+
+def late_pages(pages: list[Runs]) -> int:
+    reach, found = {0: 0, 1: 0}, 0
+    for page in pages:
+        for origin in reach:
+            mine = page.take(np.asarray(page.origin == origin))
+            found += int(mine.origin_start.min(initial=NO_LIMIT) < reach[origin])
+            reach[origin] = int((mine.origin_start + mine.length).max(initial=reach[origin]))
+    return found
 
 
 def known_of(chunk: list[Batch], complete_ms: int) -> KnownPages:
@@ -84,6 +95,7 @@ def test_pages_appended_without_their_runs_make_the_same_log(seed: int) -> None:
     assert facts(paged) == facts(whole)
     assert paged.complete_until_ms == max(complete_ms)
     assert paged.run_count == sum(map(len, store.pages))
+    assert paged.reorders == late_pages(store.pages) + known_of(made, 0).reorders
     times = IndexingTimes()
     starts = np.array([page.start[0] for page in store.pages], np.int64)
     times.extend(starts, np.array([page.indexed_at_ms.min() for page in store.pages], np.int64))

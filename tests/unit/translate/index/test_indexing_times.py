@@ -52,3 +52,10 @@ def test_an_index_keeps_the_times_that_its_joined_runs_no_longer_have() -> None:
     assert len(log.runs) == 1
     found = [log.indexing_times.indexed_at_ms(offset) for offset in (5, 6, 7, 8, 9)]
     assert found == [1000, 1000, 60_000, 60_000, 120_000]
+
+
+def test_what_is_indexed_in_one_second_shares_an_entry() -> None:
+    made = IndexingTimes()
+    made.extend(np.array([0, 5, 9, 12]), np.array([1000, 1400, 1999, 2000]))
+    made.extend(np.array([20, 30]), np.array([2999, 3000]))
+    assert [made.indexed_at_ms(offset) for offset in (0, 11, 12, 29, 30)] == [1000, 1000, 2000, 2000, 3000]

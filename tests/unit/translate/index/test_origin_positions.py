@@ -96,3 +96,13 @@ def test_a_hole_counts_as_the_lowest_offset_of_any_later_record(found: list[Stre
         assert [int(each[0]) for each in told if later] == [*min(later, default=())]
         assert len(told[0]) == len(told[1]) == len(positions) - segment
         assert bool(later) == (segment < len(positions))
+
+
+def test_a_stretch_that_goes_on_is_joined_and_one_with_a_marker_between_is_not() -> None:
+    positions = positions_of([(3, 2, 0, 0)], [(5, 5, 2, 1), (10, 5, 8, 2)])
+    assert list(zip(positions.start.tolist(), positions.end.tolist(), positions.position.tolist())) == [
+        (3, 10, 0),
+        (10, 15, 8),
+    ]
+    assert positions.next_offset_indexed_at_ms.tolist() == [0, 2]
+    assert OriginPositions().view().start.tolist() == []

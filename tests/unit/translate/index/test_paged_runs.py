@@ -135,3 +135,51 @@ def test_pages_that_may_hold_some_records_or_the_next_ones_are_those_whose_span_
         assert spans.records[number] == len(inside)
         times = [at for start, length, *_, at in rows(whole.runs) if start < end and start + length > begin]
         assert spans.seen_ms[number] == max(times)
+
+
+@law(300)
+@given(seeds)
+def test_positions_of_some_records_are_those_in_the_whole_log_and_so_is_what_a_hole_counts_as(seed: int) -> None:
+    rng = random.Random(seed)
+    whole, paged, pages = grown(rng)
+    low = rng.randrange(12)
+    high, origin = low + rng.randint(1, 4), rng.choice((0, 1))
+    pages.asked.clear()
+    found, known = paged.positions(origin, low, high), whole.positions(origin)
+    read = set(pages.asked)
+    assert read <= set(meets(paged.stretches(), origin, low, high).tolist())
+    for number in range(low, high):
+        told = []
+        for positions in (found, known):
+            at = int(np.searchsorted(positions.end, number, "right"))
+            if at == len(positions):
+                told.append((NO_LIMIT, False))
+            elif positions.start[at] <= number:
+                told.append((int(positions.position[at] + number - positions.start[at]), True))
+            else:
+                told.append((int(positions.next_offset[at]), False))
+        assert told[0] == told[1]
+
+
+@law(150)
+@given(seeds)
+def test_the_runs_near_some_offsets_have_neighbours_on_both_sides(seed: int) -> None:
+    rng = random.Random(seed)
+    whole, paged, pages = grown(rng)
+    first = rng.randint(whole.begin, whole.frontier)
+    last, before = rng.randint(first, whole.frontier), rng.randint(0, 3)
+    pages.asked.clear()
+    found, known = rows(paged.paged.near(first, last, before)), rows(whole.runs)
+    ends = [end for _, end in asked(pages, paged.paged)]
+    inside = records(whole.runs.from_offset(found[0][0]).below(found[-1][0] + found[-1][1])) if found else {}
+    assert records(paged.paged.near(first, last, before)) == inside
+    assert inside.keys() >= records(whole.runs.from_offset(first).below(last + 1)).keys()
+    wanted = [row for row in known if row[0] < first][::-1][:before]
+    assert sum(row[0] < first for row in found) >= len(wanted)
+    behind = [row[0] for row in known if row[0] > last]
+    assert not behind or found[-1][0] + found[-1][1] > behind[0], "what is next behind them"
+    after = [int(start) for start in paged.paged.pages.start if start > last + 1]
+    assert not after[1:] or all(end < after[1] for end in ends), "one page behind them will do"
+    pages.asked.clear()
+    paged.paged.near(first, last, 0)
+    assert all(end >= first for _, end in asked(pages, paged.paged))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.translate.index.runs import (
+    NO_RUNS,
     UNKNOWN_ORIGIN,
     Runs,
     records_below,
@@ -98,3 +99,13 @@ def test_joined_runs_are_as_few_as_can_be_and_as_old_as_their_first_records(runs
     if len(below) and len(above):
         joined, parts = len(runs.joined()), len(below.joined()) + len(above.joined())
         assert above.continues(below) == (joined < parts)
+
+
+@law(100)
+@given(logs(), st.sampled_from(["start", "length", "origin", "origin_start", "indexed_at_ms"]))
+def test_the_same_records_may_be_indexed_at_another_time(runs: Runs, name: str) -> None:
+    columns = {each: getattr(runs, each).copy() for each in runs.__match_args__}
+    columns[name][-1:] += 1
+    other = Runs(*columns.values())
+    assert runs.same_records(runs.followed_by(NO_RUNS))
+    assert runs.same_records(other) == (len(runs) == 0 or name == "indexed_at_ms")
