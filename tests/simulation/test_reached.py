@@ -17,6 +17,7 @@ SEEDS = (
     (6, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
     (7, "anew,by_header,commit_beyond,crash"),
     (4, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
+    (17, "crash,losses"),
     (0, "losses"),
     (0, "anew,by_header,commit_beyond,crash"),
 )

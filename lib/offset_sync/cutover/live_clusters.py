@@ -41,8 +41,8 @@ from offset_sync.status.group_homes import clusters_by_group, groups_of
 from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import OffsetWriter, Reconciliation
 from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import IS_WITHHELD

@@ -17,7 +17,7 @@ from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, Write
 from offset_sync.state.lease import Fence
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.offset_writer import TargetWriter
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
@@ -37,7 +37,7 @@ def open_cutover(
     def record(done: Reconciliation) -> None:
         """Append the new results before any group is at home at the target: an append that fails ends the command."""
         keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
-        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config.strategy_of, config.names))
+        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config))
 
     writer = CutoverWriter(config, direction.target, fence, journal)
     clusters = LiveClusters(config, live, direction, writer, record)

@@ -23,8 +23,10 @@ from offset_sync.jobs.spark_session import opened_tables
 from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.checked_metadata import checked_metadata
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.heartbeat import EVERY_S, beat
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
@@ -184,7 +186,7 @@ class SyncJob:
         }
         looks |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
         later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
-        later |= {} if self._run.is_dry else {self._renew: RENEWAL_S}
+        later |= {} if self._run.is_dry else {self._renew: RENEWAL_S, self._beat: EVERY_S}
         loops: list[Callable[[threading.Event, threading.Event], object]] = [self._loop.run]
         loops += [] if self._run.is_dry else [self._last_known.run]
         loops += [partial(look_until, pause_s, look) for look, pause_s in later.items()]
@@ -242,6 +244,11 @@ class SyncJob:
         if gone >= WORTH_WHILE and gone > known // 2:
             logger.info("%d of %d keys belong to deleted groups: restarting the job without them", gone, known)
             self._over.set()
+
+    def _beat(self) -> None:
+        """Tell readers of the tables that the answers there are of now."""
+        if not self._loop.is_first and self._lease.is_open() and self._history.error is None:
+            beat(files_of(self._config), self._config, self._lease.epoch, system_now_ms())
 
     def _health(self) -> Iterator[Metric]:
         return health(self._is_ready.is_set(), self._history.error, self._config.clusters, self._queries.errors())

@@ -54,14 +54,12 @@ class HomeWatch:
                 self._on_change()
 
     def ask_members(self) -> None:
-        """Ask the clusters which groups have members; one that does not answer counts as having none."""
+        """Ask the clusters which groups have members; of one that does not answer that is unknown."""
         aliases = list(self._state.offsets.clusters)
-        if not self._state.homes.silence_ms:
-            return
         self._members.refresh()
         for alias in aliases:
             with self._state.lock:
-                self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
+                self._state.homes.note_members(alias, self._members.of(alias), self._state.now_ms())
 
 
 class CoordinatorWatch:

@@ -34,6 +34,22 @@ UNCERTAIN_MS = 2_000
 """Times of two clusters that are no further apart count as simultaneous, even if the clocks are right."""
 
 
+_UNKNOWN = 2
+
+
+def clusters_text(code: int, clusters: Sequence[str]) -> str:
+    """Return the *clusters* in a *code*, which has two bits for each: 0 no, 1 yes, 2 unknown; as ``dc1, dc2?``."""
+    said = ((code >> 2 * number & 3, alias) for number, alias in enumerate(clusters))
+    return ", ".join(f"{alias}?" if each == _UNKNOWN else alias for each, alias in said if each)
+
+
+def clusters_code(text: str, clusters: Sequence[str]) -> int:
+    """Return the code of a text of :func:`clusters_text`; other clusters are left out."""
+    said = text.split(", ")
+    codes = (_UNKNOWN if f"{alias}?" in said else int(alias in said) for alias in clusters)
+    return sum(code << 2 * number for number, code in enumerate(codes))
+
+
 class Activity(NamedTuple):
     """Activity of groups and topics, shape (clusters, n) or (n,); times in ms, ABSENT where there is none.
 
@@ -121,6 +137,8 @@ class GroupHomes:
         self._committed, self._since = (ColumnStore(dict.fromkeys(clusters, ABSENT)) for _ in range(2))
         self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
         self._with_members = dict.fromkeys(clusters, frozenset[str]())
+        self._has_members = ColumnStore(dict.fromkeys(clusters, False))  # when they were noted last
+        self._silent = set(clusters)
         self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
         self._known = 0  # how many streams have their members in the columns
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT, "is_decided": False})
@@ -136,22 +154,34 @@ class GroupHomes:
         np.maximum.at(self._committed[alias], streams, made_ms)
         np.maximum.at(self._since[alias], streams, made_ms if since_ms is None else since_ms)
 
-    def note_members(self, alias: str, groups: Collection[str], now_ms: int) -> None:
-        """Note which groups have members at a cluster now; all others have none, or it is unknown.
+    def note_members(self, alias: str, groups: Collection[str] | None, now_ms: int) -> None:
+        """Note which groups have members at a cluster now; all others have none. None: it did not answer.
 
-        It counts also for topics on which a group first commits later, within the silence. Errs, as a restart does, to
-        the cluster of the newest commit.
+        Then nobody counts as a member there, and what is published says that it is unknown. Members count also for
+        topics on which a group first commits later, within the silence. Errs, as a restart does, to the cluster of the
+        newest commit.
         """
         self._fit()
-        self._with_members[alias] = frozenset(groups)
+        (self._silent.add if groups is None else self._silent.discard)(alias)
+        groups = self._with_members[alias] = frozenset(groups or ())
         kept = {group: at_ms for group, at_ms in self._seen_ms[alias].items() if at_ms > now_ms - self.silence_ms}
         self._seen_ms[alias] = kept | dict.fromkeys(groups, now_ms)
         has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
+        self._has_members[alias][:] = has_members
         self._members[alias][has_members] = now_ms
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
         return self._with_members[alias]
+
+    def members(self, rows: KeyRows) -> Int64s:
+        """Return where the group of each row had members when they were noted last, see :func:`clusters_text`."""
+        streams = self._keys.streams_of(rows)
+        self._fit()
+        found = np.zeros(len(rows), np.int64)
+        for number, alias in enumerate(self._clusters):
+            found |= (_UNKNOWN if alias in self._silent else self._has_members[alias][streams] * 1) << 2 * number
+        return found
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
@@ -204,12 +234,14 @@ class GroupHomes:
 
     def _fit(self) -> None:
         streams = self._keys.streams
-        for store in (self._committed, self._since, self._members, self._moves):
+        for store in (self._committed, self._since, self._members, self._has_members, self._moves):
             store.fit(len(streams))
         if len(streams) > self._known:
             fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
             for alias, seen_ms in self._seen_ms.items():
                 self._members[alias][self._known :] = [seen_ms.get(group_id, ABSENT) for group_id in fresh]
+                here = self._with_members[alias]
+                self._has_members[alias][self._known :] = [group_id in here for group_id in fresh]
             self._known = len(streams)
 
 

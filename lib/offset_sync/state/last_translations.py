@@ -161,7 +161,7 @@ class LastTranslations:
 
     The column *restored_ms* says when a former driver gave an answer that this one has not given again, in ms;
     *is_crossing* that copies of records the group has read are in flight to the target; *listed* are the records on its
-    read list.
+    read list, *members* and *contest* clusters, as :func:`clusters_text` reads them.
     """
 
     def __init__(self, source: SourceMemory | None = None) -> None:
@@ -185,6 +185,8 @@ class LastTranslations:
                 "restored_ms": OF_OURS,
                 "is_crossing": False,
                 "listed": 0,
+                "members": ABSENT,
+                "contest": 0,
             }
         )
         self.source.pairs.append(self.columns)
@@ -258,8 +260,9 @@ class LastTranslations:
         source_at_ms: Int64s,
         answers: Translations,
         outcome: NDArray[np.intp],
+        **shown: Int64s,
     ) -> NDArray[np.bool_]:
-        """Remember the answers and outcomes; return which of them are news, as every write is."""
+        """Remember the answers and outcomes, and what else is *shown*; return which are news, as every write is."""
         column = self.columns
         fresh: dict[str, NDArray[Any]] = {
             "source_offset": source_offset,
@@ -269,6 +272,7 @@ class LastTranslations:
             "duplicates": answers.duplicates,
             "duplicates_at_most": answers.duplicates_at_most,
             "lost": answers.lost,
+            **shown,
         }
         before = column["outcome"][key]
         is_same: NDArray[np.bool_] = (before >= 0) & ((before == outcome) | (IS_HELD[before] & (outcome == _UNCHANGED)))
@@ -283,10 +287,12 @@ class LastTranslations:
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 
-    def note_lists(self, key: NDArray[np.intp], listed: Int64s, is_crossing: NDArray[np.bool_]) -> None:
-        """Remember what is listed, and for which keys there is more to list as soon as the target's index has it."""
-        self.columns["listed"][key] = listed
-        self.columns["is_crossing"][key] = is_crossing
+    def note_deleted(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Note that the groups have no commit at their home any more; return for which *key* this is news."""
+        outcome = self.columns["outcome"][key]
+        is_news: NDArray[np.bool_] = (outcome != ABSENT) & (outcome != _DELETED)
+        self.columns["outcome"][key[is_news]] = _DELETED
+        return is_news
 
     def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:
         """Remember unclamped answers as bounds for later windows."""
@@ -297,4 +303,4 @@ class LastTranslations:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED, _COMMITTED = int(Outcome.UNCHANGED), int(Outcome.COMMITTED)
+_UNCHANGED, _COMMITTED, _DELETED = (int(each) for each in (Outcome.UNCHANGED, Outcome.COMMITTED, Outcome.DELETED))

@@ -210,6 +210,11 @@ class Lease:
             logger.info("%s is taken over from %s, without its end: writes wait %.1f s", claim.what, claim.who, wait_s)
 
     @property
+    def epoch(self) -> int:
+        """The number of the claim."""
+        return self._mine[0].epoch
+
+    @property
     def is_settled(self) -> bool:
         """True when no write of the former driver can arrive any more; it may have been in the middle of one."""
         return self._now() >= self._settled_at

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition, Outcome, State
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
+from offset_sync.state.group_homes import clusters_code
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_commits import KEY, committed_at_ms, last_commits, made_at_ms
@@ -212,7 +213,8 @@ def _keys_of(rows: pa.Table) -> list[GroupPartition]:
 
 KEY_OF_PAIR = ["source_cluster", "target_cluster", *KEY]
 _LAST = ["source_offset", "source_committed_at", "target_offset", "state", "outcome", "duplicates"]
-_LAST += ["duplicates_at_most", "lost", "translated_at", "stream", "target_topic"]
+_LAST += ["duplicates_at_most", "lost", "translated_at", "stream", "target_topic", "previous_target_offset", "error"]
+_LAST += ["skipped", "members", "contest"]
 _OWN = ["own_offset", "own_at"]
 
 ANSWERS_SCHEMA = pa.schema(
@@ -299,8 +301,10 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     pair = state.last(source, target).columns
     for name, column in (("source_offset", "source_offset"), ("wanted", "target_offset")):
         pair[name][key] = int64s(rows.column(column), ABSENT)
-    for name in ("duplicates", "duplicates_at_most", "lost"):
-        pair[name][key] = int64s(rows.column(name))
+    for name, column in (("duplicates",) * 2, ("duplicates_at_most",) * 2, ("lost",) * 2, ("listed", "skipped")):
+        pair[name][key] = int64s(rows.column(column))
+    for name in ("members", "contest"):
+        pair[name][key] = [clusters_code(text or "", list(state.offsets.clusters)) for text in rows[name].to_pylist()]
     pair["source_at_ms"][key] = int64s(rows.column("source_committed_at"), ABSENT) // 1000
     pair["restored_ms"][key] = rows.column("translated_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]

@@ -338,6 +338,14 @@ class SyncState:
                 found[row] = sorted(sides, key=lambda side: -side.at_ms)[:2]
             return found
 
+    def shown(self, rows: KeyRows) -> dict[str, Int64s]:
+        """Return what is published of *rows* beside their answers, as :func:`clusters_text` reads it."""
+        with self.lock:
+            contests, aliases = self.contests(rows), list(self.offsets.clusters)
+            codes = {row: sum(1 << 2 * aliases.index(s.cluster) for s in sides) for row, sides in contests.items()}
+            contest = np.array([codes.get(row, 0) for row in rows.tolist()], np.int64)
+            return {"members": self.homes.members(rows), "contest": contest}
+
     def note_read(self, aliases: Collection[str]) -> list[str]:
         """Note which logs of commits were read to their ends since the start; return those that were not before.
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import Fence, TaskFence
-from offset_sync.sync.reconciliation import OffsetWriter
+from offset_sync.sync.reconciled import OffsetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to this many groups the driver commits itself: the requests take less time than a Spark job."""

@@ -21,7 +21,7 @@ _PATIENCE_SECONDS = 0.5
 class ReconcileLoop:
     """Reconciles *state* by *reconciler*; set *soon* to start a full pass with the next turn.
 
-    As when a silent cluster answers again. *ended* is called after each full pass.
+    As when a silent cluster answers again. *ended* is called after each full pass. ``is_first``: none was whole yet.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ReconcileLoop:
         self._reconciler = reconciler
         self._ended = ended
         self._interval = options.reconcile_interval.total_seconds()
-        self._is_first, self._due_at = True, 0.0
+        self.is_first, self._due_at = True, 0.0
         self._pause = min(options.trigger_interval.total_seconds(), self._interval)
 
     def full_pass(self, *, is_first: bool) -> list[str]:
@@ -47,10 +47,10 @@ class ReconcileLoop:
         """
         threading.Thread(target=self._make, args=(self._read_index,), name="reading the index", daemon=True).start()
         full: threading.Thread | None = None
-        while not stop.wait(_POLL_SECONDS if self._is_first else self._pause):
+        while not stop.wait(_POLL_SECONDS if self.is_first else self._pause):
             if not is_ready.is_set():
                 continue
-            is_due = self._is_first or self._soon.is_set() or time.monotonic() >= self._due_at
+            is_due = self.is_first or self._soon.is_set() or time.monotonic() >= self._due_at
             if is_due and (full is None or not full.is_alive()):
                 self._soon.clear()
                 self._due_at = time.monotonic() + self._interval
@@ -70,8 +70,8 @@ class ReconcileLoop:
         return []
 
     def _make_full(self) -> list[str]:
-        failures = self.full_pass(is_first=self._is_first)
-        self._is_first = False
+        failures = self.full_pass(is_first=self.is_first)
+        self.is_first = False
         return failures
 
     def _make(self, make_pass: Callable[[], list[str]]) -> None:

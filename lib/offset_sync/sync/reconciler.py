@@ -23,7 +23,8 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
-from offset_sync.sync.reconciliation import OffsetWriter, ReconcilePass, ReconciliationLog
+from offset_sync.sync.reconciled import OffsetWriter, ReconciliationLog
+from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated
 from offset_sync.translate.read_list import ListText
 

@@ -1,4 +1,4 @@
-"""The reconcile pass of one direction, shared by micro-batches and the reconcile loop, and its result.
+"""The reconcile pass of one direction, shared by micro-batches and the reconcile loop.
 
 It compares desired with actual offsets and writes the differences. Desired is t(position at home), actual what the
 target's coordinator holds. It is idempotent and independent of order, so any driver may repeat any step at any time.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,71 +18,25 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, State, WriteOutcome
+from offset_sync.model.values import ABSENT, OffsetWrite, Outcome, State, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_metadata import Fetcher, Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.crossings import Crossing
-from offset_sync.sync.read_lists import GONE_BACK, REPLACED, ReadLists
+from offset_sync.sync.read_lists import REPLACED, ReadLists
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
+from offset_sync.sync.reconciled import OffsetWriter, Reconciliation, ReconciliationLog
 from offset_sync.sync.write_pace import Pace
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import Translations, withhold_some
+from offset_sync.translate.partition import Translations, withhold, withhold_some
 from offset_sync.translate.read_list import ListText
 
-_FAILED = int(Outcome.FAILED)
+_FAILED, _DELETED = int(Outcome.FAILED), int(Outcome.DELETED)
 _PARTIAL = (Selection.CHANGED, Selection.WAITING, Selection.DUE)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
-
-
-@dataclass(frozen=True)
-class Reconciliation:
-    """Translations from one source to one target and their outcomes, a row per key; see offset_translations.
-
-    *previous* is the target's offset before, ABSENT for none, *written* the acknowledged one, ABSENT where nothing was
-    written; *error* has the failed rows, *skipped* how many records are on a read list.
-    """
-
-    translated: Translated
-    plan: WritePlan
-    batch_id: int | None
-    committed_at_ms: int
-    previous: Int64s
-    written: Int64s
-    outcome: NDArray[np.intp]
-    error: Mapping[int, str]
-    is_news: NDArray[np.bool_]
-    skipped: Mapping[int, int] = field(default_factory=dict)
-
-    def failures(self, keys: Sequence[GroupPartition]) -> list[str]:
-        """Return one line per distinct reason of failure; *keys* are those of the state."""
-        by_reason: dict[str, list[int]] = {}
-        for row in np.flatnonzero(self.outcome == _FAILED).tolist():
-            by_reason.setdefault(self.error.get(row, "no reason given"), []).append(row)
-        by_reason.pop(GONE_BACK, None)
-        moved, key = self.translated, self.translated.commits.key
-        return [
-            f"{moved.source} to {moved.target}: {len(rows)} offsets not committed, "
-            f"first {'/'.join(map(str, keys[int(key[rows[0]])]))}: {reason}"
-            for reason, rows in by_reason.items()
-        ]
-
-
-class OffsetWriter(Protocol):
-    """Commits at one target, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
-
-    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        """Return one outcome per write, in order; none raises and none is left out."""
-
-
-class ReconciliationLog(Protocol):
-    """Records the outcomes of translations, see ``sync.translation_history``."""
-
-    def append(self, reconciliation: Reconciliation) -> None:
-        """Queue it; must not wait for a table."""
 
 
 class ReconcilePass:
@@ -125,6 +78,7 @@ class ReconcilePass:
             return Turn([])
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
+            self._tell_deleted(source, target, commits, snapshot)
             due = self._still_due(source, target, commits, snapshot, request)
             commits = due.take(slice(self._paces[target].turn))
             rest = request.rest(np.concatenate([due.key[len(commits.key) :], later]))
@@ -135,8 +89,8 @@ class ReconcilePass:
             waiting, skipped = self._write_lists(translated, plan, crossings)
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
-            done = self._apply(translated, plan, outcomes, snapshot, request, waiting)
-            self._history.append(done := replace(done, skipped=skipped))  # in the order in which targets were written
+            done = self._apply(translated, plan, outcomes, snapshot, request, waiting, skipped)
+            self._history.append(done)  # in the order in which targets were written
         self._take_lists_away(source, commits)
         is_said = request.selection in _PARTIAL and isinstance(snapshot.metadata[target], ClusterError)
         return Turn([] if is_said else done.failures(self._state.offsets.keys), rest)
@@ -203,6 +157,26 @@ class ReconcilePass:
                 commits = replace(commits, is_answer_valid=is_answer_valid)
             return commits.take(chosen)
 
+    def _tell_deleted(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> None:
+        """Tell the history once of *commits* that were answered and are deleted at their home now."""
+        state = self._state
+        with state.lock:
+            is_over = state.counts(source, commits.key) & ~state.is_kept(source, target, commits, snapshot)
+            last, over = state.last(source, target), commits.take(is_over)
+            over = over.take(last.note_deleted(over.key))
+            if len(over.key) == 0:
+                return
+            answers = withhold(last.columns["state"][over.key], len(over.key))
+            answers = replace(answers, wanted=last.columns["wanted"][over.key])
+            now_ms, (members, contest) = state.now_ms(), state.shown(over.key).values()
+        translated = Translated(source, target, over, answers, over.offset, now_ms)
+        none, outcome = np.full(len(over.key), ABSENT, np.int64), np.full(len(over.key), _DELETED)
+        plan = WritePlan([], np.empty(0, np.intp), answers.state, none, outcome)
+        is_news = outcome == _DELETED
+        self._history.append(
+            Reconciliation(translated, plan, None, now_ms, none, none, outcome, {}, is_news, members, contest)
+        )
+
     def _refresh_before_ms(self) -> int:
         """Return the time before which our own values are due for a refresh."""
         return self._state.now_ms() - self._refresh_ms
@@ -231,6 +205,7 @@ class ReconcilePass:
         is_settled = last.is_settled(commits.key, commits.offset, commits.at_ms)
         is_settled &= there.columns["actual_offset"][commits.key] == last.columns["wanted"][commits.key]
         is_settled &= ~self._state.homes_of(commits.key).is_contested & ~there.has_moved(commits.key)
+        is_settled &= last.columns["members"][commits.key] == self._state.homes.members(commits.key)  # to publish them
         is_settled &= ~self._lists.has_named(commits.key)  # their list depends on more than the answer
         return is_settled & ~refresh_due(there.columns, commits.key, self._refresh_before_ms())
 
@@ -279,11 +254,10 @@ class ReconcilePass:
         waiting |= {row: REPLACED for row in planned if int(key[row]) in replaced}
         lists.note(target, {int(key[row]): write for row, write in writes.items()}, done)
         failpoints.failpoint(failpoints.AFTER_LISTS)
-        is_crossing, listed = np.zeros(len(key), np.bool_), np.zeros(len(key), np.int64)
+        is_crossing = np.zeros(len(key), np.bool_)
         is_crossing[[row for row, each in crossings.items() if each.pending]] = True
-        listed[list(texts)] = [each.records for each in texts.values()]
         with self._state.lock:
-            self._state.last(translated.source, target).note_lists(key, listed, is_crossing)
+            self._state.last(translated.source, target).columns["is_crossing"][key] = is_crossing
         return waiting, {row: each.records for row, each in texts.items()}
 
     def _take_lists_away_at(self, alias: str) -> None:
@@ -374,6 +348,7 @@ class ReconcilePass:
         snapshot: Snapshot,
         request: ReconcileRequest,
         waiting: Mapping[int, str],
+        skipped: Mapping[int, int],
     ) -> Reconciliation:
         """Record the outcomes of the writes; return the rows for the history. *waiting* rows were not sent."""
         state, key, commits = self._state, translated.commits.key, translated.commits
@@ -393,6 +368,9 @@ class ReconcilePass:
             there = state.offsets.clusters[translated.target]
             there.acknowledge(key[is_written], written[is_written], state.now_ms())
             last = state.last(translated.source, translated.target)
-            is_news = last.note(key, commits.offset, commits.at_ms, translated.answers, outcome)
-        now_ms = state.now_ms()
-        return Reconciliation(translated, plan, request.batch_id, now_ms, previous, written, outcome, error, is_news)
+            listed, shown = np.zeros(len(key), np.int64), state.shown(key)
+            listed[list(skipped)] = list(skipped.values())
+            answers = translated.answers
+            is_news = last.note(key, commits.offset, commits.at_ms, answers, outcome, listed=listed, **shown)
+        done = (previous, written, outcome, error, is_news, shown["members"], shown["contest"], skipped)
+        return Reconciliation(translated, plan, request.batch_id, state.now_ms(), *done)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -17,11 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
 from offset_sync.state import failpoints
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.state.group_homes import clusters_text
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import fitted
 from offset_sync.tables.store import TableStore
@@ -41,7 +41,7 @@ class TranslationHistory:
     def __init__(self, tables: TableStore, keys: Sequence[GroupPartition], config: Config) -> None:
         self._tables = tables
         self._keys = keys
-        self._strategy_of, self._names = cache(config.strategy_of), config.names
+        self._config = config
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
@@ -52,7 +52,7 @@ class TranslationHistory:
         is_recorded: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
         if is_recorded.any():
             recorded = np.flatnonzero(is_recorded)
-            self._queue.put(to_rows(reconciliation, recorded, self._keys, self._strategy_of, self._names))
+            self._queue.put(to_rows(reconciliation, recorded, self._keys, self._config))
 
     def close(self) -> None:
         """Write what is queued, then end."""
@@ -91,10 +91,10 @@ def to_rows(
     reconciliation: Reconciliation,
     chosen: NDArray[np.intp],
     keys: Sequence[GroupPartition],
-    strategy_of: Callable[[str], str],
-    names: Names = SAME_NAMES,
+    config: Config,
 ) -> pa.Table:
     """Return the *chosen* rows of a reconciliation as rows of offset_translations, ``topic`` being the stream."""
+    strategy_of, clusters = cache(config.strategy_of), list(config.clusters)
     translated, answers, count = reconciliation.translated, reconciliation.translated.answers, len(chosen)
     commits = translated.commits
     key = [keys[one] for one in commits.key[chosen].tolist()]
@@ -126,7 +126,9 @@ def to_rows(
         "translated_at": pa.array(np.full(count, translated.translated_at_ms), _TIME),
         "committed_at": pa.array(np.full(count, reconciliation.committed_at_ms), _TIME, mask=~is_committed),
         "stream": pa.array(streams, pa.string()),
-        "target_topic": pa.array([names.topic(target, each) for each in streams], pa.string()),
+        "target_topic": pa.array([config.names.topic(target, each) for each in streams], pa.string()),
         "skipped": pa.array([reconciliation.skipped.get(row) for row in chosen.tolist()], pa.int64()),
+        "members": pa.array([clusters_text(code, clusters) for code in reconciliation.members[chosen].tolist()]),
+        "contest": [clusters_text(code, clusters) or None for code in reconciliation.contest[chosen].tolist()],
     }
     return fitted(pa.table(columns), OFFSET_TRANSLATIONS.arrow_schema)

@@ -117,7 +117,7 @@ OFFSET_TRANSLATIONS = Table(
         "duplicates_at_most | bigint | with those that it may have read",
         "lost | bigint | unread records deleted at the target and not at the source",
         "timestamp_disordered | boolean | strategy timestamp: a larger one came before the commit",
-        "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN or WITHHELD",
+        "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN, WITHHELD or DELETED",
         "error | string | the target's error, or why not asked",
         "batch_id | bigint | micro-batch of the source's query; null: the reconcile pass",
         "translated_at | timestamp | when the answer was computed",
@@ -125,6 +125,8 @@ OFFSET_TRANSLATIONS = Table(
         "stream | string | the topic with all its copies",
         "target_topic | string | its name at the target; null: none",
         "skipped | bigint | records on the group's read list; null: no list",
+        "members | string | clusters where the group has members, as dc1, dc2?; ?: not known",
+        "contest | string | clusters that commit it at the same time, as dc1, dc2; null: it has a home",
     ),
 )
 QUARANTINE = Table(
@@ -195,6 +197,11 @@ LAST_KNOWN = Table(
         "translated_at | timestamp | likewise",
         "stream | string | likewise",
         "target_topic | string | likewise",
+        "previous_target_offset | bigint | likewise",
+        "error | string | likewise",
+        "skipped | bigint | likewise",
+        "members | string | likewise",
+        "contest | string | likewise",
         "stands_on | string | what all rows are derived from, as JSON: versions of both tables, incarnations of logs, "
         "clusters, names",
     ),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from offset_sync.model.errors import TableError
 from offset_sync.tables.files import Files
 
-FORMAT = 2
+FORMAT = 3
 """With another number ``tests/golden/installation.tar.xz`` is taken anew."""
 PROPERTY = "offset_sync.format"
 """The property of a table with its number."""

@@ -16,8 +16,8 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import Reconciliation
 
 FETCH_S, COMMIT_S, RETRY_S = 3.0, 4.0, 0.5
 """The deadlines of the tests: five, fifteen and two seconds in the jobs."""

@@ -28,7 +28,7 @@ def begin_again_by_the_tables(site: Site) -> None:
 def begin_again_by_the_history(site: Site, commits: pa.Table = NO_COMMITS) -> None:
     """Let another driver take over, which knows what this one has answered; *commits* are what it has read."""
     keys, told = site.offsets.keys, site.reconciliations
-    site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, lambda _topic: "exact") for each in told]
+    site.history += [to_rows(each, np.flatnonzero(each.is_news), keys, site.config) for each in told]
     told.clear()
     site.restart()
     fill_commits(site.state, commits, site.clusters)

@@ -30,8 +30,8 @@ from offset_sync.state.moves import Moves
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import Reconciliation
 from oracles.translation import Log
 
 ORDERS = TopicPartition("orders", 0)

@@ -78,7 +78,7 @@ def matches_again_and_again(writes: Any, key_id: int, value: int) -> bool:
 
 def append_at_once(history: Any, done: Any) -> None:
     """Append translations while the one who writes offsets waits."""
-    rows = to_rows(done, np.arange(len(done.is_news)), history._keys, history._strategy_of, history._names)
+    rows = to_rows(done, np.arange(len(done.is_news)), history._keys, history._config)
     history._tables.append(OFFSET_TRANSLATIONS, rows)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -16,7 +17,7 @@ from offset_sync.state.last_commits import last_commits
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
@@ -188,15 +189,13 @@ class Persisted:
                 found[number] = max(found.get(number, 0), offset + 1)
         return found
 
-    def note_answers(
-        self, answers: list[Reconciliation], keys: Sequence[GroupPartition], strategy_of: Callable[[str], str]
-    ) -> None:
+    def note_answers(self, answers: list[Reconciliation], keys: Sequence[GroupPartition], config: Config) -> None:
         """Take rows of offset_translations, as the history writes them."""
         for each in answers:
             chosen = each.is_news | (each.batch_id is not None)
             if not chosen.any():
                 continue
-            self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
+            self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, config))
 
     def heard(self, alias: str) -> set[tuple[Any, ...]]:
         """Return the commits that were written down: group, topic, partition, offset and time."""

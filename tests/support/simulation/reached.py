@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from offset_sync.model.values import GroupPartition, Outcome, State
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 
 CRASH = " and a crash"
 WORDS = frozenset(each.name for each in (*State, *Outcome))

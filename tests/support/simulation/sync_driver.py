@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from fakes.reconciler_site import config_of
@@ -25,8 +25,8 @@ from offset_sync.state.translator import Translator
 from offset_sync.sync.held_lists import Held
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.sync.reconciliation import Reconciliation
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.knowledge import Knowledge
@@ -133,7 +133,6 @@ class SyncDriver:
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
         self.config = _config(world.shape, frozenset(world.polls.clusters), frozenset(world.polls.excluded))
-        self.strategy_of = cache(self.config.strategy_of)
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
@@ -308,4 +307,4 @@ class SyncDriver:
         """Have the history written."""
         self.lease.renew()
         answers, self.answers = self.answers, []
-        self.persisted.note_answers(answers, self.state.offsets.keys, self.strategy_of)
+        self.persisted.note_answers(answers, self.state.offsets.keys, self.config)

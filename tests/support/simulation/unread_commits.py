@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from offset_sync.model.values import Outcome, TopicPartition
 from offset_sync.state.last_translations import IS_HELD
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 from simulation.oracle import Violation
 from simulation.world import Genuine, Position
 

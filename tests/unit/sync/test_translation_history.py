@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.reconciler_site import STARTED_MS, Site, mirrored_site
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
 from offset_sync.sync import translation_history
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import TranslationHistory, to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
@@ -73,7 +73,7 @@ def reconciled(
 
 def row_of(reconciliation: Reconciliation, site: Site) -> dict[str, Any]:
     (row,) = to_rows(
-        reconciliation, reconciliation.translated.commits.key * 0, site.offsets.keys, site.config.strategy_of
+        reconciliation, reconciliation.translated.commits.key * 0, site.offsets.keys, site.config
     ).to_pylist()
     assert row.keys() == set(OFFSET_TRANSLATIONS.arrow_schema.names)
     return row
@@ -103,6 +103,8 @@ def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
         "stream": "orders",
         "target_topic": "orders",
         "skipped": None,
+        "members": "X?, Y?",
+        "contest": None,
     }
     assert {name: round(at.timestamp() * 1000) - STARTED_MS for name, at in times.items()} == {
         "source_committed_at": 1,
@@ -169,3 +171,52 @@ def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_a
     writer.close()
     assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]
     assert len(appended.rows()) <= 3
+
+
+def published(site: Site) -> list[tuple[str | None, ...]]:
+    """The news of the last pass: outcome, members and contest."""
+    done = [each for each in site.reconciliations if each.is_news.any()]
+    site.reconciliations.clear()
+    rows = [
+        row
+        for each in done
+        for row in to_rows(each, each.is_news.nonzero()[0], site.offsets.keys, site.config).to_pylist()
+    ]
+    return [(row["outcome"], row["members"], row["contest"]) for row in rows]
+
+
+def test_what_is_shown_beside_an_answer_is_published_when_it_changes_also_of_a_key_that_is_settled(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert published(site) == [("COMMITTED", "X?, Y?", None)]
+    for _ in range(4):
+        site.reconcile()
+    published(site)
+    for alias, groups in (("X", {"readers"}), ("Y", None)):
+        site.state.homes.note_members(alias, groups, site.clock_ms[0])
+    site.reconcile()
+    assert published(site) == [("UNCHANGED", "X, Y?", None)]
+    site.state.homes.note_members("Y", {"others"}, site.clock_ms[0])
+    site.reconcile()
+    assert published(site) == [("UNCHANGED", "X", None)]
+    site.reconcile()
+    assert published(site) == []
+    site.state.homes.silence_ms = 60_000
+    site.commit("Y", "readers", 7)
+    site.commit("X", "readers", 5)
+    site.reconcile()
+    assert published(site) == [("WITHHELD", "X", "X, Y")]
+
+
+def test_a_deletion_at_the_home_is_published_once(site: Site) -> None:
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    published(site)
+    site.clusters["X"].forget("readers", ORDERS)
+    site.reconcile()
+    assert published(site) == [("DELETED", "X?, Y?", None)]
+    site.reconcile()
+    assert published(site) == []
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert [outcome for outcome, *_ in published(site)] == ["UNCHANGED"]

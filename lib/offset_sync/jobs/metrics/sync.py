@@ -19,7 +19,7 @@ from offset_sync.model.values import ABSENT, Outcome
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
 from offset_sync.status.staleness import StalenessTracker
-from offset_sync.sync.reconciliation import Reconciliation, ReconciliationLog
+from offset_sync.sync.reconciled import Reconciliation, ReconciliationLog
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 

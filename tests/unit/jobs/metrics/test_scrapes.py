@@ -19,7 +19,7 @@ from offset_sync.jobs.metrics.report import ReportMetrics
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
-from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.golden_output import expect
 from tools.prometheus_scrape import Telling, read

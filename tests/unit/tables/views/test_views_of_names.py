@@ -41,7 +41,7 @@ def answers(folder: Path, made: dict[Table, pa.Table], sql: str) -> list[Row]:
     return found
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 2, 3, 4])
 def test_a_failover_costs_the_same_whatever_topics_are_called(seed: int, tmp_path: Path) -> None:
     made, draw = random_history(seed), random.Random(seed)
     turned = {
