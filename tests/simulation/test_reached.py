@@ -17,9 +17,7 @@ SEEDS = (
     (6, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
     (7, "anew,by_header,commit_beyond,crash"),
     (4, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
-    (17, "crash,losses"),
     (0, "losses"),
-    (0, "anew,by_header,commit_beyond,crash"),
 )
 """As ``python -m simulation.cover`` finds them; look for others where a change has them come to something else."""
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]

@@ -87,7 +87,7 @@ class Outcome(Word):
     FAILED = 4
     DRY_RUN = 5
     WITHHELD = 6
-    DELETED = 7  # the group has no commit at its home any more: nothing is computed or written
+    GONE = 7  # nothing is computed or written any more: its home is elsewhere, or it has deleted its commit there
 
 
 class Status(Word):

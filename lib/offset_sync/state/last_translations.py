@@ -287,11 +287,11 @@ class LastTranslations:
         column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 
-    def note_deleted(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Note that the groups have no commit at their home any more; return for which *key* this is news."""
+    def note_gone(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Note that the source is not the home of *key* any more, or has no commit; return for which it is news."""
         outcome = self.columns["outcome"][key]
-        is_news: NDArray[np.bool_] = (outcome != ABSENT) & (outcome != _DELETED)
-        self.columns["outcome"][key[is_news]] = _DELETED
+        is_news: NDArray[np.bool_] = (outcome != ABSENT) & (outcome != _GONE)
+        self.columns["outcome"][key[is_news]] = _GONE
         return is_news
 
     def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:
@@ -303,4 +303,4 @@ class LastTranslations:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED, _COMMITTED, _DELETED = (int(each) for each in (Outcome.UNCHANGED, Outcome.COMMITTED, Outcome.DELETED))
+_UNCHANGED, _COMMITTED, _GONE = (int(each) for each in (Outcome.UNCHANGED, Outcome.COMMITTED, Outcome.GONE))

@@ -34,7 +34,8 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold, withhold_some
 from offset_sync.translate.read_list import ListText
 
-_FAILED, _DELETED = int(Outcome.FAILED), int(Outcome.DELETED)
+_FAILED, _GONE = int(Outcome.FAILED), int(Outcome.GONE)
+_ANSWER = ("source_offset", "source_at_ms", "wanted", "state")
 _PARTIAL = (Selection.CHANGED, Selection.WAITING, Selection.DUE)
 _OWNER_UNKNOWN, _COMMITTED_AT_BOTH = int(State.OWNER_UNKNOWN), int(State.COMMITTED_AT_BOTH)
 
@@ -71,6 +72,7 @@ class ReconcilePass:
         """Carry out *request* for the direction from *source* to *target*, as far as one turn goes."""
         rows, later = self._rows(source, target, request)
         if request.selection not in _PARTIAL:  # a broker may be silent
+            self._tell_gone(source, target, request.rows[~self._state.counts(source, request.rows)])
             self._lists.take_others_away(target, partial(self._send, target))
             if target not in self._sources:
                 self._take_lists_away_at(target)
@@ -78,7 +80,7 @@ class ReconcilePass:
             return Turn([])
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
-            self._tell_deleted(source, target, commits, snapshot)
+            self._tell_gone(source, target, self._deleted(source, target, commits, snapshot))
             due = self._still_due(source, target, commits, snapshot, request)
             commits = due.take(slice(self._paces[target].turn))
             rest = request.rest(np.concatenate([due.key[len(commits.key) :], later]))
@@ -157,25 +159,29 @@ class ReconcilePass:
                 commits = replace(commits, is_answer_valid=is_answer_valid)
             return commits.take(chosen)
 
-    def _tell_deleted(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> None:
-        """Tell the history once of *commits* that were answered and are deleted at their home now."""
+    def _tell_gone(self, source: str, target: str, rows: KeyRows) -> None:
+        """Tell the history once of *rows* that were answered, and do not count at *source* any more."""
         state = self._state
         with state.lock:
-            is_over = state.counts(source, commits.key) & ~state.is_kept(source, target, commits, snapshot)
-            last, over = state.last(source, target), commits.take(is_over)
-            over = over.take(last.note_deleted(over.key))
-            if len(over.key) == 0:
+            last = state.last(source, target)
+            gone = rows[last.note_gone(rows)]
+            if len(gone) == 0:
                 return
-            answers = withhold(last.columns["state"][over.key], len(over.key))
-            answers = replace(answers, wanted=last.columns["wanted"][over.key])
-            now_ms, (members, contest) = state.now_ms(), state.shown(over.key).values()
-        translated = Translated(source, target, over, answers, over.offset, now_ms)
-        none, outcome = np.full(len(over.key), ABSENT, np.int64), np.full(len(over.key), _DELETED)
+            columns, now_ms = {name: last.columns[name][gone] for name in _ANSWER}, state.now_ms()
+            (members, contest) = state.shown(gone).values()
+        commits = Commits(gone, columns["source_offset"], columns["source_at_ms"])
+        answers = replace(withhold(columns["state"], len(gone)), wanted=columns["wanted"])
+        translated = Translated(source, target, commits, answers, commits.offset, now_ms)
+        none, outcome = np.full(len(gone), ABSENT, np.int64), np.full(len(gone), _GONE)
         plan = WritePlan([], np.empty(0, np.intp), answers.state, none, outcome)
-        is_news = outcome == _DELETED
-        self._history.append(
-            Reconciliation(translated, plan, None, now_ms, none, none, outcome, {}, is_news, members, contest)
-        )
+        told = (none, none, outcome, {}, outcome == _GONE, members, contest)
+        self._history.append(Reconciliation(translated, plan, None, now_ms, *told))
+
+    def _deleted(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> KeyRows:
+        """Return the rows of *commits* that still count at their home, and are deleted there."""
+        with self._state.lock:
+            is_kept = self._state.is_kept(source, target, commits, snapshot)
+            return commits.key[self._state.counts(source, commits.key) & ~is_kept]
 
     def _refresh_before_ms(self) -> int:
         """Return the time before which our own values are due for a refresh."""

@@ -117,7 +117,7 @@ OFFSET_TRANSLATIONS = Table(
         "duplicates_at_most | bigint | with those that it may have read",
         "lost | bigint | unread records deleted at the target and not at the source",
         "timestamp_disordered | boolean | strategy timestamp: a larger one came before the commit",
-        "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN, WITHHELD or DELETED",
+        "outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN, WITHHELD or GONE",
         "error | string | the target's error, or why not asked",
         "batch_id | bigint | micro-batch of the source's query; null: the reconcile pass",
         "translated_at | timestamp | when the answer was computed",

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site
+from fakes.reconciler_site import ORDERS, STARTED_MS, Site, mirrored_site, site_of
+from offset_sync.model.values import Outcome
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import TranslationHistory, to_rows
@@ -214,9 +215,35 @@ def test_a_deletion_at_the_home_is_published_once(site: Site) -> None:
     published(site)
     site.clusters["X"].forget("readers", ORDERS)
     site.reconcile()
-    assert published(site) == [("DELETED", "X?, Y?", None)]
+    assert published(site) == [("GONE", "X?, Y?", None)]
     site.reconcile()
     assert published(site) == []
     site.commit("X", "readers", 4)
     site.reconcile()
     assert [outcome for outcome, *_ in published(site)] == ["UNCHANGED"]
+
+
+def test_a_home_that_the_group_has_left_is_told_once_and_again_when_it_is_back() -> None:
+    site = site_of("X", "Y")
+    site.commit("X", "g", 4)
+    site.reconcile()
+    published(site)
+    site.commit("Y", "g", 6)
+    site.reconcile()
+    site.reconcile()
+    assert [(*pair, outcome) for pair, outcome in moved(site)] == [("X", "Y", "GONE"), ("Y", "X", "COMMITTED")]
+    site.commit("X", "g", 6)
+    site.reconcile()
+    site.reconcile()
+    assert [(*pair, outcome) for pair, outcome in moved(site)] == [("X", "Y", "UNCHANGED"), ("Y", "X", "GONE")]
+
+
+def moved(site: Site) -> list[tuple[tuple[str, str], str]]:
+    """The news since the last call, by direction."""
+    found = [
+        ((each.translated.source, each.translated.target), Outcome(code).name)
+        for each in site.reconciliations
+        for code in each.outcome[each.is_news].tolist()
+    ]
+    site.reconciliations.clear()
+    return sorted(found)

@@ -8,7 +8,7 @@
 -- translated_at | timestamp | when the answer was computed
 -- is_written | boolean | the target acknowledged it
 -- why | string | why or why not
--- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN, WITHHELD or DELETED
+-- outcome | string | COMMITTED, UNCHANGED, NOT_FORWARD, TARGET_ACTIVE, FAILED, DRY_RUN, WITHHELD or GONE
 -- state | string | EXACT, AT_FRONTIER, INDEX_BEHIND, APPROXIMATE, REWIND, or the reason to withhold
 -- error | string | the target's error, or why not asked
 -- source_offset | bigint | the commit at the source
@@ -41,7 +41,7 @@ SELECT
     WHEN 'TARGET_ACTIVE' THEN 'not written: the group has members at the target'
     WHEN 'FAILED' THEN 'not acknowledged: ' || coalesce(error, 'no reason given')
     WHEN 'DRY_RUN' THEN 'not written: a dry run'
-    WHEN 'DELETED' THEN 'not written: the group has no offset at the source any more'
+    WHEN 'GONE' THEN 'not written: the group has another home now, or has deleted its offset'
     WHEN 'WITHHELD' THEN CASE state
       WHEN 'TOPIC_RECREATED' THEN 'withheld: the topic was deleted and recreated, its offsets are other records now'
       WHEN 'LOG_TRUNCATED' THEN 'withheld: the log was truncated, its offsets may be other records now'
