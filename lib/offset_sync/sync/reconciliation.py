@@ -174,8 +174,10 @@ class ReconcilePass:
         translated = Translated(source, target, commits, answers, commits.offset, now_ms)
         none, outcome = np.full(len(gone), ABSENT, np.int64), np.full(len(gone), _GONE)
         plan = WritePlan([], np.empty(0, np.intp), answers.state, none, outcome)
-        told = (none, none, outcome, {}, outcome == _GONE, members, contest)
-        self._history.append(Reconciliation(translated, plan, None, now_ms, *told))
+        done = Reconciliation(
+            translated, plan, None, now_ms, none, none, outcome, {}, outcome == _GONE, members, contest
+        )
+        self._history.append(done)
 
     def _deleted(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> KeyRows:
         """Return the rows of *commits* that still count at their home, and are deleted there."""
