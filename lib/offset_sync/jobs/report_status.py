@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.jobs.runner import open_tables
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
@@ -52,12 +53,13 @@ class StatusJob:
         """Return a report as of now."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
-        status = self._state.report(now_ms)
+        status = self._state.published(now_ms)
         drift = self._drift.add(status, now)
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * DRIFT_WINDOW, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        notes = clock_notes(self._state.state.clocks_ahead_ms())
+        notes = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
+        notes += clock_notes(self._state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()

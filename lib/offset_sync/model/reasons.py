@@ -42,7 +42,6 @@ class Reason(Enum):
     LOST_FOR_GOOD = "if {} is lost for good, use --disaster"
 
     # Stalled, Behind, Mirroring: column reason of sync_status.
-    SYNC_SILENT = "sync_offsets has made no progress for {} s"
     INDEX_SILENT = "index_records has made no progress for {} s"
     SOURCE_SILENT = "the source does not answer"
     HELD_BACK = (
@@ -51,6 +50,7 @@ class Reason(Enum):
     )
     TARGET_HAS_MEMBERS = "the target's group has members"
     NOT_CAPTURED = "{} holds {}, the newest captured commit is {}: is sync_offsets running?"
+    CHANGES = "its answer is about to change, as the index knows more by now"
     MOVED_ON = "{} holds {}; this report is based on {}"
     NOTHING_COMMITTED = "nothing committed at the target"
     TARGET_AHEAD = "unread records below the target's offset, committed by another client: {:,}"
@@ -63,8 +63,7 @@ class Reason(Enum):
     READ_NOT_MIRRORED = "records already read, not mirrored yet: {:,}"
     READ_ABOVE = "records already read, above the first unread one: {:,}"
     UNINDEXED = "records not indexed yet: {:,}"
-    COMMITS_UNREAD = "records of __consumer_offsets not read yet: {:,}"
-    COMMITS_UNKNOWN = "cannot verify that all commits are read"
+    COMMITS_UNREAD = "a third cluster holds a commit that sync_offsets has not read"
     OF_TABLES = "committed offsets known from the tables only: {}"
     UNSTAMPED = "the mirror stamps no headers: cannot tell which records are mirrored"
     IN_FLIGHT = "records in flight to the source"
@@ -88,6 +87,7 @@ class Reason(Enum):
     YOUNG = "Behind for less than {}: {}{}"
     PAIR_DRIFTS = "offsets of {} drift apart: by {} in the window", "offsetsyncdriftnotconverged"
     GROUPS_DRIFT = "groups whose offsets drift apart: {:,} ({})", "offsetsyncdriftnotconverged"
+    DECIDED_HERE = "no sync_offsets is alive: what follows was decided by this report, from the tables"
     NOTHING_TO_REPORT = "nothing to report: no included group has committed an included topic"
     UNCOMMITTED = "topics with partitions never committed by their group: {:,} ({}); apply commits the target's start"
     AS_PREDICTED = "{} to {} was rehearsed {} ago, as predicted: partitions {:,}, groups {:,}"

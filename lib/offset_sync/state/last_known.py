@@ -207,6 +207,11 @@ class LastKnown:
         """Restore the answers alone, after the commits."""
         fill_answers(state, self._answers(self._last))
 
+    def read_answers(self, incarnations: CommitLogIncarnations) -> tuple[pa.Table, int]:
+        """Return the last answers alone, and their version of ``offset_translations``."""
+        history = self._read(incarnations)
+        return self._answers(history), history.versions[1]
+
     def _replace(self, rows: pa.Table, basis: dict[str, Any]) -> None:
         """Replace the table; after a failure the next start only reads more."""
         try:

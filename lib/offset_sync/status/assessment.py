@@ -96,18 +96,16 @@ class Assessment:
     is_target_active: Bools = _LATER  # the group has members at the target
     held_at_source: Int64s = _LATER  # by its coordinator; ABSENT: none, or not known
     has_moved_on: Bools = _LATER  # the source holds another offset than source_offset
-    is_uncaptured: Bools = _LATER  # and sync_offsets may not have read that commit
+    is_uncaptured: Bools = _LATER  # and did so before the verdict: sync_offsets has not read that commit
+    is_changing: Bools = _LATER  # the index has another answer by now
     not_asked: NDArray[np.object_] = _LATER  # which coordinator did not answer; None: both did
     contest: NDArray[np.object_] = _LATER  # clusters that commit it at the same time; None: it has a home
     uncommitted: NDArray[np.object_] = _LATER  # partitions of its topic that it never committed
     elsewhere: NDArray[np.object_] = _LATER  # third clusters with newest commits of the group
-    unread_commits: Int64s = _LATER  # of __consumer_offsets, that may concern the group
-    are_commits_known: Bools = _LATER  # all relevant clusters answered
-    held_back: NDArray[np.object_] = _LATER  # by which open transaction; None: by none
+    unread_commits: Bools = _LATER  # a third cluster holds one that no verdict knows
     unreadable: NDArray[np.object_] = _LATER  # why a log cannot be read on; None: both can
     staleness_ms: Int64s = _LATER  # for how long the target has not had the translation
     mirror_lag_ms: Int64s = _LATER  # age of the oldest pending record
-    sync_silent_ms: Int64s = _LATER  # for how long sync_offsets has not moved, with a backlog
     index_silent_ms: Int64s = _LATER  # for how long index_records has not
     # The verdict.
     status: Codes = _LATER

@@ -99,13 +99,12 @@ def _is_any(causes: Causes) -> Bools:
 
 
 def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
-    sync_ms, index_ms = assessment.sync_silent_ms, assessment.index_silent_ms
+    index_ms = assessment.index_silent_ms
     holds = assessment.holds_translation & ~assessment.is_uncaptured
     is_stale = ~holds & (assessment.staleness_ms > after_ms)
     is_late = holds & (assessment.mirror_lag_ms > after_ms)
     return [
         _told(assessment.unreadable),
-        _Cause(sync_ms > after_ms, Reason.SYNC_SILENT, [sync_ms // 1000]),
         _Cause(index_ms > after_ms, Reason.INDEX_SILENT, [index_ms // 1000]),
         *(cause.also(is_stale) for cause in behind),
         _Cause(holds & (assessment.source_end == ABSENT), Reason.SOURCE_SILENT),
@@ -115,7 +114,7 @@ def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
 
 
 def _behind(assessment: Assessment) -> Causes:
-    causes: Causes = [
+    return [
         # The reported position is stale: sync_offsets has not read the group's newest commit.
         _Cause(assessment.is_uncaptured, Reason.NOT_CAPTURED, _at_source(assessment)),
         _Cause(assessment.target_offset == ABSENT, Reason.NOTHING_COMMITTED),
@@ -123,24 +122,22 @@ def _behind(assessment: Assessment) -> Causes:
         _Cause(assessment.is_outside, Reason.OUTSIDE_LOG, [assessment.target_offset]),
         _counted(Reason.TARGET_BEHIND, assessment.repeats),
     ]
-    return [_told(assessment.held_back).also(_is_any(causes)), *causes]
 
 
 def _mirroring(assessment: Assessment) -> Causes:
     one_sided = assessment.is_one_sided
     return [
-        _told(assessment.held_back),
         _told(assessment.still_skips),
         _counted(Reason.NOT_MIRRORED, assessment.pending),
         _counted(Reason.NEVER_THERE, assessment.lost),
         _counted(Reason.READ_NOT_MIRRORED, assessment.arriving),
         _counted(Reason.READ_ABOVE, assessment.duplicates_at_most),
         _counted(Reason.UNINDEXED, assessment.unindexed),
-        _counted(Reason.COMMITS_UNREAD, assessment.unread_commits),
-        _Cause(~assessment.are_commits_known, Reason.COMMITS_UNKNOWN),
+        _Cause(assessment.unread_commits, Reason.COMMITS_UNREAD),
         _Cause(is_of_tables(assessment), Reason.OF_TABLES, [assessment.not_asked]),
         # The group has committed since its coordinator was asked: the report is of the time before.
         _Cause(assessment.has_moved_on, Reason.MOVED_ON, _at_source(assessment)),
+        _Cause(assessment.is_changing, Reason.CHANGES),
         _Cause(assessment.is_unstamped, Reason.UNSTAMPED),
         _Cause(one_sided & (assessment.unread == 0), Reason.IN_FLIGHT),
         _Cause(one_sided, Reason.NOTHING_TO_COMPARE),

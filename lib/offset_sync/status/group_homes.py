@@ -1,4 +1,4 @@
-"""The homes of groups, the reason shown for groups that commit at two clusters, and partitions never committed."""
+"""The homes of groups by a state that was opened, and partitions that a group has never committed."""
 
 from __future__ import annotations
 
@@ -11,28 +11,15 @@ import numpy as np
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration
-from offset_sync.model.values import ABSENT, GroupPartition, State
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Side, SyncState
-from offset_sync.status.assessment import Assessment, Codes
+from offset_sync.state.sync_state import Index, Side, SyncState
+from offset_sync.status.assessment import Assessment
 from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
 
 GroupTopic: TypeAlias = "tuple[str, str]"
 """A group, and a stream that it commits."""
-
-
-def rows_by_home(state: SyncState, keys: KeyRows, contests: Mapping[int, Sequence[Side]]) -> dict[str, KeyRows]:
-    """Return those of *keys* that are synced, by their home; in *contests* by a side that is translated from."""
-    with state.lock:
-        included = keys[state.keys.is_included(keys)]
-        home, aliases = state.homes_of(included).home, list(state.offsets.clusters)
-        sources = {source for source, _ in state.last_translations}
-        for place, row in enumerate(included.tolist() if contests else ()):
-            sides = [each.cluster for each in contests.get(row, ()) if each.cluster in sources]
-            if sides and aliases[home[place]] not in sources:
-                home[place] = aliases.index(sides[0])
-        return {alias: included[home == number] for number, alias in enumerate(state.offsets.clusters)}
 
 
 def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
@@ -93,23 +80,12 @@ def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
     return Reason.TWO_HOMES(" and ".join(named))
 
 
-def with_contests(assessment: Assessment, found: Mapping[int, Sequence[Side]], now_ms: int) -> Assessment:
-    """Withhold the rows in *found*, which are committed at both, with the reason."""
-    reason = np.full(len(assessment.key), None, np.object_)
-    state: Codes = assessment.state.copy()
-    for row, key in enumerate(assessment.key.tolist()):
-        if sides := found.get(key):
-            state[row], reason[row] = State.COMMITTED_AT_BOTH, reason_of_both(sides, now_ms)
-    return replace(assessment, state=state, contest=reason)
-
-
 def with_uncommitted(
-    assessment: Assessment, state: SyncState, held: HeldOffsets, metadata: MetadataByCluster
+    assessment: Assessment, index: Index, held: HeldOffsets, metadata: MetadataByCluster
 ) -> Assessment:
     """Add the partitions of each row's topic, at either cluster, for which its group has an offset at neither.
 
-    Partitions not known to exist are left out: for a cluster that does not answer the indexed ones count. Offsets are
-    the coordinators', or else those of the tables.
+    Partitions not known to exist are left out: for a cluster that does not answer the indexed ones count.
     """
     pair = assessment.source, assessment.target
     known: dict[GroupTopic, set[int]] = {}
@@ -118,13 +94,12 @@ def with_uncommitted(
     answers = [held.as_source.get(pair[0], {}), held.as_target.get(pair[1], {})]
     texts = {}
     for (group_id, topic), committed in known.items():
-        count = max(_partitions(state, alias, topic, metadata) for alias in pair)
+        count = max(_partitions(index, alias, topic, metadata) for alias in pair)
         if count <= len(committed):
             continue
         for each in (answer.get(group_id) for answer in answers):
             if each is not None and not isinstance(each, ClusterError):
                 committed |= {place.partition for place in each if place.topic == topic}
-        committed |= _captured(state, pair, group_id, topic, count)
         if left := [number for number in range(count) if number not in committed]:
             texts[group_id, topic] = to_ranges(left)
     column = np.array([texts.get((group_id, topic)) for group_id, topic, _ in assessment.keys], np.object_)
@@ -151,18 +126,7 @@ def from_ranges(text: str) -> list[int]:
     return found
 
 
-def _partitions(state: SyncState, alias: str, topic: str, metadata: MetadataByCluster) -> int:
+def _partitions(index: Index, alias: str, topic: str, metadata: MetadataByCluster) -> int:
     said = metadata.get(alias)
     known = None if said is None or isinstance(said, ClusterError) else said.topics.get(topic)
-    return known.partitions if known is not None else state.index.partitions(alias, topic)
-
-
-def _captured(state: SyncState, pair: tuple[str, str], group_id: str, topic: str, count: int) -> set[int]:
-    """Return the partitions for which the tables have an offset at either cluster."""
-    wanted = [GroupPartition(group_id, topic, number) for number in range(count)]
-    with state.lock:
-        unknown = state.offsets.unknown(wanted)
-        known = [each for each in wanted if each not in unknown]
-        rows = state.offsets.ids(known)
-        is_there = [state.offsets.clusters[alias].columns["actual_offset"][rows] >= 0 for alias in pair]
-    return {each.partition for each, *there in zip(known, *is_there, strict=True) if any(there)}
+    return known.partitions if known is not None else index.partitions(alias, topic)

@@ -10,14 +10,13 @@ import os
 import socket
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.duration import to_ms
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.ingest.checkpoint import Checkpoint, commit_checkpoint
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
@@ -43,16 +42,14 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class StreamLag:
-    """The backlog of one query on ``__consumer_offsets``, and for how long it has made no progress.
+    """The backlog of one query on ``__consumer_offsets``.
 
     *unread* are offsets per partition, of *partitions* in all; a missing partition has no leader now, so its lag is
-    unknown. *silent_ms* is 0 without a backlog. *held* says of partitions that an open transaction holds commits back:
-    no query can read them, and they are not among the *unread*. Where commits are polled no backlog is known, and
-    *silent_ms* is by how much a poll is late.
+    unknown. *held* says of partitions that an open transaction holds commits back: no query can read them, and they are
+    not among the *unread*. Where commits are polled no backlog is known.
     """
 
     unread: Mapping[int, int] = field(default_factory=dict)
-    silent_ms: int = 0
     partitions: int = 0
     held: Mapping[int, str] = field(default_factory=dict)
     is_polled: bool = False
@@ -62,13 +59,11 @@ class StreamLag:
 class JobProgress:
     """Per cluster: *commits*, the backlog of sync_offsets, and *index_silent_ms*, the silence of index_records.
 
-    A cluster missing in *commits* does not answer. *has_sync_ended*: no sync_offsets is running, and the last one
-    recorded its end, as after ``--once``. *unreadable* says of logs why index_records cannot read them on.
+    A cluster missing in *commits* does not answer. *unreadable* says of logs why index_records cannot read them on.
     """
 
     commits: Mapping[str, StreamLag] = field(default_factory=dict)
     index_silent_ms: Mapping[str, int] = field(default_factory=dict)
-    has_sync_ended: bool = False
     unreadable: Mapping[ClusterPartition, str] = field(default_factory=dict)
 
     def unindexed(self, clusters: Iterable[str], keys: Sequence[GroupPartition]) -> NDArray[np.object_]:
@@ -105,10 +100,6 @@ class JobProgress:
                 found[row] = found[row] or lag.held[int(partitions[row])]
         return found
 
-    def sync_silent_ms(self, source: str, target: str) -> int:
-        """Return for how long sync_offsets has made no progress at either cluster, with commits to read."""
-        return max(self.commits.get(alias, StreamLag()).silent_ms for alias in (source, target))
-
     def index_still_ms(self, source: str, target: str) -> int:
         """Return for how long index_records has read nothing at one of the clusters, with or without a backlog."""
         return max(self.index_silent_ms.get(alias, 0) for alias in (source, target))
@@ -132,10 +123,6 @@ class RunningJobs:
         self._tables, self._is_alive = tables, is_alive
         self._version: int | None = None
         self._claims: list[Claim] = []
-
-    def has_ended(self, job: str) -> bool:
-        """Return whether the last driver of *job* recorded its end, as after ``--once``; or there was none."""
-        return self._holder(job) is None
 
     def is_running(self, job: str) -> bool:
         """Return whether a driver of *job* may be running. Errs to True: one on another machine is not checked."""
@@ -202,7 +189,7 @@ class CheckpointProgress:
         self._clusters, self._jobs = clusters, jobs
         self._patience = Patience("sync_offsets to read all commits", patience_s, clock)
         self._still: dict[tuple[str, int], tuple[int, int]] = {}  # last stable offsets, and since when they are known
-        self._polled, self._poll_ms = config.polled(), to_ms(config.sync.poll_interval)
+        self._polled = config.polled()
         root = config.tables.checkpoints
         self._sync = {alias: commit_checkpoint(files, config, alias) for alias in config.clusters}
         kinds = ("",) if config.is_stamped else config.of_extension("checks").CHECKPOINTS
@@ -217,9 +204,13 @@ class CheckpointProgress:
         asked = self._of_each(self._sync, self._clusters.commit_log_ends)
         ends = {alias: each for alias, each in asked.items() if not isinstance(each, ClusterError)}
         self._patience.wait(lambda: self._behind(ends), lambda: self._jobs.is_running(_SYNC))
-        silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
         lags = self._of_each(ends, lambda alias: self._lag(alias, ends[alias], now_ms))
-        return JobProgress(lags, silent, self._jobs.has_ended(_SYNC), self._unreadable())
+        return replace(self.of_index(now_ms), commits=lags)
+
+    def of_index(self, now_ms: int) -> JobProgress:
+        """Return the same of index_records alone; asks no cluster."""
+        silent = self._of_each(self._index, lambda alias: _silent_ms(self._index[alias], now_ms))
+        return JobProgress(index_silent_ms=silent, unreadable=self._unreadable())
 
     def _unreadable(self) -> dict[ClusterPartition, str]:
         every = [(alias, each) for alias, checkpoints in self._index.items() for each in checkpoints]
@@ -237,16 +228,14 @@ class CheckpointProgress:
     def _lag(self, alias: str, ends: Sequence[int | None], now_ms: int) -> StreamLag:
         checkpoint = self._sync[alias]
         if alias in self._polled:
-            late_ms = max(0, _silent_ms([checkpoint], now_ms) - self._poll_ms)
-            return StreamLag(silent_ms=late_ms, is_polled=True)
+            return StreamLag(is_polled=True)
         last = checkpoint.last_committed()
         unread = _unread(checkpoint, last, ends)
         held = self._held(alias, ends, unread)
         if held:
             unread = _unread(checkpoint, last, [held.get(number, end) for number, end in enumerate(ends)])
-        silent_ms = _silent_ms([checkpoint], now_ms) if any(unread.values()) else 0
         reasons = {number: self._reason(alias, number, stable, now_ms) for number, stable in held.items()}
-        return StreamLag(unread, silent_ms, len(ends), reasons)
+        return StreamLag(unread, len(ends), reasons)
 
     def _held(self, alias: str, ends: Sequence[int | None], unread: Mapping[int, int]) -> dict[int, int]:
         """Return the last stable offsets that are below *ends*, of partitions that are *unread*."""

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from offset_sync.model.values import ABSENT
-from offset_sync.state.sync_state import Commits
-from offset_sync.status.assessment import Assessment, Bools
+from offset_sync.state.key_index import KeyRows
+from offset_sync.status.assessment import Assessment, Bools, Codes
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
-from offset_sync.translate.partition import IS_WITHHELD, Translations
+from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import (
@@ -29,6 +29,19 @@ from offset_sync.translate.replication_gap import (
     deleted_of,
     replication_gaps,
 )
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Commits of one partition and what was decided of each, shape (commits,); see ``Translations``."""
+
+    offset: Int64s
+    state: Codes
+    wanted: Int64s
+    duplicates: Int64s
+    duplicates_at_most: Int64s
+    lost: Int64s
+
 
 NO_END = int(np.iinfo(np.int64).max)
 _NEWEST = 10_000
@@ -69,12 +82,6 @@ class LogPair:
             return LogIndex(metadata.log_start if metadata is not None else 0)
         cut_at = metadata.cut_at if metadata is not None else None
         return log.view() if cut_at is None else log.view().below(cut_at)
-
-    def version(self) -> tuple[int, ...]:
-        """Return a version that changes when either log does, as long as both objects exist."""
-        logs = (self.source, self.target)
-        parts = (part for log in logs for part in (log.begin, log.frontier, log.is_contradicted))
-        return (*parts, min(self.snapshot_end, self.source.frontier))
 
 
 @dataclass
@@ -183,15 +190,15 @@ def _by_name(logs: LogPair, counts: Mapping[int, int]) -> dict[str, int]:
 def measure(
     logs: LogPair,
     comparison: LogComparison,
-    commits: Commits,
-    answers: Translations,
+    key: KeyRows,
+    commits: Decided,
     target_offset: Int64s,
 ) -> Assessment:
-    """Assess *commits* of one partition, translated as *answers*, against their groups' offsets at the target.
+    """Assess *commits* of one partition, with their answers, against their groups' offsets at the target.
 
     Errs to more unread, more pending, more not mirrored. The *comparison* is from :func:`readable_from` on.
     """
-    committed, readable = commits.offset, readable_from(logs, commits.offset)
+    committed, answers, readable = commits.offset, commits, readable_from(logs, commits.offset)
     left = np.maximum(committed, _log_start(logs))
     source_end, target_end = log_end(logs.source_metadata), log_end(logs.target_metadata)
     beyond_index, missing_beyond_index = _beyond_index(logs, left, source_end)
@@ -200,7 +207,7 @@ def measure(
     deleted = comparison.deleted.count_from(readable)
     unindexed_source = np.maximum(beyond_index, max(0, source_end - logs.source.frontier))
     return Assessment(
-        key=commits.key,
+        key=key,
         source_offset=committed,
         state=answers.state,
         wanted_offset=answers.wanted,
@@ -272,7 +279,7 @@ def _beyond_index(logs: LogPair, left: Int64s, source_end: int) -> tuple[Int64s,
     return count, missing
 
 
-def cost_at(logs: LogPair, committed: Int64s, answers: Translations, target_offset: Int64s) -> tuple[Int64s, Int64s]:
+def cost_at(logs: LogPair, committed: Int64s, answers: Decided, target_offset: Int64s) -> tuple[Int64s, Int64s]:
     """Return what each group repeats and skips at *target_offset*, compared with the translation; 0 without both.
 
     Repeats are negative where the group has read the records it would skip.

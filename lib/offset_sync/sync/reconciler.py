@@ -81,13 +81,15 @@ class Reconciler:
         """Return the answers and lists of :meth:`reconcile_keys`, for *rows* the source owns, without writing."""
         return self._pass.look(source, target, rows)
 
-    def reconcile_all(self, *, is_first: bool = False) -> list[str]:
-        """Reconcile every key that is not settled; return one line per failure.
+    def reconcile_all(self, *, is_first: bool = False, rows: KeyRows | None = None) -> list[str]:
+        """Reconcile every key, or *rows*, that is not settled; return one line per failure.
 
         *is_first*: no key counts as settled, and every target is read whatever we expect there.
         """
         selection = Selection.EVERY if is_first else Selection.UNSETTLED
-        return self._reconcile(self._sources, ReconcileRequest(selection, self._state.all_rows()))
+        return self._reconcile(
+            self._sources, ReconcileRequest(selection, self._state.all_rows() if rows is None else rows)
+        )
 
     def reconcile_waiting_for_index(self) -> list[str]:
         """Reconcile keys waiting for the index where it has grown since the last call; return one line per failure.

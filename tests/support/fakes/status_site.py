@@ -13,13 +13,18 @@ from builders.logs import log
 from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
+from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.key_index import KeyRows
-from offset_sync.status.job_progress import JobProgress, StreamLag
-from offset_sync.status.live_state import StatusReporter
+from offset_sync.state.lease import OpenFence
+from offset_sync.status.cluster_queries import HeldOffsets
+from offset_sync.status.group_homes import groups_of
+from offset_sync.status.job_progress import JobProgress
 from offset_sync.status.record_comparison import RecordPair
+from offset_sync.status.reporter import StatusReporter
+from offset_sync.status.verdicts import OwnVerdicts
+from offset_sync.sync.offset_writer import write_offsets
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord
 
@@ -29,7 +34,7 @@ IN_SYNC = ("InSync", None)
 
 @dataclass
 class StatusSite(Site):
-    """A site with a reporter; *active* are the groups with members at each cluster, *lags* how far the jobs are.
+    """A site with a reporter; *active* are the groups with members at each cluster.
 
     It answers what the reporter asks of clusters, of the index and of records. *meanwhile* happens after the clusters
     were asked. *changed* are offsets in a cluster's log whose record is not what its identity says: another key or
@@ -37,12 +42,10 @@ class StatusSite(Site):
     """
 
     active: dict[str, set[str] | ClusterError] = field(default_factory=dict)
-    lags: dict[str, StreamLag] = field(default_factory=dict)
     index_still_ms: dict[str, int] = field(default_factory=dict)
     changed: set[tuple[str, int]] = field(default_factory=set)
     meanwhile: Callable[[], None] = lambda: None
     meanwhile_asking: Callable[[str], None] = lambda alias: None
-    has_sync_ended: bool = False
     refusing: dict[str, ClusterError] = field(default_factory=dict)
     unreadable: dict[ClusterPartition, str] = field(default_factory=dict)
 
@@ -53,11 +56,7 @@ class StatusSite(Site):
     def restart(self) -> None:
         """Begin as a new process does."""
         super().restart()
-        self.reporter = self.new_reporter()
-
-    def new_reporter(self) -> StatusReporter:
-        """One that remembers nothing."""
-        return StatusReporter(self.config, self.state, self, self, self)
+        self.reporter = StatusReporter(self.config, self.state, self, self, self)
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
@@ -106,21 +105,35 @@ class StatusSite(Site):
         where = self.records[alias, topic_partition]
         return next((r for r in where.records if r.offset >= max(offset, where.log_start)), None)
 
-    def progress(self) -> JobProgress:
-        """Return how far the jobs have read: to the end, unless told otherwise."""
-        read = StreamLag(dict.fromkeys(range(2), 0), 0, 2)
-        lags = {alias: self.lags.get(alias, read) for alias, each in self.clusters.items() if not each.is_down}
-        return JobProgress(lags, self.index_still_ms, self.has_sync_ended, self.unreadable)
-
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
         self.read_all()
         return self.reported(self.clock_ms[0] if now_ms is None else now_ms).to_pylist()
 
-    def reported(self, now_ms: int, keys: KeyRows | None = None, reporter: StatusReporter | None = None) -> pa.Table:
-        """Report on *keys*, or on all, without reading a commit."""
-        chosen, asked = reporter or self.reporter, self.state.all_rows() if keys is None else keys
-        return chosen.report(asked, self.progress(), now_ms, chosen.ask(asked))
+    def reported(self, now_ms: int) -> pa.Table:
+        """Decide and report, without reading a commit."""
+        progress = JobProgress(index_silent_ms=self.index_still_ms, unreadable=self.unreadable)
+        held = self.ask()
+        return self.reporter.report(self.decided(now_ms), held, progress, now_ms)
+
+    def ask(self) -> HeldOffsets:
+        """Ask the clusters for members and offsets."""
+        rows = self.state.all_rows()
+        for alias in self.clusters:
+            found = self.active_groups(alias)
+            groups = None if isinstance(found, ClusterError) else found
+            self.state.homes.note_members(alias, groups, self.clock_ms[0])
+        homes = {alias: groups_of(self.state, self.state.rows_of(alias, rows)) for alias in self.clusters}
+        return self.reporter.ask({alias: groups for alias, groups in homes.items() if groups})
+
+    def decided(self, now_ms: int) -> pa.Table:
+        """Decide on all keys at that time, as a report does without a driver."""
+        writers, clock = {alias: DryWriter(self, alias) for alias in self.clusters}, self.state.now_ms
+        self.state.now_ms = lambda: now_ms
+        try:
+            return OwnVerdicts(self.config, self.state, self, self.clusters, writers).decide(self.state.all_rows())
+        finally:
+            self.state.now_ms = clock
 
     def row(self, source: str = "X", target: str = "Y", group: str = "g") -> Row:
         """Report, and return one row."""
@@ -132,6 +145,20 @@ class StatusSite(Site):
         """Report, and return the status of one row and why."""
         row = self.row(source, target, group)
         return row["status"], row["reason"]
+
+
+@dataclass
+class DryWriter:
+    """Reads one target of a site, and writes nothing."""
+
+    site: StatusSite
+    target: str
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write."""
+        clock = Clock(lambda: self.site.clock_ms[0] / 1000, lambda _seconds: None)
+        there = self.site.clusters[self.target]
+        return write_offsets(writes, there, fence=OpenFence(), dry_run=True, deadline=1.0, clock=clock)
 
 
 def status_site(here: str, there: str, **sections: object) -> StatusSite:

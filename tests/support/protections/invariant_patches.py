@@ -127,7 +127,7 @@ def home_first(procedure: Any, plans: Any, timeout_s: float) -> Any:
 
 def held_back_only(assessment: Any) -> Any:
     """Know of no other reason for which a group is not in sync."""
-    return [_told(assessment.held_back)]
+    return [_told(assessment.still_skips)]
 
 
 class UnsettledOnly:

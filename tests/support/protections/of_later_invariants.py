@@ -25,7 +25,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
         kept_by(
             "a group whose next records differ on both sides is not in sync",
-            "status.live_state.needs_comparison",
+            "status.reporter.needs_comparison",
             lambda assessment: np.zeros(len(assessment.status), np.bool_),
             "status/test_classify.py::test_another_record_or_another_content_on_each_side",
         ),

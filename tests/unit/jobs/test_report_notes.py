@@ -17,6 +17,7 @@ from fakes.reconciler_site import config_of
 from offset_sync.jobs.maintain_tables import MaintainJob
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, TakenOverError
+from offset_sync.model.reasons import Reason
 from offset_sync.state.lease import FRESH_S, Lease
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import DRIVERS, REPORT_TABLES
@@ -35,10 +36,11 @@ def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tupl
     if rows:
         tables.append(DRIVERS, pa.Table.from_pylist(rows, DRIVERS.arrow_schema))
     state: Any = SimpleNamespace(
-        report=lambda _: status if status is not None else status_table(),
+        published=lambda _: status if status is not None else status_table(),
         tables=tables,
         silent=silent,
-        state=SimpleNamespace(clocks_ahead_ms=dict),
+        is_decided_here=not jobs,
+        clocks_ahead_ms=dict,
     )
     shown: list[Report] = []
     config = config_of(["X", "Y"], tables={"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")})
@@ -48,9 +50,12 @@ def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tupl
 
 def test_where_nothing_is_reported_the_jobs_that_have_never_run_are_named_with_the_place(tmp_path: Path) -> None:
     remedy = f"has never run with tables.root {tmp_path / 'tables'}: start it, or correct tables.root"
-    assert notes(tmp_path) == [f"sync_offsets {remedy}", f"index_records {remedy}"]
+    assert notes(tmp_path) == [Reason.DECIDED_HERE(), f"sync_offsets {remedy}", f"index_records {remedy}"]
     assert notes(tmp_path, "index_records") == [f"sync_offsets {remedy}"]
-    assert notes(tmp_path, status=ONE_ROW, silent=(ClusterError("dc2", "no answer"),)) == ["clusters.dc2: no answer"]
+    assert notes(tmp_path, status=ONE_ROW, silent=(ClusterError("dc2", "no answer"),)) == [
+        Reason.DECIDED_HERE(),
+        "clusters.dc2: no answer",
+    ]
 
 
 def test_a_pass_ends_before_its_next_table_when_another_one_has_begun(

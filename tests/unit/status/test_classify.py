@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from builders.logs import log
-from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import IN_SYNC, StatusSite, moved, status_site
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ClusterPartition
-from offset_sync.status.job_progress import StreamLag
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.time_index import TimeIndex
 
@@ -89,26 +87,6 @@ def test_a_source_that_does_not_answer_stalls_and_the_tables_still_give_the_numb
     site = moved("X0:10", "X0:10", 10)
     site.clusters["X"].without_leader.add(ORDERS)
     assert site.said() == ("Stalled", Reason.SOURCE_SILENT())
-
-
-def test_a_stopped_sync_with_commits_to_read_stalls() -> None:
-    site = moved("X0:10", "X0:10", 4, status=MINUTE)
-    for silent_ms, word in ((MINUTE_MS, "InSync"), (MINUTE_MS + 1, "Stalled")):
-        site.lags["Y"] = StreamLag({0: 0, 1: 0}, silent_ms, 2)
-        assert site.said()[0] == word
-    assert site.said() == ("Stalled", Reason.SYNC_SILENT(60))
-
-
-def test_an_open_transaction_names_itself_to_the_groups_that_it_holds_back() -> None:
-    site = moved("X0:10", "X0:10", 4, status=MINUTE)
-    said = "an open transaction holds commits back"
-    for partitions in ((), (0, 1)):
-        site.lags["Y"] = StreamLag({0: 0, 1: 0}, 0, 2, dict.fromkeys(partitions, said))
-        assert site.said() == (("Mirroring", said) if partitions else IN_SYNC)
-    site.clusters["Y"].group_offsets["g", ORDERS] = GroupOffset(3, "")  # behind, for it cannot be written there
-    word, reason = site.said()
-    assert word == "Behind"
-    assert "open transaction" in str(reason)
 
 
 @pytest.mark.parametrize("alias", ["X", "Y"])

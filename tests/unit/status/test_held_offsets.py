@@ -14,10 +14,7 @@ from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.status.job_progress import StreamLag
 
-UNREAD = StreamLag({0: 1, 1: 1}, 0, 2)
-READ = StreamLag({0: 0, 1: 0}, 0, 2)
 UNSTABLE = ClusterError("X", "group 'g': UNSTABLE_OFFSET_COMMIT for orders-0")
 OF_TABLES = Reason.OF_TABLES(UNSTABLE)
 
@@ -40,14 +37,12 @@ def synced(committed: int) -> StatusSite:
     site.commit("X", "g", committed)
     site.read("X")
     site.clusters["Y"].commit("g", ORDERS, committed)
-    site.lags["Y"] = UNREAD
     return site
 
 
 def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> None:
     site = moved("X0:10", "X0:10", 4)
     site.commit("X", "g", 8)
-    site.lags["X"] = UNREAD
     (row,) = rows(site)
     assert (row["status"], row["reason"]) == (
         "Behind",
@@ -72,24 +67,12 @@ def test_a_group_whose_coordinator_does_not_tell_rests_on_the_tables_and_says_so
     assert rows(site)[0]["reason"] == f"{Reason.TARGET_BEHIND(2)} ({OF_TABLES})"
 
 
-def test_a_run_that_has_ended_leaves_nothing_stalled_that_needs_it_no_more() -> None:
-    site = synced(4)
-    site.lags["Y"] = StreamLag({0: 1, 1: 1}, 10**9, 2)
-    assert said(site)[0] == "Stalled"
-    site.has_sync_ended = True
-    assert said(site) == IN_SYNC
-    site.commit("X", "g", 6)
-    site.lags["X"] = UNREAD
-    assert said(site)[0] == "Stalled"
-
-
 @law(150)
 @given(st.integers(0, 2**32))
 def test_in_sync_is_never_said_of_a_group_that_has_committed_elsewhere_meanwhile(seed: int) -> None:
     """Commits, captures and writes happen between any two questions; what is in sync at the end was so all the time."""
     rng = random.Random(seed)
     site = synced(rng.randint(0, 10))
-    site.lags["X"] = rng.choice((UNREAD, READ))
 
     def happen(_alias: str) -> None:
         for step in rng.sample(steps(site, rng), rng.randint(0, 2)):

@@ -31,11 +31,10 @@ from offset_sync.tables.files import Files
 def test_an_open_transaction_holds_back_all_groups_of_its_partition_and_no_other() -> None:
     odd, even = "a", "b"  # 97 and 98
     keys = [GroupPartition(group, "orders", 0) for group in (odd, even)]
-    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 0, 2, {1: "held"}), "Y": StreamLag({0: 0, 1: 0}, 0, 2)})
+    progress = JobProgress({"X": StreamLag({0: 0, 1: 0}, 2, {1: "held"}), "Y": StreamLag({0: 0, 1: 0}, 2)})
     assert progress.held_back("YX", keys).tolist() == ["held", None]
     assert progress.held_back("Y", keys).tolist() == [None] * 2
-    silent = JobProgress({"X": StreamLag({0: 1}, 10, 1), "Y": StreamLag({0: 1}, 30, 1)}, {"Y": 5})
-    assert (silent.sync_silent_ms("X", "Y"), silent.index_still_ms("X", "Y")) == (30, 5)
+    assert JobProgress(index_silent_ms={"Y": 5}).index_still_ms("X", "Y") == 5
 
 
 NOW_MS = 1_795_000_000_000
@@ -79,9 +78,6 @@ class Site:
         assert alias == "X"
         return self.stable
 
-    def has_ended(self, job: str) -> bool:
-        return not self.is_running(job)
-
     def is_running(self, job: str) -> bool:
         assert job == "sync_offsets"
         return self.is_sync_running
@@ -105,11 +101,11 @@ def test_what_the_last_finished_batch_has_not_read_is_unread(site: Site) -> None
     batch(site.root, "sync_offsets/X", 9, 10, 7, at_ms=NOW_MS - 4000)
     batch(site.root, "sync_offsets/X", 10, 99, 99, at_ms=NOW_MS - 3000, is_done=False)
     site.ends["X"] = [12, 7]
-    assert site.lags() == {"X": StreamLag({0: 2, 1: 0}, 3000, 2), "Y": StreamLag({}, 0, 0)}
+    assert site.lags() == {"X": StreamLag({0: 2, 1: 0}, 2), "Y": StreamLag({}, 0)}
     site.ends["X"] = [10, 7]
-    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 2)
     site.ends["X"] = [9, 7]  # it has read on since the end was asked
-    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 0, 2)
+    assert site.lags()["X"] == StreamLag({0: 0, 1: 0}, 2)
 
 
 def test_where_the_last_stable_offset_does_not_move_is_told_with_for_how_long(site: Site) -> None:
@@ -122,10 +118,10 @@ def test_where_the_last_stable_offset_does_not_move_is_told_with_for_how_long(si
     def said(offset: int, lasted: str) -> str:
         return Reason.HELD_BACK(offset, "__consumer_offsets", 1, "X", lasted)
 
-    assert read(0) == StreamLag({0: 2, 1: 0}, 0, 2, {1: said(20, "0 s")})
+    assert read(0) == StreamLag({0: 2, 1: 0}, 2, {1: said(20, "0 s")})
     assert read(90_000).held == {1: said(20, "1 min 30 s")}
     site.stable[1] = 21
-    assert read(95_000) == StreamLag({0: 2, 1: 1}, 95_000, 2, {1: said(21, "0 s")})
+    assert read(95_000) == StreamLag({0: 2, 1: 1}, 2, {1: said(21, "0 s")})
     site.stable[1] = 23  # above the end that was asked for nothing is held
     assert read(96_000).held == {}
 
@@ -134,7 +130,7 @@ def test_what_a_running_query_is_about_to_read_is_waited_for(site: Site) -> None
     batch(site.root, "sync_offsets/X", 0, 5, at_ms=NOW_MS)
     site.ends["X"] = [7]
     site.meanwhile = lambda: batch(site.root, "sync_offsets/X", 1, 7, at_ms=NOW_MS)
-    assert site.lags()["X"] == StreamLag({0: 0}, 0, 1)
+    assert site.lags()["X"] == StreamLag({0: 0}, 1)
     assert 0 < site.slept_s < PATIENCE_S
 
 
@@ -160,24 +156,22 @@ ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)
 
 
 @pytest.mark.parametrize(
-    ("claims", "is_alive", "said"),
+    ("claims", "is_alive", "is_running"),
     [
-        ([], True, (False, True)),
-        ([HERE], True, (True, False)),
-        ([HERE, *ended([HERE], AT)], True, (False, True)),
-        ([HERE, *ended([HERE], AT), ELSEWHERE], True, (True, False)),
-        ([HERE], False, (False, False)),  # its process is gone, and it has not said that it ended
-        ([ELSEWHERE], False, (True, False)),
+        ([], True, False),
+        ([HERE], True, True),
+        ([HERE, *ended([HERE], AT)], True, False),
+        ([HERE, *ended([HERE], AT), ELSEWHERE], True, True),
+        ([HERE], False, False),  # its process is gone, and it has not said that it ended
+        ([ELSEWHERE], False, True),
     ],
 )
-def test_a_driver_runs_until_it_says_that_it_has_ended(
-    claims: list[Claim], is_alive: bool, said: tuple[bool, bool]
-) -> None:
+def test_a_driver_runs_until_it_says_that_it_has_ended(claims: list[Claim], is_alive: bool, is_running: bool) -> None:
     tables = MemoryTables()
     jobs = RunningJobs(tables, lambda _pid: is_alive)  # type: ignore[arg-type]
     for claim in claims:
         tables.append(DRIVERS, to_rows([claim]))
-    assert (jobs.is_running("sync_offsets"), jobs.has_ended("sync_offsets")) == said
+    assert jobs.is_running("sync_offsets") == is_running
     assert not jobs.is_running("index_records")
 
 

@@ -35,8 +35,9 @@ def growing(here: str, there: str, committed: int, later_here: str, later_there:
 
 def test_what_was_there_and_is_not_mirrored_is_waited_for() -> None:
     site = growing("X0:12", "X0:10", 4, "X0:14", "X0:10")
-    assert site.said() == LATE
-    assert (site.row()["not_mirrored"], site.row()["lost"], site.row()["mirror_lag"]) == (2, 2, 2)
+    row = site.row()
+    assert (row["status"], row["reason"]) == LATE
+    assert (row["not_mirrored"], row["lost"], row["mirror_lag"]) == (2, 2, 2)
 
 
 @law(60)
