@@ -247,7 +247,9 @@ class SyncJob:
 
     def _beat(self) -> None:
         """Tell readers of the tables that the answers there are of now."""
-        if not self._loop.is_first and self._lease.is_open() and self._history.error is None:
+        # Without writes no answer is tried, so none is published.
+        is_publishing = self._run.is_writing and not self._loop.is_first
+        if is_publishing and self._lease.is_open() and self._history.error is None:
             said = Heartbeat(self._lease.epoch, system_now_ms(), self._state.clocks_ahead_ms())
             beat(files_of(self._config), self._config, said)
 

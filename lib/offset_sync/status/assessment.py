@@ -81,8 +81,6 @@ class Assessment:
     target_end: Int64s
     mirror_lag: Int64s  # all pending records
     pending_since_ms: Int64s  # when the oldest of them was indexed
-    mirror_gaps: Int64s  # records of the target that the source will never get
-    mirror_lag_by_origin: NDArray[np.object_]
     origin_share: NDArray[np.object_]
     still_skips: NDArray[np.object_] = _LATER  # up to where consumers at the source use a read list; None: they do not
     listed: Int64s = _LATER  # on the read list of the translation; ABSENT: the group gets none

@@ -90,8 +90,7 @@ class LogComparison:
 
     *pending*: not at the target yet; *arriving*: those of them that a mirror is known to copy; *not_mirrored*: those
     it would never get without the source; *deleted*: those it will never get, dropped on the way from elsewhere or
-    deleted. *pending_since_ms*: when the oldest pending record was indexed, 0 for none. *gaps*: records of the target
-    that the source will never get. *is_settling*: some of this changes with time alone.
+    deleted. *pending_since_ms*: when the oldest pending record was indexed, 0 for none.
     """
 
     pending: OffsetCounts
@@ -99,10 +98,7 @@ class LogComparison:
     deleted: OffsetCounts
     arriving: int = 0
     pending_since_ms: int = 0
-    gaps: int = 0
-    lag_by_origin: str = "{}"
     origin_share: str = "{}"
-    is_settling: bool = False
 
 
 def compare_logs(logs: LogPair, committed: Int64s) -> LogComparison:
@@ -121,18 +117,14 @@ def compare_logs(logs: LogPair, committed: Int64s) -> LogComparison:
             found.not_mirrored.add(gap.skipped)
         else:
             found.deleted.add(gap.skipped)
-        found.is_settling |= gap.is_settling
     if not logs.is_unstamped:
         for deleted in deleted_of(logs.target_origin, logs.source, logs.target):
             found.deleted.add(deleted.below(logs.snapshot_end))
-        for gap in _missing_at_source(logs):
-            found.gaps += gap.skipped.total
-            found.is_settling |= gap.is_settling
     mirrored_origins = logs.target.origins | {logs.source_origin}
     found.arriving = sum(count for origin, count in lag.items() if origin in mirrored_origins)
     if found.pending.total:
         found.pending_since_ms = logs.source.indexing_times.indexed_at_ms(found.pending.first)
-    found.lag_by_origin, found.origin_share = json.dumps(_by_name(logs, lag)), json.dumps(_origin_shares(logs))
+    found.origin_share = json.dumps(_origin_shares(logs))
     return found
 
 
@@ -155,12 +147,6 @@ def _missing_by_time(logs: LogPair) -> Iterator[tuple[int, ReplicationGap]]:
     yield logs.source_origin, ReplicationGap(OffsetRanges.none(), OffsetRanges.none())
     for runs in source.paged.parts(first, source.frontier):
         yield logs.source_origin, ReplicationGap(OffsetRanges(runs.start, runs.length), OffsetRanges.none())
-
-
-def _missing_at_source(logs: LogPair) -> Iterator[ReplicationGap]:
-    """Yield the records that only the target has."""
-    for origin in _known(logs.target.origins) - {logs.source_origin}:
-        yield from replication_gaps(origin, logs.target, logs.source, logs.young_since_ms)
 
 
 def _known(codes: AbstractSet[int]) -> set[int]:
@@ -238,8 +224,6 @@ def _of_partition(logs: LogPair, comparison: LogComparison, count: int) -> dict[
         "target_end": log_end(logs.target_metadata),
         "mirror_lag": comparison.pending.total,
         "pending_since_ms": comparison.pending_since_ms,
-        "mirror_gaps": comparison.gaps,
-        "mirror_lag_by_origin": comparison.lag_by_origin,
         "origin_share": comparison.origin_share,
     }
     return {name: np.full(count, each, object if isinstance(each, str) else None) for name, each in values.items()}

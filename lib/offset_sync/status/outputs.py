@@ -108,7 +108,7 @@ def _rolled(row: Row) -> Row:
 def _partitions(ranked: pa.Table) -> list[Row]:
     rows: list[Row] = ranked.drop_columns(list(_INNER)).to_pylist()
     for row in rows:
-        row |= {name: row[name] and json.loads(row[name]) for name in ("mirror_lag_by_origin", "origin_share")}
+        row["origin_share"] = row["origin_share"] and json.loads(row["origin_share"])
         row |= {name: _iso(row[name]) for name in ("reported_at", "source_committed_at")}
     return rows
 

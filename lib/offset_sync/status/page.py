@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from html import escape
@@ -43,13 +43,13 @@ STALE_AFTER = timedelta(minutes=2)
 CURVES_OF_GROUPS = 24
 """How many groups have a curve: those whose offsets drift most."""
 _COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag")
-_MIRROR = ("mirror_lag", "mirror_gaps", "staleness_ms", "mirror_lag_ms")
+_MIRROR = ("mirror_lag", "staleness_ms", "mirror_lag_ms")
 _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
 _DRIFT = ("windowed_change", "is_converged")
 _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag")
 _PARTITION_COSTS = ("duplicates", "duplicates_at_most", "listed", "lost", "staleness_ms", "age_ms")
 _PARTITION = ("group", "topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
-_SHAPE = ("origins", "mirror_by_origin", "target_topic")
+_SHAPE = ("origins", "target_topic")
 _TINY_SHARE = 0.0005
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -144,13 +144,12 @@ def _partitions(status: pa.Table, groups: Sequence[Row], reported_at: datetime) 
 
 
 def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
-    """Return the rows of *topics*, rolled up by TOPIC from *status*, with three columns of text for people.
+    """Return the rows of *topics*, rolled up by TOPIC from *status*, with two columns of text for people.
 
     ``origins``: the mean share of each origin over the partitions that report it, ``dc1 52.0 %, dc2 48.0 %``.
-    ``mirror_by_origin``: the records in flight per origin, ``dc1 12``.
     ``target_topic``: its name at the target. Each is null if empty.
     """
-    firsts = [(name, "first") for name in ("origin_share", "mirror_lag_by_origin", "target_topic")]
+    firsts = [(name, "first") for name in ("origin_share", "target_topic")]
     logs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in status.group_by([*TOPIC, "partition"], use_threads=False).aggregate(firsts).to_pylist():
         logs[tuple(row[name] for name in TOPIC)].append(row)
@@ -159,23 +158,16 @@ def with_shapes(topics: pa.Table, status: pa.Table) -> list[Row]:
         mine = logs[tuple(row[name] for name in TOPIC)]
         row["target_topic"] = mine[0]["target_topic_first"]
         row["origins"] = _shares_text([json.loads(text) for each in mine if (text := each["origin_share_first"])])
-        lags = [json.loads(text) for each in mine if (text := each["mirror_lag_by_origin_first"])]
-        waiting = [f"{name} {count:,}" for name, count in sorted(_sums(lags).items()) if count]
-        row["mirror_by_origin"] = ", ".join(waiting) or None
     return rows
 
 
 def _shares_text(shares: Sequence[Mapping[str, float]]) -> str | None:
-    means = {name: total / len(shares) for name, total in _sums(shares).items()}
+    totals: Counter[str] = Counter()
+    for share in shares:
+        totals.update(share)
+    means = {name: total / len(shares) for name, total in totals.items()}
     largest = sorted(means.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} {100 * mean:.1f} %" for name, mean in largest if mean > _TINY_SHARE) or None
-
-
-def _sums(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for part in parts:
-        totals.update(part)
-    return totals
 
 
 def drift_curves(drift: pa.Table, groups: int = CURVES_OF_GROUPS) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ _CONVERGED_WITHIN = 1_000
 _MOVES = {Verdict.BLOCKED: NO, Verdict.UNKNOWN: NO, Verdict.AT_COST: AT_COST, Verdict.NOW: NOW}
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag", "target_lag")
 """Summed over partitions; null counts as 0 here, and is counted in ``unknown``."""
-PER_LOG = ("mirror_lag", "mirror_gaps")
+PER_LOG = ("mirror_lag",)
 """The same for all groups of a partition, so they are summed once per partition, not once per group."""
 _ORDER = ("is_skipping", "rank", "lost", "duplicates", "staleness_ms")
 _PARTITION = (*GROUP, "topic", "partition")

@@ -245,8 +245,6 @@ SYNC_STATUS = Table(
         "not_mirrored | bigint | those of lost that are not at the target yet",
         "mirror_lag | bigint | records of the source, read or not, not at the target yet",
         "mirror_lag_ms | bigint | age of the oldest of them",
-        'mirror_lag_by_origin | string | mirror_lag per origin, as JSON: {"dc1": 12}',
-        "mirror_gaps | bigint | records of the target missing at the source, which has later ones of their origin",
         'origin_share | string | of the newest records, as JSON: {"dc1": 0.5, "dc2": 0.5}',
         "staleness_ms | bigint | how long the target has not had the translation; 0: it has",
         "is_target_active | boolean | the group has members at the target; null: unknown",

@@ -65,18 +65,14 @@ class OffsetRanges(Columns):
 
 @dataclass(frozen=True)
 class ReplicationGap:
-    """Records of one origin: those *pending* may still come, those *skipped* will not.
-
-    *is_settling*: some are pending only because they are young, and will count as skipped with time alone.
-    """
+    """Records of one origin: those *pending* may still come, those *skipped* will not."""
 
     pending: OffsetRanges
     skipped: OffsetRanges
-    is_settling: bool = False
 
     def below(self, offset: int) -> ReplicationGap:
         """Return what is missing of the source's log below *offset*."""
-        return ReplicationGap(self.pending.below(offset), self.skipped.below(offset), self.is_settling)
+        return ReplicationGap(self.pending.below(offset), self.skipped.below(offset))
 
 
 class OffsetCounts:
@@ -120,7 +116,7 @@ def replication_gaps(
         is_young = (shown_at_ms > young_since_ms) & (shown_at_ms < NO_LIMIT)
         is_pending = is_young | (shown_at_ms == NO_LIMIT)
         pending, skipped = (joined([missing.take(some)]) for some in (is_pending, ~is_pending))
-        yield ReplicationGap(pending, skipped, bool(is_young.any()))
+        yield ReplicationGap(pending, skipped)
 
 
 def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Iterator[OffsetRanges]:

@@ -75,8 +75,6 @@ def _log(chance: random.Random) -> dict[str, Any]:
         "target_end": chance.randint(10_000, 10**9),
         "mirror_lag": lag,
         "mirror_lag_ms": chance.randint(50, 9_000) if lag else 0,
-        "mirror_lag_by_origin": json.dumps({"dc1": lag}),
-        "mirror_gaps": chance.choice([0] * 9 + [3]),
         "origin_share": json.dumps({"dc1": share, "dc2": round(1 - share, 3)}),
     }
 

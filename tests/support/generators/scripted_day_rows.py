@@ -77,9 +77,7 @@ def status_row(group_id: str, topic: str, partition: int, at: datetime) -> dict[
         "partition": partition,
         "status": "InSync",
         "state": "EXACT",
-        "mirror_gaps": 0,
         "origin_share": share,
-        "mirror_lag_by_origin": "{}",
         "staleness_ms": 0,
         "is_target_active": False,
     }

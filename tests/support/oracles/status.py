@@ -23,8 +23,6 @@ class Cost:
     lost: int
     not_mirrored: int
     mirror_lag: int
-    mirror_lag_by_origin: dict[str, int]
-    mirror_gaps: int
     is_in_sync: bool
 
 
@@ -45,8 +43,6 @@ def cost(case: Case, committed: int, position: int) -> Cost:
         lost=lost,
         not_mirrored=not_mirrored,
         mirror_lag=sum(len(records) for records in pending.values()),
-        mirror_lag_by_origin={origin: len(pending[origin]) for origin in sorted(pending)},
-        mirror_gaps=sum(len(_holes(case, origin)) for origin in _origins(_mirror_image(case))),
         is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, position, pending),
     )
 
@@ -133,17 +129,6 @@ def _is_overtaken(case: Case, record: LogRecord) -> bool:
         if other.origin == record.origin and other.origin_offset > record.origin_offset:
             return other.indexed_at_ms <= case.now_ms - case.hole_grace_ms
     return False
-
-
-def _holes(case: Case, origin: str) -> list[LogRecord]:
-    """Return the records that are missing at the source for good."""
-    turned = _mirror_image(case)
-    return [record for record in _missing(turned, origin) if _is_overtaken(turned, record)]
-
-
-def _mirror_image(case: Case) -> Case:
-    assert case.source is not None
-    return replace(case, source_cluster=case.target.cluster, source=case.target, target=case.source)
 
 
 def _not_mirrored(case: Case, committed: int) -> int:

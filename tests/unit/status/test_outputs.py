@@ -62,7 +62,7 @@ def test_once_prints_the_table_and_a_running_job_nothing_and_both_write_the_page
 
 # What one small report looks like: write the golden files anew to change that, and read what has changed
 GOLDEN = Path(__file__).parents[2] / "golden"
-SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}', "mirror_lag_by_origin": '{"dc1": 1200, "dc2": 0}'}
+SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}'}
 SMALL = status_table(
     {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"}
     | dict.fromkeys(("lost", "duplicates", "duplicates_at_most")),

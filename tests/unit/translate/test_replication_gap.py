@@ -40,7 +40,7 @@ def replication_gap(origin: int, source: LogIndex, target: LogIndex, *bounds: in
     """Of all parts; *bounds* are those of ``replication_gaps``."""
     parts = [each.below(10**6) for each in replication_gaps(origin, source, target, *bounds)]
     pending, skipped = joined([each.pending for each in parts]), joined([each.skipped for each in parts])
-    return ReplicationGap(pending, skipped, any(each.is_settling for each in parts))
+    return ReplicationGap(pending, skipped)
 
 
 def cases(seed: int) -> list[Case]:
@@ -52,24 +52,23 @@ def offsets(stretches: OffsetRanges) -> list[int]:
     return [n for start, length in zip(stretches.start, stretches.length) for n in range(start, start + length)]
 
 
-def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -> tuple[list[int], list[int], bool]:
+def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -> tuple[list[int], list[int]]:
     """The definition: identities at the source that the target does not have, each at its first offset.
 
-    Those that may still come, those that will not, and whether some of the former are only too young.
+    Those that may still come, and those that will not.
     """
     there = {record.origin_offset for record in case.target.indexed if record.origin == origin}
     first: dict[int, int] = {}
     for record in case.source_records:
         if record.origin == origin and low <= record.origin_offset < high:
             first.setdefault(record.origin_offset, record.offset)
-    pending, skipped, is_settling = list[int](), list[int](), False
+    pending, skipped = list[int](), list[int]()
     for number, offset in first.items():
         later = [each for each in case.target.indexed if each.origin == origin and each.origin_offset > number]
         is_young = bool(later) and later[0].indexed_at_ms > young_since_ms
         if number not in there:
-            is_settling |= is_young
             (pending if is_young or not later else skipped).append(offset)
-    return sorted(pending), sorted(skipped), is_settling
+    return sorted(pending), sorted(skipped)
 
 
 @law(150)
@@ -83,7 +82,7 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(seed: int
             bounds = rng.choice([NEVER_YOUNG, *(each.indexed_at_ms for each in case.target.indexed)]), low, high
             found = replication_gap(code, source, target, *bounds)
             if origin:
-                said = offsets(found.pending), offsets(found.skipped), found.is_settling
+                said = offsets(found.pending), offsets(found.skipped)
                 assert said == lacking(case, origin, *bounds)
 
 

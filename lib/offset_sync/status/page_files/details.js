@@ -84,13 +84,12 @@ function topicDetails(n) {
     if (pairKey(groups, group) !== pairKey(topics, n)) continue;
     if (rowsOf[group].some((row) => partitions.topic[row] === topics.topic[n])) mine.push(group);
   }
-  const waiting = topics.mirror_by_origin[n];
+  const waiting = topics.mirror_lag[n];
   const there = topics.target_topic[n] === topics.topic[n] ? null : topics.target_topic[n];
   const facts = [
     there ? [`called at ${topics.target_cluster[n]}`, there] : null,
     ["produced at", topics.origins[n] || "not known"],
-    ["under way in the mirror", waiting ? `${waiting}, the oldest ${duration(topics.mirror_lag_ms[n])}` : "nothing"],
-    ["mirror gaps", count(topics.mirror_gaps[n])],
+    ["under way in the mirror", waiting ? `${plural(waiting, "record")}, the oldest ${duration(topics.mirror_lag_ms[n])}` : "nothing"],
   ].filter(Boolean);
   return [
     make("div", { class: "facts" }, ...facts.map(([word, value]) => make("span", { class: "fact" }, make("i", {}, word), make("b", {}, value)))),
