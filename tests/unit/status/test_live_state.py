@@ -1,0 +1,56 @@
+"""Reports from kept tables where no cluster answers: decided here, or by what the last driver has published."""
+
+from __future__ import annotations
+
+import tarfile
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fakes.reconciler_site import config_of
+from offset_sync.config import Config
+from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.state.heartbeat import JOB, Heartbeat, beat
+from offset_sync.state.lease import Lease
+from offset_sync.status.live_state import LiveState
+from offset_sync.tables.store import TableStore
+
+KEPT = Path(__file__).parents[2] / "golden" / "installation.tar.xz"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    with tarfile.open(KEPT) as archive:
+        archive.extractall(tmp_path, filter="data")
+    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
+    mirror = {"names": "mm2", "place_header": "Place"}
+    return config_of(["dc1", "dc2"], mirror=mirror, topics={"include": ["named"]}, tables=places)
+
+
+def keys_of(rows: pa.Table) -> set[tuple[object, ...]]:
+    names = ("source_cluster", "target_cluster", "group_id", "topic", "partition")
+    return set(zip(*(rows[name].to_pylist() for name in names), strict=True))
+
+
+def test_both_ways_report_the_same_groups_and_only_without_a_driver_a_state_is_opened(config: Config) -> None:
+    tables, now_ms = TableStore.of(config, config.names), system_now_ms()
+    live = LiveState(config, tables, ["dc1", "dc2"])
+    rows = live.published(now_ms)
+    assert live.is_decided_here
+    assert rows.num_rows
+    assert set(rows["status"].to_pylist()) == {"Withheld"}
+    lease = Lease(tables, JOB, threading.Event())
+    lease.claim()
+    beat(tables.files, config, Heartbeat(lease.epoch, now_ms, {"dc1": 7}))
+    fresh = LiveState(config, tables, ["dc1", "dc2"])
+    published = fresh.published(now_ms)
+    assert not fresh.is_decided_here
+    assert "state" not in vars(fresh)
+    assert fresh.clocks_ahead_ms() == {"dc1": 7}
+    # That driver was of the time before GONE: it has left the rows of former homes.
+    assert keys_of(rows) < keys_of(published)
+    lease.end()
+    assert fresh.published(now_ms).num_rows == rows.num_rows
+    assert fresh.is_decided_here
