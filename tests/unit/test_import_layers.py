@@ -1,4 +1,4 @@
-"""The fourteen rooms of the package: an import against the arrows fails here, with its place.
+"""The fifteen rooms of the package: an import against the arrows fails here, with its place.
 
 A room may import rooms on a lower level, and itself; nothing beside it and nothing above. Extensions are found by entry
 points, so none is imported.
@@ -43,6 +43,7 @@ ROOMS = {
     "ingest": room(4, "numpy pyarrow pyspark"),
     "sync": room(4, "numpy pyarrow pyspark"),
     "status": room(5, "numpy pyarrow rich"),
+    "offsets": room(6, "numpy"),
     "check": room(6, "numpy pyarrow"),
     "cutover": room(6, "numpy pyarrow rich"),
     "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),

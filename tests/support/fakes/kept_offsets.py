@@ -7,8 +7,8 @@ import numpy as np
 from builders.logs import log
 from fakes.reconciler_site import Site, config_of
 from offset_sync.model.values import ABSENT, State, TopicPartition
+from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 
 
 class NoWait:

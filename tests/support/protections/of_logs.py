@@ -210,21 +210,21 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit beyond the end is released once the index has read its log so far",
         "state.last_translations._valid_states",
         lambda pair, key, _log: pair["state"][key],
-        "status/test_offset_translation.py::"
+        "offsets/test_offset_translation.py::"
         "test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before",
     ),
     kept_by(
         "A given offset above all that is known of a lost source is withheld",
-        "status.kept_offsets.OffsetTranslation._beyond_all_known",
+        "offsets.kept_offsets.OffsetTranslation._beyond_all_known",
         lambda _self, _source, _place, given: _none(given),
-        "status/test_offset_translation.py::"
+        "offsets/test_offset_translation.py::"
         "test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed",
     ),
     kept_by(
         "A given offset that may be of an earlier incarnation is withheld unless its time proves it valid",
         "state.translator.of_former_incarnations",
         _none,
-        "status/test_offset_translation.py::"
+        "offsets/test_offset_translation.py::"
         "test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwise",
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from fakes.kept_offsets import NoWait, kept
 from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.values import State, TopicPartition
-from offset_sync.status.kept_offsets import OffsetTranslation
+from offset_sync.offsets.kept_offsets import OffsetTranslation
 from simulation.actions import SPARED
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted

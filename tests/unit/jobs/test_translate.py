@@ -13,7 +13,7 @@ from offset_sync.jobs import translate
 from offset_sync.jobs.translate import print_answers, read_csv, summary
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.values import ABSENT, State
-from offset_sync.status.kept_offsets import KeptAnswers, KeptOffsets
+from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets
 from tools.golden_output import expect
 
 HEADER = b"topic,partition,offset\n"
