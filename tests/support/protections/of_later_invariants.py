@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from offset_sync.state.heartbeat import Heartbeat
 from protections import invariant_patches as without
 from protections.entry import Protection, kept_by, nothing, yes
 
@@ -28,6 +29,24 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "status.reporter.needs_comparison",
             lambda assessment: np.zeros(len(assessment.status), np.bool_),
             "status/test_classify.py::test_another_record_or_another_content_on_each_side",
+        ),
+        kept_by(
+            "a group whose answer has changed since it was published is not in sync",
+            "status.reporter.StatusReporter._is_changing",
+            lambda _mine, _pair, _place, commits, *_told: np.zeros(len(commits.offset), np.bool_),
+            "status/test_verdicts.py::test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync",
+        ),
+        kept_by(
+            "the verdict of a driver that is not alive is not shown",
+            "status.verdicts.of_living",
+            lambda *_told: Heartbeat(0, 0, {}),
+            "status/test_verdicts.py::test_only_a_living_driver_is_read_and_then_followed",
+        ),
+        kept_by(
+            "a home that a group has left is not shown",
+            "sync.reconciliation.ReconcilePass._tell_gone",
+            lambda *_told: None,
+            "sync/test_translation_history.py::test_a_home_that_the_group_has_left_is_told_once_and_again_when_it_is_back",
         ),
     ),
     12: (
