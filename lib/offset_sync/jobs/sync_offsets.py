@@ -93,7 +93,7 @@ class SyncJob:
         keep = None if run.is_dry else config.maintenance.keep_versions
         index = RecordIndex(tables, config.timed_topics(), memory_bytes=config.sync.index_memory, keep=keep)
         self._state = state = SyncState(config, index)
-        self._history = TranslationHistory(tables, state.offsets.keys, config)
+        self._history = TranslationHistory(tables, state.offsets.keys, config, is_dry=run.is_dry)
         self._metrics = SyncMetrics(config)
         self._positions = Positions(state, self._metrics.waiting)
         self._summary = SyncSummary(state, self._metrics, self._positions)

@@ -25,13 +25,15 @@ from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
 from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
 from offset_sync.status.record_comparison import RecordComparer
-from offset_sync.status.reporter import StatusReporter
+from offset_sync.status.reporter import StatusReporter, waits_for_commits
 from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, Verdicts
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
+_LOOKS, _LOOK_S = 10, 0.2
+"""How often the verdicts are read until they have all commits: sync_offsets takes about a second."""
 
 
 class LiveState:
@@ -109,8 +111,11 @@ class LiveState:
         for (source, _), verdicts in Verdicts.by_direction(rows, self._config).items():
             homes.setdefault(source, set()).update(key.group_id for key in verdicts.keys)
         held = self._reporter.ask(homes)
-        newest = self._published.read(now_ms)  # the group has these commits or newer ones by then
-        rows = rows if newest is None else newest
+        for _ in range(_LOOKS):  # for the verdicts of the commits that are there
+            rows = self._published.follow()
+            if not waits_for_commits(Verdicts.by_direction(rows, self._config), held):
+                break
+            time.sleep(_LOOK_S)
         return self._reporter.report(rows, held, self._progress.of_index(now_ms), now_ms)
 
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:

@@ -21,7 +21,7 @@ from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.assessment import Assessment, Bools, to_rows
 from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_coordinators
+from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
 from offset_sync.status.group_homes import with_uncommitted
 from offset_sync.status.job_progress import IndexCatchUp, JobProgress
 from offset_sync.status.measure import NO_END, Decided, LogPair, compare_logs, log_end, measure, readable_from
@@ -166,9 +166,7 @@ class StatusReporter:
         """Return *found* with what is so at this moment: members, other commits, silent jobs."""
         pair, keys, now_ms, held = (found.source, found.target), found.keys, asked.now_ms, asked.held
         here, there = held.at_source(found.source, keys), held.at_target(found.target, keys)
-        has_moved_on = here.is_known & (here.offset != found.source_offset)
-        # A position that is deleted together with its topic still counts.
-        has_moved_on &= ~(np.isin(found.state, _TOPIC_IS_GONE) & (here.offset == ABSENT))
+        has_moved_on = _has_moved_on(verdicts, here)
         is_uncaptured = has_moved_on & (verdicts.times_ms("translated_at") <= now_ms)
         members = [(text or "").split(", ") for text in verdicts.texts("members")]
         is_named = np.fromiter((self._is_named(each.group_id) for each in keys), np.bool_, len(keys))
@@ -230,6 +228,19 @@ class StatusReporter:
             if difference is not None:
                 status[row], reason[row] = Status.MIRRORING, difference
         return replace(assessment, status=status, reason=reason)
+
+
+def waits_for_commits(directions: Mapping[Direction, Verdicts], held: HeldOffsets) -> bool:
+    """Return whether a source holds a commit that no verdict has."""
+    return any(_has_moved_on(each, held.at_source(source, each.keys)).any() for (source, _), each in directions.items())
+
+
+def _has_moved_on(verdicts: Verdicts, here: Held) -> Bools:
+    """Return where the source holds another commit than the verdict's."""
+    has_moved_on: Bools = here.is_known & (here.offset != verdicts.numbers("source_offset"))
+    # A position that is deleted together with its topic still counts.
+    has_moved_on &= ~(np.isin(verdicts.state, _TOPIC_IS_GONE) & (here.offset == ABSENT))
+    return has_moved_on
 
 
 def _homes(directions: Mapping[Direction, Verdicts]) -> dict[str, set[str]]:

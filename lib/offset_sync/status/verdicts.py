@@ -121,6 +121,10 @@ class PublishedVerdicts:
         self.heartbeat = of_living(self._tables.files, self._config, claims, now_ms)
         if self.heartbeat is None:
             return None
+        return self.follow()
+
+    def follow(self) -> pa.Table:
+        """Return the newest rows, whatever has become of their driver."""
         if self._known is None:
             incarnations = CommitLogIncarnations(self._tables, self._config.polled())
             self._known = LastKnown(self._tables, self._config).read_answers(incarnations)

@@ -72,7 +72,8 @@ class ReconcilePass:
         """Carry out *request* for the direction from *source* to *target*, as far as one turn goes."""
         rows, later = self._rows(source, target, request)
         if request.selection not in _PARTIAL:  # a broker may be silent
-            self._tell_gone(source, target, request.rows[~self._state.counts(source, request.rows)])
+            if request.selection is not Selection.DECIDED:
+                self._tell_gone(source, target, request.rows[~self._state.counts(source, request.rows)])
             self._lists.take_others_away(target, partial(self._send, target))
             if target not in self._sources:
                 self._take_lists_away_at(target)
@@ -80,7 +81,8 @@ class ReconcilePass:
             return Turn([])
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
-            self._tell_gone(source, target, self._deleted(source, target, commits, snapshot))
+            if request.selection is not Selection.DECIDED:
+                self._tell_gone(source, target, self._deleted(source, target, commits, snapshot))
             due = self._still_due(source, target, commits, snapshot, request)
             commits = due.take(slice(self._paces[target].turn))
             rest = request.rest(np.concatenate([due.key[len(commits.key) :], later]))

@@ -247,3 +247,16 @@ def moved(site: Site) -> list[tuple[tuple[str, str], str]]:
     ]
     site.reconciliations.clear()
     return sorted(found)
+
+
+def test_a_dry_run_ends_nothing(site: Site, appended: Appended) -> None:
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    site.clusters["X"].forget("readers", ORDERS)
+    site.reconcile()
+    for is_dry in (True, False):
+        history = TranslationHistory(appended, site.offsets.keys, site.config, is_dry=is_dry)
+        for each in site.reconciliations:
+            history.append(each)
+        history.close()
+    assert [row["outcome"] for row in appended.rows()] == ["COMMITTED", "COMMITTED", "GONE"]
