@@ -34,7 +34,7 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-test: install ## All tests: unit, browser, spark and broker, with the coverage of lib (WORKERS=1 for a small machine)
+test: install ## All tests: unit, browser, spark and broker, and what those without brokers cover (WORKERS=1 for a small machine)
 	@$(BIN)/python scripts/jars.py clients
 	@$(BIN)/python scripts/run_tests.py --workers $(WORKERS) $(ARGS)
 

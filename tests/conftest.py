@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import shutil
 import signal
 from collections import defaultdict
@@ -31,6 +32,7 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 _OF_OTHER_THINGS = frozenset({"browser", "connect", "consumer", "deployment", "docs", "scripts"})
+_MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"  # of coverage.py, with patch = subprocess
 _collected = itertools.count()
 _AS_WRITTEN = pytest.StashKey[int]()
 
@@ -62,6 +64,17 @@ def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
         folders = item.path.relative_to(Path(__file__).parent).parts
         if is_hypothesis_test(getattr(item, "obj", None)) or not _OF_OTHER_THINGS.isdisjoint(folders):
             item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Leave the processes of a test out of the coverage where the test itself is."""
+    measures = os.environ.pop(_MEASURES_PROCESSES, None) if item.get_closest_marker("no_cover") else None
+    try:
+        return (yield)
+    finally:
+        if measures is not None:
+            os.environ[_MEASURES_PROCESSES] = measures
 
 
 def _tell_in_order(items: list[pytest.Item]) -> None:

@@ -229,13 +229,8 @@ class ContentQuery:
         checks = Checks(self._admin, logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
         records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options, only)
-        writer = (
-            with_fingerprints(records, contents_of(config).keeps)
-            .writeStream.queryName(f"index_records {self.name}")
-            .option("checkpointLocation", checkpoint.path)
-            .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
-        )
-        return parts.started(writer, alias, config.index.trigger_interval)
+        rows, function = with_fingerprints(records, contents_of(config).keeps), self._failing.guard(indexer, indexer)
+        return parts.queries.stream(f"index_records {self.name}", rows, checkpoint.path, function, parts.interval)
 
     def read_from(self, log: ClusterPartition, begin: int) -> pa.Table:
         """Return rows of ``record_fingerprints`` for *log*, from *begin* to where it ends now.

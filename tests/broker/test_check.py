@@ -1,4 +1,4 @@
-"""The command check on real brokers with a topic of each kind: what it says of brokers and the mirror.
+"""The command check on real brokers with a topic of each kind, and Redpanda Migrator's headers in an index.
 
 No mirror runs: copies are written as mirrors write them. What it says of rights is in `test_rights`.
 """
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import Producer
 
-from broker.committed_offsets import commit
+from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, Headers, create_topics
 from broker.installation import install
 from offset_sync.check.judge import METADATA
@@ -45,8 +45,9 @@ def by_stamp(origin: bytes = b"dc1", wrap: Callable[[bytes], bytes] = bytes) -> 
     return lambda number: [("IDC", wrap(origin)), ("Offset", wrap(b"%d" % number))]
 
 
-def by_migrator(number: int) -> Headers:
-    return [("redpanda-migrator-provenance", b"id"), ("redpanda-migrator-offset", number.to_bytes(8, "big"))]
+def by_migrator(provenance: str) -> Callable[[int], Headers]:
+    header, number = "redpanda-migrator-provenance", "redpanda-migrator-offset"
+    return lambda offset: [(number, offset.to_bytes(8, "big")), (header, provenance.encode())]
 
 
 KINDS = {
@@ -54,7 +55,7 @@ KINDS = {
     "bare": Kind(),
     "wrapped": Kind(by_stamp(wrap=base64.b64encode)),
     "unknown": Kind(by_stamp(b"dc9")),
-    "migrator": Kind(by_migrator),
+    "migrator": Kind(by_migrator("id")),
     "appended": Kind(by_stamp(), settings=APPENDED),
     "wider": Kind(by_stamp(), partitions=(1, 2)),
 }
@@ -84,18 +85,13 @@ def lines(findings: Sequence[Finding], place: str) -> list[str]:
     return [f"{each.level.value} {each.check}: {each.text}" for each in findings if each.place == place]
 
 
-def servers_of(clusters: Clusters) -> dict[str, str]:
-    return {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-
-
 def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     clusters: Clusters, spark_environment: None, tmp_path: Path
 ) -> None:
-    servers = servers_of(clusters)
     prepare(clusters, {"checked": Kind(by_stamp())})
     for alias in ("dc1", "dc2"):  # whose clock is told by what it has just written
         commit(clusters[alias], {"checked-group": {("checked", 0): 3}})
-    ended = install(tmp_path, servers, ["checked"], groups={"include": ["checked-.*"]}).run("check", "--json")
+    ended = install(tmp_path, clusters, ["checked"], groups={"include": ["checked-.*"]}).run("check", "--json")
     assert ended.exit_code == 0, ended.output()
     (line,) = [line for line in ended.output().splitlines() if line.startswith('{"ok"')]
     told = [Finding(**each) for each in json.loads(line)["findings"]]
@@ -104,7 +100,7 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     passed += ["mirror headers", "broker settings", "copies"]
     assert {name: each.level for name, each in of_dc2.items()} == dict.fromkeys(passed, "OK")
     assert "Java" not in ended.output()
-    told_by_broker = OwnRights("dc2", {"bootstrap.servers": servers["dc2"]})
+    told_by_broker = OwnRights("dc2", {"bootstrap.servers": clusters["dc2"].bootstrap_servers})
     settings = told_by_broker.settings(told_by_broker.brokers()[0])
     assert not isinstance(settings, str)
     assert settings[METADATA] == "4096"
@@ -122,7 +118,7 @@ def _checkpoint(clusters: Clusters) -> Iterator[None]:
 @pytest.mark.usefixtures("_checkpoint")
 def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None:
     prepare(clusters, KINDS)
-    installation = install(tmp_path, servers_of(clusters), [*KINDS])
+    installation = install(tmp_path, clusters, [*KINDS])
     findings = find_all(load_config(installation.config_file))
     dc2 = "\n".join(lines(findings, "clusters.dc2"))
     for expected in (
@@ -138,3 +134,25 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
     ):
         assert expected in dc2, dc2
     assert not [line for line in lines(findings, "clusters.dc1") if "stamped" in line]
+
+
+def test_redpandas_origins_are_asked_at_the_clusters_and_a_copy_of_another_hop_is_unread(
+    clusters: Clusters, spark_environment: None, tmp_path: Path
+) -> None:
+    place, first, by_group = ("migrated", 0), 4, {"migrated-9": 9, "migrated-16": 16}
+    ids = {alias: str(admin_of(each).list_topics(timeout=120).cluster_id) for alias, each in clusters.items()}
+    stamp, of_another = by_migrator(ids["dc1"]), by_migrator("id of a third one")
+    for cluster in clusters.values():
+        create_topics(cluster, {place[0]: 1})
+    write(clusters["dc1"], {place[0]: [(number, []) for number in range(20)]})
+    copies = [(number, stamp(number)) for number in range(first, 20)]
+    write(clusters["dc2"], {place[0]: [*copies[:9], (0, of_another(0)), *copies[9:]]})
+    commit(clusters["dc1"], {group: {place: offset} for group, offset in by_group.items()})
+    installation = install(tmp_path, clusters, [place[0]], mirror={"preset": "redpanda-migrator"})
+    assert (installation.index(), installation.sync()) == ([], [])
+    held = committed(clusters["dc2"], by_group)
+    assert [held[group][place].offset for group in by_group] == [9 - first, 9], "in front of the copy of another hop"
+    (row,) = installation.rows("quarantine")
+    assert "'id of a third one' is of no cluster" in row["error"]
+    kept = json.loads((tmp_path / "checkpoints" / "index_records.cluster_ids.json").read_text())
+    assert kept == ids

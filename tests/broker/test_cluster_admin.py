@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewPartitions
 
 from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
 from broker.committed_offsets import small_batches
 from broker.crafted_logs import create_topics
+from broker.group_member import member, transaction
 from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import Committed, LogEnds, TransientError
+from offset_sync.kafka.requests import THROTTLED, Committed, LogEnds, Reach, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import OpenFence
-from offset_sync.sync.offset_writer import write_offsets
+from offset_sync.sync.offset_writer import TargetWriter, write_offsets
+from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
 
@@ -95,6 +96,22 @@ def test_ends_are_given_for_what_exists_whatever_else_is_asked(
     assert (admin.ends([*known, *unknown]), admin.ends([])) == (ends, {})
 
 
+def test_an_open_transaction_parts_the_ends_of_its_log(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str
+) -> None:
+    plain = Producer(client_options(cluster.bootstrap_servers))
+    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=topic))
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    for each in (producer, plain, plain):
+        each.produce(topic, b"value", partition=0)
+        assert each.flush(120) == 0
+    place, *others = (TopicPartition(topic, number) for number in range(PARTITIONS))
+    assert admin.reaches(topic.__eq__) == {place: Reach(0, 3), **dict.fromkeys(others, Reach(0, 0))}
+    producer.abort_transaction(120)  # the coordinator answers before its marker is in the log
+    until(lambda: admin.reaches(topic.__eq__)[place] == Reach(4, 4))
+
+
 @pytest.mark.parametrize("epoch", [None, 0, 2**31 - 1])
 def test_a_commit_is_stored_with_its_leader_epoch_and_empty_metadata(
     cluster: EmbeddedCluster, admin: ClusterAdmin, write: Callable[..., OffsetWrite], epoch: int | None
@@ -159,7 +176,7 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
     group, place = write().group_id, TopicPartition(write().topic, 0)
     other = f"{group}-other"
     admin.write_offsets({group: [write()], other: [replace(write(), group_id=other)]})
-    with open_transaction(cluster, group, ClientPartition(place.topic, 0, 9)) as producer:
+    with transaction(cluster, group, place, 9) as producer:
         # Two seconds of patience, and the rest for a busy machine.
         found = admin.committed_offsets([group, other], deadline=20)
         assert isinstance(found[group], ClusterError)
@@ -168,31 +185,6 @@ def test_an_offset_that_a_transaction_may_still_replace_is_not_known(
         assert found[other] == {place: Committed(7, "")}
         producer.abort_transaction(120)
     assert admin.committed_offsets([group]) == {group: {place: Committed(7, "")}}
-
-
-@contextmanager
-def open_transaction(cluster: EmbeddedCluster, group: str, position: ClientPartition) -> Iterator[Producer]:
-    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=group))
-    producer.init_transactions(120)
-    producer.begin_transaction()
-    # The consumer only lends its group's name: it joins nothing, as Spark's or Flink's do not.
-    lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))
-    producer.send_offsets_to_transaction([position], lender.consumer_group_metadata(), 120)
-    yield producer
-    lender.close()
-
-
-@contextmanager
-def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> Iterator[Consumer]:
-    """A consumer that has joined and has its partitions."""
-    options: dict[str, Any] = {"group_id": group, "group_protocol": protocol}
-    consumer = Consumer(client_options(cluster.bootstrap_servers, **options))
-    try:
-        consumer.subscribe([topic])
-        until(lambda: bool(consumer.poll(0.1) or consumer.assignment()))
-        yield consumer
-    finally:
-        consumer.close()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -220,33 +212,6 @@ def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
     assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
 
 
-def test_what_another_client_wrote_is_moved_forward_only_and_only_as_expected(
-    admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    admin.write_offsets({group_name: [OffsetWrite(group_name, topic, 0, 50, None, Rule.SET, None)]})
-    unseen, behind, ahead, back = (
-        wanted(group_name, topic, offset, expected)[0]
-        for offset, expected in ((60, None), (40, 50), (60, 50), (30, None))
-    )
-    of_a_person = replace(back, moves_forward=True), replace(back, offset=70, moves_forward=True)
-    outcomes = [write_batch(admin, [each])[0].outcome for each in (unseen, behind, ahead, back, *of_a_person)]
-    refused, done = Outcome.NOT_FORWARD, Outcome.COMMITTED
-    assert outcomes == [refused, refused, done, refused, refused, done]
-    assert admin.committed_offsets([group_name]) == {group_name: {TopicPartition(topic, 0): Committed(70, "")}}
-
-
-def test_a_thousand_groups_are_written_in_one_wave_and_a_second_wave_changes_nothing(
-    admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    writes = [each for number in range(1000) for each in wanted(f"{group_name}-{number}", topic, number)]
-    dry = write_batch(admin, writes, dry_run=True)
-    assert {(each.outcome, each.previous_offset) for each in dry} == {(Outcome.DRY_RUN, None)}
-    assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
-    again = write_batch(admin, writes)
-    assert {each.outcome for each in again} == {Outcome.UNCHANGED}
-    assert [each.previous_offset for each in again] == [each.offset for each in writes]
-
-
 def test_commits_and_lists_larger_than_a_batch_are_written_in_parts(
     cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
 ) -> None:
@@ -268,3 +233,36 @@ def test_commits_and_lists_larger_than_a_batch_are_written_in_parts(
     places = {number: TopicPartition(topic, number) for number in range(MANY)}
     assert found[group_name] == {place: Committed(7, "") for place in places.values()}
     assert found[lists] == {place: Committed(7, texts[number]) for number, place in places.items()}
+
+
+@contextmanager
+def quota(cluster: EmbeddedCluster) -> Iterator[None]:
+    """Allow this program a hundredth of one of the broker's threads."""
+
+    def change(*words: str) -> None:
+        whose = ("--alter", "--entity-type", "clients", "--entity-name", "offset-sync")
+        tool = ("kafka.admin.ConfigCommand", "--bootstrap-server", cluster.bootstrap_servers, *whose)
+        subprocess.run(java_command(cluster.directory, *tool, *words), check=True, capture_output=True, timeout=120)
+
+    change("--add-config", "request_percentage=1")
+    try:
+        yield
+    finally:
+        change("--delete-config", "request_percentage")
+
+
+def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_later(
+    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
+) -> None:
+    groups = [f"{group_name}-{number}" for number in range(1000)]
+    writes = [each for group in groups for each in wanted(group, topic)]
+    writer = TargetWriter("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, False, 6.0)
+    with quota(cluster):
+        outcomes = writer.write(writes)
+    assert {each.outcome for each in outcomes} <= {Outcome.FAILED, Outcome.COMMITTED}
+    reasons = {each.error or "" for each in outcomes if each.outcome is Outcome.FAILED}
+    assert [THROTTLED in reason for reason in reasons] == [True] * len(reasons) != []
+    done = {Outcome.UNCHANGED, Outcome.COMMITTED}
+    until(lambda: {each.outcome for each in writer.write(writes)} <= done, 120)  # what the broker delays takes its time
+    held = {place: Committed(7, "") for place in (TopicPartition(topic, number) for number in range(PARTITIONS))}
+    assert admin.committed_offsets(groups, deadline=60) == dict.fromkeys(groups, held)

@@ -25,25 +25,25 @@ WORLD = World(ALIASES, ALIASES, (ALIASES, ALIASES[::-1]), 60)
 
 
 @pytest.fixture(scope="module")
-def servers(clusters: Clusters, spark_environment: None) -> dict[str, str]:
+def pair(clusters: Clusters, spark_environment: None) -> Clusters:
     for alias in ALIASES:
         create_topics(clusters[alias], {TOPIC: 1})
     write_log(clusters["dc1"], {PLACE: native_log("dc1", 20)})
     write_log(clusters["dc2"], {PLACE: [None, None, *copied_log("dc1", range(20), first=2)]})
     commit(clusters["dc1"], {group: {PLACE: number} for number, group in enumerate(GROUPS)})
-    return {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
+    return clusters
 
 
 def test_what_may_not_write_touches_no_cluster_and_leaves_everything_to_the_run_after_it(
-    clusters: Clusters, servers: dict[str, str], tmp_path: Path
+    pair: Clusters, tmp_path: Path
 ) -> None:
     """With ``--dry-run`` the plan is written down, with ``--no-writes`` all that was read and reported too.
 
     Then a cluster more is configured that does not answer: it fails alone, and the others are synced all the same.
     """
     plan = {group: number + 2 for number, group in enumerate(GROUPS)}
-    installation = install(tmp_path, servers, [TOPIC])
-    before = commits_recorded(clusters["dc2"], TOPIC)
+    installation = install(tmp_path, pair, [TOPIC])
+    before = commits_recorded(pair["dc2"], TOPIC)
     assert (installation.index(), installation.sync(dry_run=True)) == ([], [])
     rows = installation.translations(topic=TOPIC)
     assert {(row["outcome"], row["state"], row["committed_at"]) for row in rows} == {("DRY_RUN", "EXACT", None)}
@@ -52,15 +52,15 @@ def test_what_may_not_write_touches_no_cluster_and_leaves_everything_to_the_run_
     assert {row["group_id"] for row in installation.rows("offset_commits", topic=TOPIC)} == {*GROUPS}
     installation.report()
     assert {row["group_id"] for row in installation.rows("sync_status", topic=TOPIC)} == {*GROUPS}
-    assert commits_recorded(clusters["dc2"], TOPIC) == before
+    assert commits_recorded(pair["dc2"], TOPIC) == before
     assert {row["outcome"] for row in installation.translations(topic=TOPIC)} <= {"DRY_RUN", "UNCHANGED"}
-    crippled = install(tmp_path, {**servers, "dc9": UNREACHABLE}, [TOPIC])
+    crippled = install(tmp_path, {**pair, "dc9": UNREACHABLE}, [TOPIC])
     (failure,) = crippled.index()
     assert failure.startswith("clusters.dc9: ")
     of_sync = crippled.sync()
     assert [line.split(":")[0] for line in of_sync] == ["clusters.dc9", "dc1 to dc9"]
     assert "20 offsets not committed" in of_sync[1]
-    found = committed(clusters["dc2"], GROUPS)
+    found = committed(pair["dc2"], GROUPS)
     assert {group: by[PLACE].offset for group, by in found.items()} == plan
     rows = crippled.translations(topic=TOPIC, target_cluster="dc9")
     assert {(row["state"], row["outcome"]) for row in rows} == {("CLUSTER_UNREACHABLE", "FAILED")}
@@ -70,8 +70,8 @@ def test_what_may_not_write_touches_no_cluster_and_leaves_everything_to_the_run_
 def test_maintenance_cuts_what_is_deleted_and_read_by_all_and_the_next_answer_is_right(
     clusters: Clusters, spark_environment: None, topic_name: str, group_name: str, tmp_path: Path
 ) -> None:
-    place, known = (topic_name, 0), {alias: clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(tmp_path, known, [topic_name], maintenance={"keep_runs": "0s"})
+    place = (topic_name, 0)
+    installation = install(tmp_path, clusters, [topic_name], maintenance={"keep_runs": "0s"})
 
     def indexed() -> set[tuple[str, int, int]]:
         rows = installation.rows("record_runs", topic=topic_name)

@@ -100,9 +100,8 @@ def lives(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: 
         create_topics(cluster, {TOPIC: 1})
     write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)}, stamp)
     write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), SHIFT)]}, stamp)
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
     often = {"refresh_interval": "1s", "reconcile_interval": "1s"}
-    installation = install(tmp_path_factory.mktemp("lives"), servers, [TOPIC], sync=often)
+    installation = install(tmp_path_factory.mktemp("lives"), clusters, [TOPIC], sync=often)
     assert installation.index() == []
     return Lives(clusters, installation)
 

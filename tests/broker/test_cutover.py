@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.crafted_logs import Clusters, create_topics, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
 from consumer import moving
@@ -47,32 +47,20 @@ def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> No
     assert producer.flush(120) == 0
 
 
-def write_nothing(cluster: EmbeddedCluster) -> None:
-    """Take two offsets without a record: an aborted one and the marker behind it."""
-    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id="moved"))
-    producer.init_transactions(120)
-    producer.begin_transaction()
-    producer.produce(TOPIC, b"aborted", partition=0)
-    assert producer.flush(120) == 0
-    producer.abort_transaction(120)
-    wait_for_ends(cluster, {PLACE: 2})
-
-
 @pytest.fixture(scope="module")
 def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """dc1 has produced 20 records; the mirror has brought 15 of them, two offsets higher."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1})
     produce(clusters["dc1"], range(20), "dc1")
-    write_nothing(clusters["dc2"])
+    write_log(clusters["dc2"], {PLACE: [None, None]})
     produce(clusters["dc2"], range(15), "dc1")
     commit(clusters["dc1"], {group: {PLACE: offset} for group, offset in GROUPS.items()})
     return installed(clusters, tmp_path_factory.mktemp("moved") / "installation")
 
 
 def installed(clusters: Clusters, folder, **servers: str) -> Installation:  # type: ignore[no-untyped-def]
-    known = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    return install(folder, known | servers, [TOPIC], status={"page": str(folder / "status.html")})
+    return install(folder, {**clusters, **servers}, [TOPIC], status={"page": str(folder / "status.html")})
 
 
 def report(installation: Installation, *options: str) -> list[str]:

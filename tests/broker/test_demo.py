@@ -9,29 +9,23 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 
 from broker.committed_offsets import committed
 from broker.installation import until
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import Partition, client_options, open_partition_reader, stable_ends
+from offset_sync_demo.kafka.clients import Partition, client_options, stable_ends
 from offset_sync_demo.kafka.log_dump import LogRecord, dump_ids, dump_log
 from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.group_member import ReaderOptions
 from offset_sync_demo.load.group_reader import GroupReader
 from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
-from offset_sync_demo.load.records import Records
 from offset_sync_demo.load.workload import Producers
-from offset_sync_demo.story.oracle import Measured, compare_group, expected_duplicates
 
 pytestmark = [
     pytest.mark.broker,
@@ -150,25 +144,6 @@ def test_a_reader_knows_what_it_read_and_what_the_coordinator_holds(
     assert reader.errors() == []
 
 
-def test_a_killed_reader_commits_nothing_more_and_its_successor_reads_again_from_there(
-    clusters: Clusters, producers: Producers, topic_name: str, group_name: str
-) -> None:
-    options = ReaderOptions(commit_interval=60.0)
-    reader = GroupReader(clusters["dc1"], group_name, [topic_name], options)
-    reader.start()
-    until(lambda: reader.count() > 500 + sum(each.offset for each in reader.last_commits().values()))
-    reader.stop(kill=True)
-    held, read_to = stored(clusters["dc1"], group_name), reader.reached()
-    assert held == {place: commit.offset for place, commit in reader.last_commits().items()}
-    assert any(held.get(place, 0) < end for place, end in read_to.items())
-    successor = GroupReader(clusters["dc1"], group_name, [topic_name])
-    successor.start()
-    successor.wait_until(read_to)
-    successor.stop()
-    starts = {place: int(records.offsets[0]) for place, records in successor.records().items()}
-    assert starts == {place: held.get(place, 0) for place in starts}
-
-
 # Mirrors
 
 
@@ -244,79 +219,3 @@ def test_a_mirror_killed_at_any_moment_loses_nothing_and_one_that_was_stopped_re
     successor.drain()
     successor.stop()
     assert values_of(clusters["dc2"], topic_name) == [*copies, "meanwhile"]
-
-
-# The oracle
-
-
-@dataclass
-class Stopped:
-    """A group that read a 50:50 topic at dc1 and crashed, and the two logs of dc2."""
-
-    dc2: EmbeddedCluster
-    topic: str
-    before: dict[Partition, Records]
-    captured: dict[Partition, int]
-    target: dict[Partition, Records]
-
-    def exact_starts(self) -> dict[Partition, int]:
-        """Per partition the first offset of dc2 whose record is not below the commit."""
-        starts = {}
-        for place, log in self.target.items():
-            read = self.before[place].ids[self.before[place].offsets < self.captured[place]]
-            starts[place] = int(log.offsets[~np.isin(log.ids, read)][0])
-        return starts
-
-    def move(self, group: str, starts: dict[Partition, int]) -> Measured:
-        """Start the group at dc2 from there, read everything, and ask the oracle."""
-        with closing(open_partition_reader(self.dc2, group)) as committer:
-            offsets = [TopicPartition(*place, offset) for place, offset in starts.items()]
-            committer.commit(offsets=offsets, asynchronous=False)
-        reader = GroupReader(self.dc2, group, [self.topic], ReaderOptions(reset="error"))
-        reader.start()
-        reader.wait_until(stable_ends(self.dc2, starts))
-        reader.stop()
-        return compare_group(self.before, reader.records(), self.target, self.captured)
-
-
-@pytest.fixture
-def stopped(clusters: Clusters, topic_name: str, group_name: str) -> Stopped:
-    dc1, dc2 = clusters["dc1"], clusters["dc2"]
-    create_topic(clusters.values(), topic_name, 2)
-    mirrors = [Mirror(dc1, dc2, [topic_name]), Mirror(dc2, dc1, [topic_name])]
-    producers = Producers(clusters, [TopicLoad(topic_name, 2, RATE)], {})
-    reader = GroupReader(dc1, group_name, [topic_name], ReaderOptions(commit_interval=0.4, max_rate=1500.0))
-    for each in (*mirrors, producers, reader):
-        each.start()
-
-    def has_read_on() -> bool:
-        reached, commits = reader.reached(), reader.last_commits()
-        return len(commits) == 2 and all(200 < each.offset < reached[place] for place, each in commits.items())
-
-    while not has_read_on():
-        time.sleep(0.01)
-    captured = {place: commit.offset for place, commit in reader.last_commits().items()}
-    reader.stop(kill=True)
-    producers.stop()
-    for mirror in mirrors:
-        mirror.drain()
-        mirror.stop()
-    target = {place: dump_ids(dc2, place) for place in captured}
-    return Stopped(dc2, topic_name, reader.records(), captured, target)
-
-
-def test_the_oracle_finds_the_expected_duplicates_of_an_exact_start_and_the_loss_of_one_that_is_too_late(
-    stopped: Stopped, group_name: str
-) -> None:
-    starts = stopped.exact_starts()
-    measured = stopped.move(group_name, starts)
-    expected = sum(
-        expected_duplicates(stopped.before[place], log, stopped.captured[place], starts[place])
-        for place, log in stopped.target.items()
-    )
-    assert (measured.lost, measured.duplicates_of_commit) == (0, expected)
-    written = sum(len(log) for log in stopped.target.values())
-    assert measured.read_after == written - sum(starts.values())
-    late = stopped.move(f"{group_name}-late", {place: len(log) - 5 for place, log in stopped.target.items()})
-    assert late.lost == written - late.read_before - late.read_after + late.duplicates
-    assert late.lost > 0

@@ -103,8 +103,7 @@ def acts(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
         create_topics(cluster, {FILLED: 1})
     write_log(dc1, {(FILLED, 0): copied_log("dc2", [0, 1, 2, 4, 5])})
     write_log(dc2, {(FILLED, 0): native_log("dc2", 10)})
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in clusters.items()}
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), servers, ["held-.*"]), [*COMMITS, "held-all"])
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), clusters, ["held-.*"]), [*COMMITS, "held-all"])
     assert acts.installation.index() == []
     create(clusters, [LATER])
     commit_for(clusters, *(group for group in COMMITS if at(group)[0] != THIRD))
@@ -245,8 +244,8 @@ def test_a_target_that_was_cut_is_answered_up_to_the_cut_before_the_index_has_lo
     write_log(dc1, {place: native_log("dc1", 12)})
     write_log(dc2, {place: copied_log("dc1", range(4))})
     write_log(dc2, {place: copied_log("dc1", range(6))})
-    servers = {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}
-    acts = Acts({"dc1": dc1, "dc2": dc2}, install(tmp_path, servers, ["taken-.*"]), [group])
+    clusters = {"dc1": dc1, "dc2": dc2}
+    acts = Acts(clusters, install(tmp_path, clusters, ["taken-.*"]), [group])
     assert acts.installation.index() == []
     commit(dc1, {group: {place: 6}})
     acts.play()
@@ -275,7 +274,7 @@ def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_a
     dc1, dc2 = pair(place[0])
     write_log(dc1, {place: native_log("dc1", 400)})
     write_log(dc2, {place: copied_log("dc1", range(100))})
-    installation = install(tmp_path, {"dc1": dc1.bootstrap_servers, "dc2": dc2.bootstrap_servers}, ["anew"])
+    installation = install(tmp_path, {"dc1": dc1, "dc2": dc2}, ["anew"])
     assert installation.index() == []
     write_log(dc2, {place: copied_log("dc1", range(400))})
     with monkeypatch.context() as fails:  # as if it had been killed before its micro-batch wrote anything

@@ -65,7 +65,7 @@ def site(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
             (folder / name).symlink_to(disk.folder / name)
         made = install(
             folder,
-            {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")},
+            clusters,
             [TOPIC],
             sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
             index={"trigger_interval": "500ms"},

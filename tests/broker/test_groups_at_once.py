@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
 
 from broker.committed_offsets import commit
 from broker.crafted_logs import create_topics
+from broker.group_member import transaction
 from fakes.clock import HandClock
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed
@@ -17,7 +16,6 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import start_jvm
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
 ODD_METADATA = ["", "offset-sync", "grüße 😀", 'a "b" \\ c', "line\nline\ttab", "nul\0inside", "x" * 4000, "{}"]
@@ -92,15 +90,10 @@ def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at_once.read(groups, ENOUGH_S)  # warm
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": f"pending-{topic_name}"})
-    producer.init_transactions(60)
-    producer.begin_transaction()
-    member = Consumer(client_options(cluster.bootstrap_servers, group_id=groups[0]))
-    producer.send_offsets_to_transaction([ClientPartition(topic_name, 0, 99)], member.consumer_group_metadata(), 60)
-    monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", 2.0)
-    assert read(at_once, groups).keys() == {*groups[1:]}
-    producer.abort_transaction(60)
-    member.close()
+    with transaction(cluster, groups[0], (topic_name, 0), 99) as producer:
+        monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", 2.0)
+        assert read(at_once, groups).keys() == {*groups[1:]}
+        producer.abort_transaction(60)
     assert read(at_once, groups).keys() == {*groups[1:]}
     clock.seconds += 61
     while len(found := read(at_once, groups)) < len(groups):  # the markers of the transaction come a moment later

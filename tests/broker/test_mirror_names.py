@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, create_topics, wait_for_ends
+from broker.crafted_logs import Clusters, create_topics, write_log
 from broker.installation import Installation, install
 from consumer import moving
 from offset_sync.config import load_config
@@ -50,32 +50,20 @@ def produce(cluster: EmbeddedCluster, numbers: Iterable[int], *, mirrored_from: 
     assert producer.flush(120) == 0
 
 
-def shift(cluster: EmbeddedCluster) -> None:
-    """Take two offsets of the copy without a record: an aborted one and the marker behind it."""
-    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=f"named {cluster.alias}"))
-    producer.init_transactions(120)
-    producer.begin_transaction()
-    producer.produce(COPY[cluster.alias][0], b"aborted", partition=0)
-    assert producer.flush(120) == 0
-    producer.abort_transaction(120)
-    wait_for_ends(cluster, {COPY[cluster.alias]: 2})
-
-
 @pytest.fixture(scope="module")
 def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
     """Each side has all that the other one has produced, two offsets higher."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1, COPY[alias][0]: 1})
-        shift(clusters[alias])
+        write_log(clusters[alias], {COPY[alias]: [None, None]})
     for here, there, count in (("dc1", "dc2", 20), ("dc2", "dc1", 10)):
         produce(clusters[here], range(count))
         produce(clusters[there], range(count), mirrored_from=here)
     commit(clusters["dc1"], {GROUP: {OWN: 9, COPY["dc1"]: 7}})
     folder = tmp_path_factory.mktemp("named") / "installation"
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     mirror = {"names": "mm2", "place_header": "Place"}
     status = {"page": str(folder / "status.html")}
-    return install(folder, servers, [TOPIC], mirror=mirror, status=status, groups={"include": [GROUP]})
+    return install(folder, clusters, [TOPIC], mirror=mirror, status=status, groups={"include": [GROUP]})
 
 
 def catch_up(installation: Installation) -> None:

@@ -139,10 +139,9 @@ GROUPS = [f"{name}-stock" for name in READ]
 
 
 def installed(clusters: Clusters, folder: Path, home_silence: str) -> Installation:
-    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
     sync = {"hole_grace": "0s", "home_silence": home_silence}
     return install(
-        folder, servers, [*STOCK], mirror={"place_header": "Place"}, sync=sync, groups={"include": [".*-stock"]}
+        folder, clusters, [*STOCK], mirror={"place_header": "Place"}, sync=sync, groups={"include": [".*-stock"]}
     )
 
 

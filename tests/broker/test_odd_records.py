@@ -120,8 +120,7 @@ def commit_all(clusters: Clusters) -> int:
 def odd(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Odd:
     clusters = soiled_clusters
     write_topics(clusters)
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    installation = install(tmp_path_factory.mktemp("odd"), servers, ["odd-.*"])
+    installation = install(tmp_path_factory.mktemp("odd"), clusters, ["odd-.*"])
     late_at = commit_all(clusters)
     lines: list[str] = []
     heard, text = logging.Handler(), TextLines("%(message)s")

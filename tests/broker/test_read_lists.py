@@ -54,13 +54,14 @@ def test_a_list_is_beside_the_answer_and_a_consumer_goes_by_it(
         write_log(clusters[alias], {HANDED: [LogRecord(offset, *each) for offset, each in enumerate(log)]})
     skipping, plain = f"{group_name}-skips", f"{group_name}-plain"
     commit(clusters["dc1"], {skipping: {HANDED: 6}, plain: {HANDED: 6}})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     sections = {"sync": {"read_lists": {"groups": [".*-skips"]}}, "groups": {"include": [f"{group_name}.*"]}}
-    installation = install(tmp_path / "installation", servers, [HANDED[0]], **sections)
+    installation = install(tmp_path / "installation", clusters, [HANDED[0]], **sections)
     assert (installation.index(), installation.sync()) == ([], [])
     assert [*held(clusters, skipping)[:2], held(clusters, plain)] == [4, (4, [5, 7], [1, 1]), (4, None)]
     for group, wanted in ((skipping, [4, 6]), (plain, [4, 5, 6, 7])):
-        reader = host.start(group, HANDED[0], {"bootstrap.servers": servers["dc2"], "group.id": group})
+        reader = host.start(
+            group, HANDED[0], {"bootstrap.servers": clusters["dc2"].bootstrap_servers, "group.id": group}
+        )
         until(lambda reader=reader: reader.positions.get(0) == len(AT_DC2) or reader.failure)  # type: ignore[misc]
         host.stop(group)
         assert [each.offset for each in reader.records] == wanted
@@ -117,10 +118,9 @@ def site(
         create_topics(cluster, {TOPIC: PARTITIONS})
     producers = Producers(pair, [TopicLoad(TOPIC, PARTITIONS, 100.0)], {})
     # A micro-batch takes the same work however little there is for it, and something there is always.
-    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "4s", "reconcile_interval": "2s"}
-    servers = {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}
-    folder, index = tmp_path_factory.mktemp(TOPIC), {"trigger_interval": "2s"}
-    installation = install(folder, servers, [TOPIC], sync=sync, index=index)
+    sync = {"read_lists": {"groups": [PATTERN]}, "trigger_interval": "2s", "reconcile_interval": "1s"}
+    folder, index = tmp_path_factory.mktemp(TOPIC), {"trigger_interval": "1s"}
+    installation = install(folder, clusters, [TOPIC], sync=sync, index=index)
     mirrors = {one: Mirror(pair[one], pair[other], [TOPIC]) for one, other in itertools.permutations(pair)}
     # One member each: one that hands its partition on midway leaves no mark of the list that it has used.
     groups = MovingGroups(pair, host, TOPIC, PARTITIONS, GROUPS, members=1)

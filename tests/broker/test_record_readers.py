@@ -166,9 +166,3 @@ def test_a_record_that_the_disk_has_changed_is_an_error_and_none_comes_twice(
     with pytest.raises(ClusterError, match=f"{topic_name}-0 cannot be read from offset"):
         found += [record.offset for chunk in chunks for _, record in chunk]
     assert found == [0, 1]
-
-
-def test_a_silent_cluster_is_an_error_and_no_end() -> None:
-    reader = RangeReader("dc1", {"bootstrap.servers": "127.0.0.1:1"}, 1.0)
-    with pytest.raises(ClusterError, match="orders-0 cannot be read from offset 0 on: no answer"):
-        list(reader.read({TopicPartition("orders", 0): OffsetRange(0, 9)}))

@@ -44,8 +44,7 @@ def installation(clusters: Clusters, spark_environment: None, topic_name: str, t
     for mirror in mirrors:
         mirror.drain()
         mirror.stop()
-    servers, rehearse = {alias: cluster.bootstrap_servers for alias, cluster in pair.items()}, {"groups": [PATTERN]}
-    found = install(tmp_path, servers, [topic_name], report={"rehearse": rehearse})
+    found = install(tmp_path, pair, [topic_name], report={"rehearse": {"groups": [PATTERN]}})
     commit(clusters["dc1"], {group: {(topic_name, n): at for n in range(2)} for group, at in COMMITS.items()})
     assert found.index() == []
     assert found.sync() == []

@@ -23,10 +23,7 @@ from broker.secured_clusters import SecuredClusters
 from consumer.moving import cutover
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync.translate.read_list import decode_read_list
 from offset_sync_demo.kafka.broker_files import free_ports, java_command
 
@@ -222,18 +219,6 @@ def test_without_a_right_on_the_log_of_commits_these_can_be_polled(
     assert committed(secured.brokers["dc2"], ["polled"])["polled"][PLACE].offset == 10
     assert [each for each in findings if each.level is Level.FAIL] == []
     assert sum("polled every 5s" in each.text for each in findings) == 2
-
-
-def test_offsets_that_may_be_seen_and_not_written_are_named(
-    secured: SecuredClusters, installation: Installation
-) -> None:
-    admin = ClusterAdmin("dc2", load_config(installation.config_file).admin_options("dc2"))
-    with given(secured, GRANTED - {GROUP} | {on_group("billing", DESCRIBE)}):
-        answer = admin.write_offsets({"billing": [OffsetWrite("billing", *PLACE, 3, None, Rule.SET, None)]})["billing"]
-    assert not isinstance(answer, ClusterError)
-    said = answer[TopicPartition(*PLACE)]
-    assert said is not None
-    assert said.startswith("GROUP_AUTHORIZATION_FAILED: clusters.dc2: the operation Read is not allowed; grant Read on")
 
 
 def test_without_the_right_to_write_read_lists_offsets_are_written_and_one_line_names_it(

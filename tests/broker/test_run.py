@@ -80,7 +80,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("polled")
     installation = install(
         folder,
-        {alias: clusters[alias].bootstrap_servers for alias in BOTH},
+        clusters,
         [TOPIC],
         polled=BOTH,
         status={"interval": "5s", "page": str(folder / "status.html")},
@@ -96,7 +96,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
 def processes(parent: int) -> dict[str, int]:
     """Return the process ids of the jobs below *parent*, by name."""
     told = subprocess.run(
-        ["ps", "--ppid", str(parent), "-o", "pid=,args="], capture_output=True, text=True, check=False
+        ["ps", "-ww", "--ppid", str(parent), "-o", "pid=,args="], capture_output=True, text=True, check=False
     )
     found = re.findall(r"^ *(\d+) .*?/jobs/(\w+)\.py", told.stdout, re.MULTILINE)
     return {name: int(number) for number, name in found}

@@ -13,8 +13,8 @@ from broker.broker_versions import needs_streams_groups
 from broker.committed_offsets import admin_for, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import install, until
-from broker.performer import Performer
 from consumer.applications import Application
+from consumer.moving import cutover
 from consumer.skip_read_jar import jar_or_skip
 from consumer.streams_counter import streams_counter
 from offset_sync.kafka.requests import ACTIVE_GROUP
@@ -68,12 +68,11 @@ def test_an_application_moves_once_it_is_confirmed_to_be_stopped_and_to_have_pro
     topics = topic, f"{topic}-counts"
     for cluster in clusters.values():
         create_topics(cluster, dict.fromkeys(topics, PARTITIONS))
-    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
-    installation = install(tmp_path / "jobs", servers, [topic], status={"page": str(tmp_path / "status.html")})
-    case = Performer(clusters, installation, "once", topic)
+    installation = install(tmp_path / "jobs", clusters, [topic], status={"page": str(tmp_path / "status.html")})
+    planned = ("apply", "dc1", "dc2", "--groups", group, "--timeout", "15s", "--planned")
 
     def refused(*options: str) -> str:
-        (line,) = case.cutover("apply", "dc1", "dc2", "--planned", *options, group=group).failures
+        (line,) = cutover(installation, *planned, *options)
         return line
 
     produce(clusters["dc1"], topic, range(30))
@@ -89,7 +88,6 @@ def test_an_application_moves_once_it_is_confirmed_to_be_stopped_and_to_have_pro
     assert (installation.index(), installation.sync()) == ([], [])
     assert "dc1 does not list it: it is of another type" in refused("--confirm-internal")
     assert f"records of {group}-by-letter-repartition that it has not processed" in refused("--confirm-readers")
-    confirmed = "--planned", "--confirm-readers", "--confirm-internal"
-    assert case.cutover("apply", "dc1", "dc2", *confirmed, group=group).failures == []
+    assert cutover(installation, *planned, "--confirm-readers", "--confirm-internal") == []
     with streams_counter(clusters["dc2"], group, topics, tmp_path / "dc2", **HOW) as running:
         wait_counted(running, range(30, 40))

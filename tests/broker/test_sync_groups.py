@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Position
 
 from broker.broker_versions import PROTOCOLS
 from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, commit
 from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.group_member import transaction
 from broker.installation import install
 from offset_sync.kafka.requests import Committed
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -65,18 +66,6 @@ class Member:
         return self._offsets
 
 
-@contextmanager
-def transaction(cluster: EmbeddedCluster, group: str, offset: int) -> Iterator[Producer]:
-    """A transaction that has committed an offset for *group* and is still open."""
-    producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=f"live-{group}"))
-    producer.init_transactions(120)
-    producer.begin_transaction()
-    lender = Consumer(client_options(cluster.bootstrap_servers, group_id=group))  # only lends the group's name
-    producer.send_offsets_to_transaction([Position(TOPIC, 0, offset)], lender.consumer_group_metadata(), 120)
-    yield producer
-    lender.close()
-
-
 @pytest.fixture(scope="module")
 def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Acts:
     source, target = clusters["dc1"], clusters["dc2"]
@@ -84,15 +73,14 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
         create_topics(cluster, {TOPIC: 1})
     write_log(source, {PLACE: native_log("dc1", 20)})
     write_log(target, {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(20), first=SHIFT)]})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
     groups = [*GROUPS, IN_TRANSACTION, ABORTED, ABORTED_AFTER, OPEN]
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("live"), servers, [TOPIC]), groups)
+    acts = Acts(clusters, install(tmp_path_factory.mktemp("live"), clusters, [TOPIC]), groups)
     assert acts.installation.index() == []
     commit(source, {group: {PLACE: 4} for group in groups if group.startswith(("active", "reading", ABORTED_AFTER))})
-    with transaction(source, IN_TRANSACTION, 7) as producer:
+    with transaction(source, IN_TRANSACTION, PLACE, 7) as producer:
         producer.commit_transaction(120)
     for group in (ABORTED, ABORTED_AFTER):
-        with transaction(source, group, 9) as producer:
+        with transaction(source, group, PLACE, 9) as producer:
             producer.abort_transaction(120)
     for protocol in PROTOCOLS:
         with member(source, f"source-{protocol}", protocol) as consumer:
@@ -104,7 +92,7 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     for protocol in PROTOCOLS:
         with member(target, f"reading-{protocol}", protocol, reset="error") as consumer:
             assert consumer.read(3) == [SHIFT + 4, SHIFT + 5, SHIFT + 6]
-    with transaction(source, OPEN, 6) as producer:
+    with transaction(source, OPEN, PLACE, 6) as producer:
         acts.play()
         producer.commit_transaction(120)
     acts.play()

@@ -106,8 +106,7 @@ def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
     for alias in ALIASES:
         create_topics(three_clusters[alias], partitions)
         write_log(three_clusters[alias], {place: logs[alias] for place, logs in found.items()}, STAMP)
-    servers = {alias: three_clusters[alias].bootstrap_servers for alias in ALIASES}
-    installation = install(tmp_path_factory.mktemp("mesh"), servers, ["mesh-.*"], origins={"dc1": "IDC1"})
+    installation = install(tmp_path_factory.mktemp("mesh"), three_clusters, ["mesh-.*"], origins={"dc1": "IDC1"})
     commit_everywhere(Mesh(three_clusters, found, installation))
     assert [*installation.index(), *installation.sync()] == []
     return Mesh(three_clusters, found, installation)
@@ -206,9 +205,8 @@ def test_a_second_run_writes_nothing_and_with_the_checkpoints_lost_all_is_read_a
 
 def test_with_polled_commits_every_group_is_where_the_oracle_says(mesh: Mesh) -> None:
     """The same tables and index, other groups; clusters whose log was read before are polled."""
-    servers = {alias: mesh.clusters[alias].bootstrap_servers for alias in ALIASES}
     folder, groups = mesh.installation.folder, {"include": ["polled-.*"]}
-    polled = install(folder, servers, ["mesh-.*"], {"dc1": "IDC1"}, ("dc1", "dc3"), groups=groups)
+    polled = install(folder, mesh.clusters, ["mesh-.*"], {"dc1": "IDC1"}, ("dc1", "dc3"), groups=groups)
     of_polls = replace(mesh, installation=polled, prefix="polled-")
     commit_everywhere(of_polls)
     assert of_polls.installation.sync() == []

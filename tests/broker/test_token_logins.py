@@ -30,9 +30,8 @@ from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.finding import Level
 from offset_sync.model.values import OffsetRange, OffsetWrite, Rule, TopicPartition
-from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import find_jars
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 SIGNER = "aws_msk_iam_sasl_signer"
@@ -73,7 +72,7 @@ def scene_of(
     settings = {f"listener.name.tokens.{name}": value for name, value in listener.items()} | more
     dc1, address = with_listener("dc1", folder / "dc1", "TOKENS", "SASL_PLAINTEXT", settings)
     dc1.java_options = java
-    brokers._format([dc1])
+    format_storage(dc1, new_id())
     place = TopicPartition(topic, 0)
     try:
         dc1.start()

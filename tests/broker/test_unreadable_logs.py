@@ -14,15 +14,11 @@ Then come topics without replicas. Everything that only one broker holds waits f
 
 from __future__ import annotations
 
-import argparse
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from unittest import mock
 
 import pytest
 from confluent_kafka import Producer
@@ -32,13 +28,11 @@ from confluent_kafka.admin import NewTopic
 from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, wait_for_ends, write_log
 from broker.installation import Installation, install, until
-from broker.job import Job
+from broker.job import ThreadJob
 from broker.replicated_cluster import ReplicatedCluster, replicated_cluster
 from broker.segments import corrupt_batch
 from consumer.moving import cutover
-from offset_sync.config import load_config
 from offset_sync.ingest import index_parts
-from offset_sync.jobs.index_records import index_records
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.broker_files import java_command
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -138,11 +132,11 @@ class Site:
         value = committed(self.dc2.first, [group])[group].get(place)
         return None if value is None else value.offset
 
-    def arrives(self, group: str, offset: int, place: Partition, sync: Job, index: Future[Sequence[str]]) -> None:
+    def arrives(self, group: str, offset: int, place: Partition, sync: ThreadJob, index: ThreadJob) -> None:
         """Return once *group* has *offset* at dc2; both jobs have to run meanwhile."""
 
         def has_arrived() -> bool:
-            assert not index.done(), index.result()
+            assert not index.has_ended, index.output()
             return self.offset(group, place) == offset
 
         until(has_arrived, 600, sync)
@@ -200,23 +194,11 @@ def test_once_names_the_corrupt_batch_and_the_other_partitions_are_exact(site: S
     assert cutover(site.installation, "plan", "dc1", "dc2", "--planned", "--groups", "unreadable-plan") == []
 
 
-@contextmanager
-def indexing(installation: Installation) -> Iterator[Future[Sequence[str]]]:
-    """Run ``index_records`` in this process, where it looks every three seconds what can be read again."""
-    stop, arguments = threading.Event(), argparse.Namespace(once=False)
-    with mock.patch.object(index_parts, "EVERY_S", 3.0), ThreadPoolExecutor(1) as pool:
-        job = pool.submit(index_records, load_config(installation.config_file), arguments, stop)
-        try:
-            yield job
-        finally:
-            stop.set()
-        assert job.result() == []
-
-
 def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_exact_in_the_end(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with indexing(site.installation) as index, site.installation.started("sync_offsets") as sync:
+    monkeypatch.setattr(index_parts, "EVERY_S", 3.0)  # so often it is looked what can be read again
+    with site.installation.here("index_records") as index, site.installation.here("sync_offsets") as sync:
         for place in PLACES:
             site.write(place, 4 * BATCH)
         site.commit("unreadable-running", 35, *PLACES)

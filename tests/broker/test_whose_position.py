@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from broker.committed_offsets import admin_for
 from broker.crafted_logs import Clusters
+from broker.group_member import transaction
 from broker.installation import until
 from broker.performer import Performer, apart, write_records
 from broker.skewed_clock import skewed_by
 from broker.stage import SILENCE, SYNC, Case, Pause, Stage
-from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import TopicPartition as Place
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
-from offset_sync_demo.kafka.clients import admin_of, client_options
+from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -86,61 +86,6 @@ def a_tool_that_alters_the_offset_at_the_target_of_a_member_moves_nothing(case: 
     assert {row["status"] for row in case.report()} <= {"Withheld", "TargetActive"}
 
 
-def a_reset_at_the_home_is_followed_and_what_we_write_has_no_metadata(case: Performer) -> Iterator[Pause]:
-    case.fill()
-    case.commit("dc1", 60, "a user's note")
-    yield SYNC
-    case.becomes(dc2=60)
-    assert case.held("dc2") == Committed(60, "")
-    case.commit("dc1", 20)
-    yield SYNC
-    case.becomes(dc1=20, dc2=20)
-
-
-def a_reset_at_the_target_of_a_home_with_members_does_not_move_them(case: Performer) -> Iterator[Pause]:
-    case.fill()
-    leaving = case.join("dc1", 60)
-    yield SILENCE
-    case.becomes(dc2=60)
-    case.commit("dc2", 20)
-    yield SYNC
-    assert "COMMITTED_AT_BOTH" in case.states()
-    assert case.offset("dc1") == 60
-    yield SILENCE
-    assert case.offsets() == {"dc1": 60, "dc2": 20}, "the newer commit stays, as long as no group reads on"
-    leaving.close()
-    yield SYNC
-    assert case.offsets() == {"dc1": 60, "dc2": 20}
-    case.commit("dc1", 70)
-    yield SYNC
-    case.becomes(dc1=70, dc2=70)
-
-
-def a_group_that_commits_what_we_have_written_is_at_home_there(case: Performer) -> Iterator[Pause]:
-    yield from in_sync_and_silent(case)
-    case.commit("dc2", 60)
-    yield SYNC
-    case.delete_group("dc1")  # as when its offsets expire at the side that it left
-    yield SYNC
-    case.becomes(dc1=60, dc2=60)
-    case.commit("dc2", 65)
-    yield SYNC
-    case.becomes(dc1=65, dc2=65)
-
-
-def a_group_deleted_at_home_and_started_from_zero_is_followed(case: Performer) -> Iterator[Pause]:
-    case.fill()
-    case.commit("dc1", 60)
-    yield SYNC
-    case.becomes(dc2=60)
-    case.delete_group("dc1")
-    yield SYNC
-    assert case.offsets() == {"dc1": None, "dc2": 60}
-    case.commit("dc1", 5)
-    yield SYNC
-    case.becomes(dc1=5, dc2=5)
-
-
 def a_group_that_leaves_a_fast_cluster_without_a_cutover_is_reset_where_it_goes(case: Performer) -> Iterator[Pause]:
     yield from in_sync_and_silent(case, 80)
     case.commit("dc2", 20)
@@ -166,19 +111,6 @@ def a_group_that_goes_to_a_fast_cluster_and_comes_back_is_followed(case: Perform
     assert any("dc1" in line for line in named), named
 
 
-def what_expires_at_the_side_that_was_left_stays_at_the_new_home(case: Performer) -> Iterator[Pause]:
-    yield from in_sync_and_silent(case)
-    move(case, "dc1", "dc2")
-    homes = case.installation.rows("cutovers", group_id=case.group, step="home")
-    assert [(row["source_cluster"], row["target_cluster"], row["result"]) for row in homes] == [("dc1", "dc2", "done")]
-    case.delete_group("dc1")
-    yield SYNC
-    yield SYNC
-    case.becomes(dc1=60, dc2=60)
-    said = case.cutover("plan", "dc2", "dc1")
-    assert said.failures == [], str(said)
-
-
 def a_topic_deleted_at_the_source_by_mistake_leaves_the_offset_at_the_target(case: Performer) -> Iterator[Pause]:
     yield from in_sync_and_silent(case)
     case.delete_topic("dc1")
@@ -202,19 +134,6 @@ def a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move
     assert f"never committed: {case.topic} partitions 1;" in said.printed
     move(case, "dc1", "dc2")
     assert [case.offset("dc2", number) for number in (0, 1)] == [60, 0]
-
-
-def a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move(case: Performer) -> Iterator[Pause]:
-    case.fill()
-    reader = case.keep_committing("dc1", 60)
-    yield SYNC
-    case.becomes(dc2=60)
-    said = case.cutover("apply", "dc1", "dc2", "--planned")
-    assert len(said.failures) == 1
-    assert "without members" in said.failures[0]
-    assert case.installation.rows("cutovers", group_id=case.group, step="home") == []
-    reader.stop()
-    move(case, "dc1", "dc2", "--confirm-readers")
 
 
 def a_move_that_is_killed_before_its_last_step_has_moved_nothing(case: Performer) -> Iterator[Pause]:
@@ -288,57 +207,32 @@ def a_hanging_transaction_at_the_target_keeps_its_group_waiting_and_no_other(cas
     case.commit_for("other", "dc1", 20)
     yield SYNC
     case.becomes(dc2=20)
-    hanging = Hanging(case)
-    case.commit("dc1", 60)
-    case.commit_for("other", "dc1", 60)
-    yield SILENCE
-    yield SILENCE
-    assert case.offset("dc2", group=case.named("other")) == 60
-    assert case.offset("dc2") == 20
-    assert {row["status"] for row in case.report_of("other")} == {"InSync"}
-    (row,) = case.report(source_cluster="dc1")
-    assert row["status"] != "InSync"
-    assert "transaction" in row["reason"], row["reason"]
-    assert case.cutover("plan", "dc1", "dc2", group=case.named("other")).failures == []
-    assert case.cutover("plan", "dc1", "dc2").failures != []
-    hanging.abort()
+    with transaction(case.clusters["dc2"], case.group, (case.topic, 0), 35) as producer:
+        case.commit("dc1", 60)
+        case.commit_for("other", "dc1", 60)
+        yield SILENCE
+        yield SILENCE
+        assert case.offset("dc2", group=case.named("other")) == 60
+        assert case.offset("dc2") == 20
+        assert {row["status"] for row in case.report_of("other")} == {"InSync"}
+        (row,) = case.report(source_cluster="dc1")
+        assert row["status"] != "InSync"
+        assert "transaction" in row["reason"], row["reason"]
+        assert case.cutover("plan", "dc1", "dc2", group=case.named("other")).failures == []
+        assert case.cutover("plan", "dc1", "dc2").failures != []
+        producer.abort_transaction(60)
     yield SYNC
     yield SYNC
     case.becomes(dc2=60)
 
 
-class Hanging:
-    """A producer that has sent an offset of the case's group in a transaction, and says no more."""
-
-    def __init__(self, case: Performer) -> None:
-        servers = case.clusters["dc2"].bootstrap_servers
-        self._options = client_options(servers, transactional_id=case.group, transaction_timeout_ms=600_000)
-        self._producer = Producer(self._options)
-        consumer = Consumer(client_options(servers, group_id=case.group))
-        self._producer.init_transactions(60)
-        self._producer.begin_transaction()
-        offsets = [TopicPartition(case.topic, 0, 35)]
-        self._producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 60)
-        consumer.close()
-
-    def abort(self) -> None:
-        """End the transaction as another producer of the same id does."""
-        Producer(self._options).init_transactions(60)
-
-
 CASES: list[Case] = [
     of_one_id_and_two_readers_without_membership_neither_is_moved,
     a_tool_that_alters_the_offset_at_the_target_of_a_member_moves_nothing,
-    a_reset_at_the_home_is_followed_and_what_we_write_has_no_metadata,
-    a_reset_at_the_target_of_a_home_with_members_does_not_move_them,
-    a_group_that_commits_what_we_have_written_is_at_home_there,
-    a_group_deleted_at_home_and_started_from_zero_is_followed,
     a_group_that_leaves_a_fast_cluster_without_a_cutover_is_reset_where_it_goes,
     a_group_that_goes_to_a_fast_cluster_and_comes_back_is_followed,
-    what_expires_at_the_side_that_was_left_stays_at_the_new_home,
     a_topic_deleted_at_the_source_by_mistake_leaves_the_offset_at_the_target,
     a_partition_that_was_never_committed_is_named_and_gets_its_start_by_the_move,
-    a_reader_without_membership_that_commits_keeps_its_group_from_a_planned_move,
     a_move_that_is_killed_before_its_last_step_has_moved_nothing,
     a_move_there_and_back_takes_idle_partitions_along,
     a_partition_that_comes_later_has_a_position_before_it_is_committed,

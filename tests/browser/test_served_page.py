@@ -11,7 +11,7 @@ import pytest
 from generators.reports import REPORTED_AT, random_drift, random_status
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
-from offset_sync.jobs.metrics.page_server import PageServer
+from offset_sync.jobs.metrics.report import PageServer
 from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from tools.chromium import Tab

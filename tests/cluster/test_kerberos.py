@@ -20,8 +20,7 @@ from cluster.hadoop import Hadoop, running_hadoop
 from cluster.hadoop_files import kerberos_settings
 from cluster.kerberos import HOST, PRINCIPAL, REALM, Kdc, client_folder, missing_for_kerberos, running_kdc
 from cluster.story import Story, run
-from offset_sync_demo.kafka import brokers
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
 
@@ -71,9 +70,9 @@ def scene(kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
     for alias in ("dc1", "dc2"):
         folder = tmp_path_factory.mktemp(alias)
         started[alias], addresses[alias] = with_listener(alias, folder, "TICKETS", "SASL_PLAINTEXT", settings, _BROKER)
-    brokers._format(list(started.values()))
     try:
         for cluster in started.values():
+            format_storage(cluster, new_id())
             cluster.launch()
         for cluster in started.values():
             cluster.wait_until_ready()

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from contents.said_at import said_at
 from fakes.newest_logs import asked, copied, known_config, natives, record, told
 from offset_sync.kafka.tail_reader import TailRecord
 from offset_sync.model.values import RecordContent, TopicPartition
@@ -17,12 +16,13 @@ from offset_sync.status.record_comparison import RecordComparer, RecordPair
 
 CHECK = "copies: "
 ORIGINALS = natives(100)
+AS_THE_FILE_SAYS = "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
 WITH_HEADERS = [record(offset, {"trace": b"%d" % offset}) for offset in range(100)]
 
 
 def at_dc2(copies: Sequence[TailRecord], originals: Sequence[TailRecord] = ORIGINALS, **mirror: Any) -> list[str]:
     config = known_config(mirror={"names": "mm2"}, extensions={"contents": mirror})
-    found = said_at("dc2", config, {"dc1": {"orders": originals}, "dc2": {"dc1.orders": copies}})
+    found = told(config, asked(config, {"dc1": {"orders": originals}, "dc2": {"dc1.orders": copies}}))["clusters.dc2"]
     return [each.replace(CHECK, "").replace("dc1.orders: ", "") for each in found if CHECK in each]
 
 
@@ -31,19 +31,17 @@ def moved(records: Sequence[TailRecord], is_appended: bool = False) -> list[Tail
 
 
 def test_a_mirror_that_does_what_the_file_says_is_told_so() -> None:
-    right = "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
-    assert at_dc2(copied(ORIGINALS)) == [right]
-    assert at_dc2(copied(WITH_HEADERS), WITH_HEADERS) == [right]
+    assert at_dc2(copied(ORIGINALS)) == [AS_THE_FILE_SAYS]
+    assert at_dc2(copied(WITH_HEADERS), WITH_HEADERS) == [AS_THE_FILE_SAYS]
     assert at_dc2(copied(ORIGINALS), order="any") == ["OK 100 copies have originals, and keeps hold as the file says"]
-    skipped = said_at("dc2", known_config(mirror={"names": "mm2"}, extensions={"contents": {}}), {"dc1": {}, "dc2": {}})
+    config = known_config(mirror={"names": "mm2"}, extensions={"contents": {}})
+    skipped = told(config, asked(config, {"dc1": {}, "dc2": {}}))["clusters.dc2"]
     assert "SKIP mirror headers: not checked: copies are identified by an extension" in skipped
 
 
 def test_records_that_come_again_are_told_by_their_times_alone() -> None:
     twins = [record(offset, value=b"value %d" % (offset // 2)) for offset in range(100)]
-    assert at_dc2(copied(twins), twins) == [
-        "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
-    ]
+    assert at_dc2(copied(twins), twins) == [AS_THE_FILE_SAYS]
 
 
 def test_flows_of_the_same_names_are_looked_at_too_and_each_cluster_for_itself() -> None:
@@ -128,12 +126,10 @@ def test_records_are_read_as_the_mirror_copies_them_those_of_aborted_transaction
 
 def test_headers_that_mirrors_add_are_no_other_headers() -> None:
     added = {"__mskmr": b"id of dc1"}
-    right = "OK 100 copies have originals, and order and timestamps and headers hold as the file says"
-    assert at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS) == [right]
-    assert at_dc2(copied(ORIGINALS, added)) == [right]
-    (more,) = [
-        each for each in at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS, keeps=["timestamps"]) if "WARN" in each
-    ]
+    assert at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS) == [AS_THE_FILE_SAYS]
+    assert at_dc2(copied(ORIGINALS, added)) == [AS_THE_FILE_SAYS]
+    said = at_dc2(copied(WITH_HEADERS, added), WITH_HEADERS, keeps=["timestamps"])
+    (more,) = [each for each in said if "WARN" in each]
     assert "have headers of their originals" in more
     (other,) = at_dc2(copied(WITH_HEADERS, {**added, "via": b"mirror"}), WITH_HEADERS)
     assert other.startswith("FAIL 100 of 100 have other headers")

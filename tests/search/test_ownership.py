@@ -18,6 +18,7 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
+from protections.invariant_patches import matches_again_and_again, matches_in_any_order, none_of_them
 from protections.of_simulation import PROTECTIONS
 from search.explore import explore
 from search.rows import Shape
@@ -27,27 +28,6 @@ _WRITES = "offset_sync.state.own_writes.OwnWrites."
 _PLAN = "offset_sync.sync.write_plan."
 _acknowledge = ClusterOffsets.acknowledge
 pytestmark = pytest.mark.no_cover
-
-
-def none(_of: object, key: NDArray[np.intp], *_told: object) -> NDArray[np.bool_]:
-    return np.zeros(len(key), np.bool_)
-
-
-def not_newer(_home: object, _target: object, key: NDArray[np.intp], _wanted: object) -> NDArray[np.bool_]:
-    return np.zeros(len(key), np.bool_)
-
-
-def keep_what_matches(writes: OwnWrites, key: int, value: int) -> bool:
-    return any(each.offset == value for each in writes._pending[key])
-
-
-def end_what_matches(writes: OwnWrites, key: int, value: int) -> bool:
-    pending = writes._pending[key]
-    for number, each in enumerate(pending):
-        if each.offset == value:
-            writes._keep(key, [*pending[:number], *pending[number + 1 :]])
-            return True
-    return False
 
 
 def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
@@ -78,8 +58,8 @@ def _homes(name: str) -> Mapping[str, object]:
 
 Taken = tuple[Mapping[str, object], Shape, int]
 OUT: dict[str, Taken] = {
-    "a record is matched by one write": ({_WRITES + "_matches": keep_what_matches}, TWO, 5),
-    "a match ends the writes before it": ({_WRITES + "_matches": end_what_matches}, TWO, 6),
+    "a record is matched by one write": ({_WRITES + "_matches": matches_again_and_again}, TWO, 5),
+    "a match ends the writes before it": ({_WRITES + "_matches": matches_in_any_order}, TWO, 6),
     "a retry of a write in doubt is the same write": ({_WRITES + "_matches": match_a_retry_for_itself}, TWO, 5),
     "our own commits are known": (_homes("our own commits are known"), TWO, 4),
     "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": lambda *_told: None}, TWO, 6),
@@ -93,8 +73,12 @@ OUT: dict[str, Taken] = {
     "a home that is not silent stays the home": (_homes("a home that is not silent stays the home"), TWO, 5),
     "two clusters that are active have no home": (_homes("two clusters that are active have no home"), TWO, 5),
     "cutover decides": ({"offset_sync.state.group_homes.last_active": ignore_moves}, PARTITIONS, 5),
-    "a newer commit at the target stays": ({_PLAN + "_is_newer_word": not_newer}, TWO, 6),
-    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": none}, LATE_START, 4),
+    "a newer commit at the target stays": (
+        {_PLAN + "_is_newer_word": lambda _home, *told: none_of_them(_home, *told[1:])},
+        TWO,
+        6,
+    ),
+    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": none_of_them}, LATE_START, 4),
     "a step back is followed": (
         {_PLAN + "rules": lambda *told: rules(*told[:3], np.full_like(told[3], -1))},
         TWO,

@@ -45,6 +45,13 @@ SET_BACK_BELOW_OUR_WRITE = """
     produce X orders-0 0.9; mirror X Y orders-0 3 1; index Y 10; reset g0 X orders-0 0.9; sync Y 10; sync X 10; full
     reset g0 Y orders-0 0.0
 """
+# The third micro-batch of Y cannot read a page when its commits are written down, and comes again.
+MICRO_BATCH_COMES_AGAIN = """
+    hide_pages X orders-0 0.307; hide_pages Y orders-0 0.571; start g1 Y; sync Y 10; commit g1 orders-0 2
+    commit g1 orders-0 4; commit g1 orders-0 3; commit g1 orders-0 4; index Y 3; commit g1 orders-0 4
+    commit g1 orders-0 3; reset g0 Y orders-0 0.722; sync Y 3; index X 3; produce X orders-0 0.289
+    hide_pages Y orders-0 0.189; sync Y 3; index X 50; sync Y 3
+"""
 HISTORIES = {
     "72000599: of moves that are noticed late the last one counts": ("skewed,moves", MOVED_BACK),
     "72000599: ... also for who starts later": ("skewed,moves,crash", MOVED_BACK_AND_READING),
@@ -55,6 +62,7 @@ HISTORIES = {
     ),
     "500001249: a step back may be later than what a poll has found": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
     "7: below what we wrote between two polls is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
+    "630000471: commits of a micro-batch that comes again are as old as before": ("pages", MICRO_BATCH_COMES_AGAIN),
     "7431: what is read again is not in the index": ("set_back,cut_grows,drop", READ_AND_NOT_WRITTEN_DOWN),
 }
 

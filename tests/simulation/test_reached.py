@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from offset_sync.model.values import Outcome, State
 from simulation.cover import all_words_of, cover
-from simulation.reached import CRASH, LEAVING, WANTED, Reached
+from simulation.reached import CRASH, WANTED, Reached
 from simulation.soak import ENOUGH, Tried
 
 SEEDS = (
@@ -29,13 +28,6 @@ def test_a_few_seeds_come_to_every_state_and_outcome_alone_and_with_a_crash() ->
     found = all_words_of([(seed, frozenset(faults.split(","))) for seed, faults in SEEDS])
     assert sorted(WANTED - frozenset().union(*found.values())) == []
     assert len(cover(found)) == len(SEEDS), "some of the seeds are needless"
-
-
-def test_what_is_left_out_are_states_that_go_with_their_promise() -> None:
-    words = {each.name for each in (*State, *Outcome)}
-    assert len(words) == len(State) + len(Outcome)
-    assert LEAVING.keys() <= words
-    assert {word.removesuffix(CRASH) for word in WANTED} == words - LEAVING.keys()
 
 
 def test_a_crash_counts_for_the_last_answers_of_the_process_that_ends() -> None:

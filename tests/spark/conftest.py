@@ -44,7 +44,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {**USER_SETTINGS, "spark.sql.warehouse.dir": str(scratch), "spark.local.dir": str(scratch)}
     words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     # Tests run everything a few times only: what the second compiler of the JVM would gain, it costs twice.
-    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"]
+    flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+    verify_nothing = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    quick = ["--driver-java-options", f"{flags} {verify_nothing}"]
     submit = ["--master", "local[2]", "--jars", ",".join(map(str, jars)), *quick, *words, "pyspark-shell"]
     environment = {
         "PYSPARK_SUBMIT_ARGS": shlex.join(submit),

@@ -12,8 +12,6 @@ from functools import partial
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint, Offsets
@@ -183,7 +181,7 @@ ORIGIN_DEADLINE_S = 1.0
 
 
 class IndexParts(NamedTuple):
-    """What the queries of all clusters share."""
+    """What the queries of all clusters share; a micro-batch begins every *interval*, None: up to the present ends."""
 
     spark: SparkSession
     tables: TableStore
@@ -192,7 +190,7 @@ class IndexParts(NamedTuple):
     admins: Mapping[str, ClusterAdmin]
     incarnations: IncarnationCheck
     lease: Lease
-    is_once: bool
+    interval: timedelta | None
 
     def checkpoint(self, config: Config, alias: str, kind: str = "") -> Checkpoint:
         """Return the checkpoint of the query of cluster *alias* for *kind*, repaired.
@@ -217,9 +215,3 @@ class IndexParts(NamedTuple):
                 pass  # *own* asks it too
 
         return Asked(own, others, again, is_same)
-
-    def started(self, writer: DataStreamWriter, alias: str, interval: timedelta) -> StreamingQuery:
-        """Start the query of cluster *alias* that *writer* describes: once, or whenever *interval* has passed."""
-        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", alias)
-        trigger = {"availableNow": True} if self.is_once else {"processingTime": f"{interval.total_seconds()} seconds"}
-        return writer.trigger(**trigger).start()

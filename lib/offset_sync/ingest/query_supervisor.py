@@ -1,7 +1,6 @@
 """Runs streaming queries side by side: a failed one is restarted and never stops the others.
 
-Nothing here waits for a cluster: a start that an unresponsive one blocks, and a query that does not end, are checked
-again with the next poll, and the others continue meanwhile.
+Each query has a thread of its own, which starts it and waits for its end: an unresponsive cluster blocks no other one.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import timedelta
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -27,7 +26,7 @@ BatchFunction = Callable[[DataFrame, int], None]
 
 FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _ENDING_POLL_SECONDS = 0.2, 0.02
 _NO_OFFSET = "null"
 """The latest offset, as pyspark has it, of a source of polls: one poll finds all that there is."""
 STOPPED = "stopped before its end was reached"
@@ -74,48 +73,32 @@ class QueryStarter(Protocol):
         """Start it; None: there is nothing to read yet, try again later."""
 
 
-def started(name: str, starter: QueryStarter) -> Future[StreamingQuery | None]:
-    """Start a query in a thread of its own, so that an unresponsive cluster blocks no other; return the future."""
-    start: Future[StreamingQuery | None] = Future()
-
-    def run() -> None:
-        try:
-            start.set_result(starter.start())
-        except BaseException as problem:
-            start.set_exception(problem)
-
-    threading.Thread(target=run, name=f"start {name}", daemon=True).start()
-    return start
-
-
-def stop_started(start: Future[StreamingQuery | None]) -> None:
-    """Stop the query of a start that completed after it was given up."""
-    if start.exception() is None and (query := start.result()) is not None:
-        query.stop()
-
-
 class StopRequestedError(Exception):
     """Raised in a micro-batch that would begin after the job was asked to stop."""
 
 
 @dataclass
 class _Supervised:
+    """A query, which a thread of its own starts and waits for; *error* is why it does not run."""
+
     starter: QueryStarter
-    start: Future[StreamingQuery | None] | None = None  # while starting
     query: StreamingQuery | None = None
-    failures: int = 0
-    retry_at: float = 0.0
     error: str | None = None
-    was_started: bool = False  # at least one start has completed
+    is_starting: bool = True
+    is_done: bool = False  # it was to read up to an end, and has ended by itself
     ends_by: float | None = None  # it is being restarted; by then it is interrupted
-    ending: threading.Thread | None = None
+    thread: threading.Thread | None = None
 
     @property
     def has_caught_up(self) -> bool:
-        query = self.query  # the supervisor's thread may clear it
-        if self.error is not None or self.start is not None:
+        query = self.query  # its thread may clear it
+        if self.error is not None or self.is_starting:
             return False
-        return self.was_started if query is None else query.isActive and has_caught_up(query)
+        return query is None or (query.isActive and has_caught_up(query))
+
+    @property
+    def is_alive(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
 
 
 class QuerySupervisor:
@@ -126,9 +109,8 @@ class QuerySupervisor:
         self._folders = folders
         self._queries: dict[str, _Supervised] = {}
         self._held: list[HeldFunction] = []
-        self._is_silent = False
+        self._is_silent, self._deadline, self._noting = False, float("inf"), threading.Lock()
 
-    @property
     def _must_end(self) -> bool:
         return self._stop.is_set() or self._over.is_set()
 
@@ -144,7 +126,7 @@ class QuerySupervisor:
 
         def guarded(batch: DataFrame, batch_id: int) -> None:
             try:
-                if not self._must_end:
+                if not self._must_end():
                     return function(batch, batch_id)
             except TakenOverError:
                 self._stop.set()
@@ -157,16 +139,28 @@ class QuerySupervisor:
         self._held.append(held := HeldFunction(guarded))
         return held
 
+    def stream(
+        self, name: str, records: DataFrame, checkpoint: str, function: BatchFunction, interval: timedelta | None
+    ) -> StreamingQuery:
+        """Start to stream *records* to *function*, see :meth:`stop_between_batches`; *name* is job and cluster.
+
+        A micro-batch begins every *interval*; with None the query ends once it has read what there is now.
+        """
+        trigger: dict[str, Any] = {"availableNow": True}
+        if interval is not None:
+            trigger = {"processingTime": f"{interval.total_seconds()} seconds"}
+        records.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name.split()[1])
+        writer = records.writeStream.queryName(name).option("checkpointLocation", checkpoint)
+        return writer.foreachBatch(self.stop_between_batches(function)).trigger(**trigger).start()
+
     def run_once(self) -> dict[str, str]:
         """Start every query, wait for all to end, and return one line for each that failed or was stopped before."""
-        for name, supervised in self._queries.items():
-            self._start(name, supervised)
-        while not self._must_end and self._unfinished():
+        self._begin(is_once=True)
+        while not self._must_end() and not all(each.is_done for each in self._queries.values()):
             time.sleep(_POLL_SECONDS)
-        unfinished = self._unfinished()
         self.stop()
-        for supervised in unfinished:
-            supervised.error = STOPPED
+        for each in self._queries.values():
+            each.error = each.error if each.is_done else STOPPED
         return self.errors()
 
     def failures(self) -> list[str]:
@@ -176,9 +170,8 @@ class QuerySupervisor:
 
     def run_until_stopped(self, every_poll: Callable[[], None] = lambda: None) -> None:
         """Keep every query running until shutdown; a failed one is restarted with exponential back-off."""
-        while not self._must_end:
-            for name, supervised in self._queries.items():
-                self._revive(name, supervised)
+        self._begin(is_once=False)
+        while not self._must_end():
             every_poll()
             self._stop.wait(_POLL_SECONDS)
         self.stop()
@@ -196,7 +189,7 @@ class QuerySupervisor:
 
         StopRequestedError at shutdown, so that callers stop waiting.
         """
-        if self._must_end:
+        if self._must_end():
             raise StopRequestedError
         supervised = self._queries[name]
         query = supervised.query
@@ -221,114 +214,85 @@ class QuerySupervisor:
                 supervised.ends_by = time.monotonic() + patience_seconds
 
     def stop(self, patience_seconds: float = 60.0) -> None:
-        """End all queries, letting the micro-batch in flight finish; past *patience_seconds* it is interrupted."""
-        self._over.set()
-        deadline = time.monotonic() + patience_seconds
-        for name, supervised in self._queries.items():
-            if supervised.start is not None:
-                self._take(name, supervised)
-            if supervised.query is not None:
-                _let_end(supervised.query, deadline)
+        """End all queries, letting the micro-batch in flight finish; past *patience_seconds* it is interrupted.
+
+        A start in progress is not waited for; its query is ended when it comes.
+        """
+        self._deadline = time.monotonic() + patience_seconds
+        with self._noting:
+            self._over.set()
+        for each in self._queries.values():
+            while each.is_alive and not each.is_starting:
+                time.sleep(_ENDING_POLL_SECONDS)
         for held in self._held:
             held.let_go()
         if self._is_silent and not self._stop.is_set():  # the job goes on, with other queries
             self._is_silent = False
             hear_batches(_is_no_stop)
 
-    def _unfinished(self) -> list[_Supervised]:
-        return [supervised for name, supervised in self._queries.items() if not self._has_ended(name, supervised)]
+    def _begin(self, *, is_once: bool) -> None:
+        for name, each in self._queries.items():
+            each.thread = threading.Thread(target=self._run, args=(name, each, is_once), name=f"query {name}")
+            each.thread.daemon = True
+            each.thread.start()
 
-    def _has_ended(self, name: str, supervised: _Supervised) -> bool:
-        if supervised.start is not None:
-            if not supervised.start.done():
-                return False
-            self._take(name, supervised)
-        if supervised.query is None:
-            return True  # it could not be started, or there is nothing to read
-        if not supervised.query.isActive:
-            supervised.error = supervised.error or failure_of(supervised.query)
-        return not supervised.query.isActive
+    def _run(self, name: str, each: _Supervised, is_once: bool) -> None:
+        """Start a query and wait for its end, again and again; an unresponsive cluster blocks this thread only."""
+        failures = 0
+        while not self._must_end():
+            query, problem = _started(each.starter)
+            with self._noting:
+                if not self._must_end():
+                    each.error, each.query, each.is_starting = problem, query, False
+            if query is not None:
+                problem = self._awaited(each, query)
+                failures = failures if query.lastProgress is None else 0
+            if self._must_end():  # it was told to end, or fails with the rest
+                return
+            if is_once:
+                each.error, each.is_done = problem, True
+                return
+            if each.ends_by is None:
+                if query is not None:
+                    problem = problem or "ended without an error"
+                    each.error, each.query = problem, None
+                pause = FIRST_BACK_OFF_SECONDS
+                if problem is not None:
+                    pause, failures = min(pause * 2**failures, LONGEST_BACK_OFF_SECONDS), failures + 1
+                    why = with_full_disk(problem, self._folders)
+                    logger.error("query %s failed, next try in %.0f s: %s", name, pause, why)
+                self._wait(pause, each)
+            each.is_starting, each.ends_by = True, None
 
-    def _start(self, name: str, supervised: _Supervised) -> None:
-        supervised.start = start = started(name, supervised.starter)
-        # Most starts complete at once. All together wait no longer than one poll, however many clusters do not answer.
-        wait([start], _POLL_SECONDS / len(self._queries))
-        if start.done():
-            self._take(name, supervised)
+    def _awaited(self, each: _Supervised, query: StreamingQuery) -> str | None:
+        """Wait for the end of a query, and have it end when it is idle or its time is up; return why it failed."""
+        try:
+            while query.isActive:
+                ends_by = self._deadline if self._must_end() else each.ends_by
+                if ends_by is not None and (not query.status["isTriggerActive"] or time.monotonic() > ends_by):
+                    query.stop()  # Spark waits there for the query to terminate, which a silent cluster may delay
+                time.sleep(_POLL_SECONDS if ends_by is None else _ENDING_POLL_SECONDS)
+            return failure_of(query)
+        except Exception as problem:
+            return reason_of(problem)
 
-    def _take(self, name: str, supervised: _Supervised) -> None:
-        """Take the result of a start; one that has not completed is given up."""
-        start, supervised.start = supervised.start, None
-        assert start is not None
-        supervised.query = supervised.error = None
-        if not start.done():
-            start.add_done_callback(stop_started)
-        elif (problem := start.exception()) is not None:
-            supervised.error = reason_of(problem)
-            self._back_off(name, supervised)
-            return
-        else:
-            supervised.query = start.result()
-        supervised.was_started = True
-        if supervised.query is None:
-            supervised.retry_at = time.monotonic() + FIRST_BACK_OFF_SECONDS
+    def _wait(self, seconds: float, each: _Supervised) -> None:
+        """Wait so long, or until the query is to be restarted or to end."""
+        until = time.monotonic() + seconds
+        while not self._must_end() and each.ends_by is None and time.monotonic() < until:
+            time.sleep(min(_POLL_SECONDS, seconds))
 
-    def _revive(self, name: str, supervised: _Supervised) -> None:
-        if supervised.start is not None and supervised.start.done():
-            self._take(name, supervised)
-        query = supervised.query
-        if supervised.start is not None or (query is not None and self._is_ending(query, supervised)):
-            return
-        if query is not None and query.isActive:
-            if supervised.failures and query.lastProgress is not None:
-                supervised.failures = 0
-            return
-        if supervised.ends_by is not None:
-            supervised.query = supervised.ends_by = supervised.ending = None
-            supervised.retry_at = 0.0
-        elif query is not None:
-            supervised.error = failure_of(query) or "ended without an error"
-            supervised.query = None
-            self._back_off(name, supervised)
-        if time.monotonic() >= supervised.retry_at:
-            self._start(name, supervised)
 
-    def _is_ending(self, query: StreamingQuery, supervised: _Supervised) -> bool:
-        """Return whether a query to be restarted still runs; stop it once it is idle or its time is up.
-
-        One that is told to stop counts as inactive at once, but has its name until its last micro-batch is over.
-        """
-        if supervised.ends_by is None:
-            return False
-        if supervised.ending is not None:
-            return supervised.ending.is_alive()
-        if query.isActive and (not query.status["isTriggerActive"] or time.monotonic() > supervised.ends_by):
-            # Spark waits there for the query to terminate, which an unresponsive cluster may delay.
-            supervised.ending = ending = threading.Thread(target=query.stop, name=f"end {query.name}", daemon=True)
-            ending.start()
-            ending.join(_POLL_SECONDS)
-            return ending.is_alive()
-        return query.isActive
-
-    def _back_off(self, name: str, supervised: _Supervised) -> None:
-        pause = min(FIRST_BACK_OFF_SECONDS * 2**supervised.failures, LONGEST_BACK_OFF_SECONDS)
-        supervised.failures += 1
-        supervised.retry_at = time.monotonic() + pause
-        if self._must_end:
-            return  # at shutdown: it was told to end, or fails with the rest
-        why = with_full_disk(str(supervised.error), self._folders)
-        logger.error("query %s failed, next try in %.0f s: %s", name, pause, why)
+def _started(starter: QueryStarter) -> tuple[StreamingQuery | None, str | None]:
+    """Return the query, and why it could not be started."""
+    try:
+        return starter.start(), None
+    except BaseException as problem:
+        return None, reason_of(problem)
 
 
 def _cluster_of(name: str) -> str:
     return name.partition(" ")[0]  # no alias has a space
-
-
-def _let_end(query: StreamingQuery, deadline: float) -> None:
-    while query.isActive:
-        if not query.status["isTriggerActive"] or time.monotonic() > deadline:
-            query.stop()
-        time.sleep(0.02)
 
 
 def _is_no_stop(record: logging.LogRecord) -> bool:

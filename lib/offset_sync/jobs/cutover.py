@@ -9,6 +9,7 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from itertools import starmap
 
 from rich.console import Console
 
@@ -33,6 +34,15 @@ _ACTIONS = (
     "apply: move; verify: compare both clusters"
 )
 
+_FLAGS = {
+    "confirm-readers": "planned: clients that commit without members, or whose membership is unknown, are stopped",
+    "confirm-internal": "planned: Kafka Streams applications have processed the records of their repartition topics",
+    "leave-uncommitted": "commit nothing for partitions that a group never committed",
+    "skip-read": "planned: move by read lists, while producers write at both clusters",
+    "without-proof": "with --skip-read: move although no consumer has left a mark",
+    "at-cost": "with --skip-read: move although records not on the lists are repeated",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the command's arguments, and return *parser*."""
@@ -46,111 +56,85 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
     )
-    _add_options(parser)
-    return parser
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--confirm-readers",
-        action="store_true",
-        help="planned: clients that commit without members, or whose membership is unknown, are stopped",
-    )
-    parser.add_argument(
-        "--confirm-internal",
-        action="store_true",
-        help="planned: Kafka Streams applications have processed the records of their repartition topics",
-    )
-    parser.add_argument(
-        "--leave-uncommitted", action="store_true", help="commit nothing for partitions that a group never committed"
-    )
-    parser.add_argument(
-        "--skip-read", action="store_true", help="planned: move by read lists, while producers write at both clusters"
-    )
-    parser.add_argument(
-        "--without-proof", action="store_true", help="with --skip-read: move although no consumer has left a mark"
-    )
-    parser.add_argument(
-        "--at-cost", action="store_true", help="with --skip-read: move although records not on the lists are repeated"
-    )
+    for flag, text in _FLAGS.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=text)
     parser.add_argument(
         "--records", type=_count, metavar="N", help="rehearse: how many records to read on each side of a start (200)"
     )
     parser.add_argument(
         "--seconds", type=_count, metavar="S", help="rehearse: how long to read at most, for all groups together (60)"
     )
+    return parser
 
 
 def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Run the action of *arguments*; return one line per group or partition that is not moved or not ready."""
     _check(config, arguments)
-    if arguments.action == "rehearse":
-        return rehearse(config, arguments, stop)
-    mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
-    direction = Direction(arguments.source, arguments.target)
+    run = rehearse if arguments.action == "rehearse" else move
     with open_tables(config, "offset-sync cutover") as tables:
         # In a disaster the source is not queried, whether it answers or not: only the tables count for it.
+        given_up = [arguments.source] if arguments.disaster else []
         with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
-            state = LiveState(config, tables, given_up=[direction.source] if mode is Mode.DISASTER else [])
-
-        lease = Lease(state.tables, "cutover", stop)
-        options = Options(
-            arguments.confirm_readers,
-            arguments.leave_uncommitted,
-            arguments.skip_read,
-            arguments.without_proof,
-            arguments.at_cost,
-            arguments.confirm_internal,
-        )
-        # One that was taken over records no home; others claim nothing.
-        fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
-        steps = fenced if arguments.action == "apply" else state.tables
-        journal = TableJournal(steps, direction, mode, say, config.names)
-        with open_cutover(config, state, direction, journal, lease, options) as (procedure, clusters):
-            groups = chosen_groups(clusters.groups(), arguments.groups)
-            if arguments.action == "plan":
-                with waiting(f"clusters {', '.join(config.clusters)}"):
-                    plans = procedure.plan(groups, mode)
-                print_plan(plans, direction, Console())
-                return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
-            if arguments.action == "verify":
-                return procedure.verify(groups)
-            # A lease per group: another command may move other groups at the same time.
-            with ExitStack() as claimed:
-                with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
-                    claimed.enter_context(held(lease, groups))
-                    lease.settle()
-                return procedure.apply(groups, mode, arguments.timeout.total_seconds())
+            live = LiveState(config, tables, given_up=given_up)
+        return run(config, arguments, live, Lease(live.tables, "cutover", stop))
 
 
-def rehearse(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
+def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Sequence[str]:
+    """Plan, apply or verify a move."""
+    mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
+    direction = Direction(arguments.source, arguments.target)
+    options = Options(
+        arguments.confirm_readers,
+        arguments.leave_uncommitted,
+        arguments.skip_read,
+        arguments.without_proof,
+        arguments.at_cost,
+        arguments.confirm_internal,
+    )
+    # One that was taken over records no home; others claim nothing.
+    fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
+    steps = fenced if arguments.action == "apply" else live.tables
+    journal = TableJournal(steps, direction, mode, say, config.names)
+    with open_cutover(config, live, direction, journal, lease, options) as (procedure, clusters):
+        groups = chosen_groups(clusters.groups(), arguments.groups)
+        if arguments.action == "plan":
+            with waiting(f"clusters {', '.join(config.clusters)}"):
+                plans = procedure.plan(groups, mode)
+            print_plan(plans, direction, Console())
+            return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
+        if arguments.action == "verify":
+            return procedure.verify(groups)
+        # A lease per group: another command may move other groups at the same time.
+        with ExitStack() as claimed:
+            with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
+                claimed.enter_context(held(lease, groups))
+                lease.settle()
+            return procedure.apply(groups, mode, arguments.timeout.total_seconds())
+
+
+def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Sequence[str]:
     """Rehearse moves; return one line for each partition that is not as predicted.
 
     Without ``--from`` and ``--to`` all directions are rehearsed; what other options leave open, the configuration says.
     """
     settings = config.report.rehearse
-    one = Direction(arguments.source, arguments.target)
-    directions = [one] if arguments.source else [Direction(*pair) for pair in config.pairs()]
+    pairs = [(arguments.source, arguments.target)] if arguments.source else config.pairs()
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
     records = arguments.records or 200
     seconds = arguments.seconds or settings.timeout.total_seconds()
     failures = list[str]()
-    with open_tables(config, "offset-sync cutover") as tables:
-        with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
-            live = LiveState(config, tables)
-        lease = Lease(live.tables, "cutover", stop)
-        for direction in directions:
-            journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
-            with open_cutover(config, live, direction, journal, lease) as (_, clusters):
-                groups = chosen_groups(clusters.groups(), patterns, option=option)
-                statuses = clusters.partition_statuses(groups)
-                if arguments.source:
-                    statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
-                rehearsal = open_rehearsal(config, live, direction, records, seconds)
-                with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
-                    rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
-                failures += show_rehearsed(rehearsed, statuses, direction, Console(), config.names)
+    for direction in starmap(Direction, pairs):
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
+        with open_cutover(config, live, direction, journal, lease) as (_, clusters):
+            groups = chosen_groups(clusters.groups(), patterns, option=option)
+            statuses = clusters.partition_statuses(groups)
+            if arguments.source:
+                statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
+            rehearsal = open_rehearsal(config, live, direction, records, seconds)
+            with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
+                rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+            failures += show_rehearsed(rehearsed, statuses, direction, Console(), config.names)
     return failures
 
 

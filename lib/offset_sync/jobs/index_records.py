@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +18,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import FailingBatches
 from offset_sync.ingest.incarnation_check import IncarnationCheck
-from offset_sync.ingest.index_parts import Backfill, IndexParts, IndexProgress, TopicAccess
+from offset_sync.ingest.index_parts import IndexParts, IndexProgress, TopicAccess
 from offset_sync.ingest.kafka_source import MirroredRecords, read_whole_ranges, read_whole_records, with_mirror_headers
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
@@ -24,19 +26,18 @@ from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
 from offset_sync.ingest.unreadable_logs import SecondReader
-from offset_sync.jobs.spark_session import check_logins, open_session
+from offset_sync.jobs.spark_session import opened_tables
+from offset_sync.jobs.watches import look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.highest_indexed import highest_indexed
-from offset_sync.state.known_names import learn_names, strays
+from offset_sync.state.known_names import open_clusters, strays
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.state.seal import Sealer
 from offset_sync.tables.files import files_of
-from offset_sync.tables.format import check_checkpoints
-from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
@@ -56,73 +57,52 @@ class OtherQueries(Protocol):
         """Index up to what is there now; return one line per query that failed."""
 
 
-class TimedTopics:
-    """True for topics of strategy ``timestamp``: their runs also end where the timestamp changes."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-
-    def __call__(self, topic: str) -> bool:
-        """Return whether the runs of *topic* have one timestamp each."""
-        return self._config.is_timed(topic)
-
-
-def builder_of(config: Config, alias: str) -> RunBuilder:
-    """Return the builder of runs for records of cluster *alias*."""
-    return RunBuilder(identities_at(config, alias), TimedTopics(config))
-
-
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to the present ends; return one line per cluster that failed."""
-    spark = open_session("offset-sync index_records", clusters=len(config.clusters))
-    try:
-        check_logins(config)
-        tables = TableStore.of(config)
-        tables.create()
-        check_checkpoints(tables.files, config.tables.checkpoints)
-        with held(Lease(tables, "index_records", stop)) as lease:
-            return _index(config, spark, lease, is_once=arguments.once)
-    finally:
-        spark.stop()
+    with (
+        opened_tables(config, "index_records", clusters=len(config.clusters)) as (spark, tables),
+        held(Lease(tables, "index_records", stop)) as lease,
+    ):
+        return _index(config, spark, lease, is_once=arguments.once)
 
 
 def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
     tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
     config = with_first_ids(config, tables.files)
     queries = _supervisor(config, lease)
-    options = {alias: config.admin_options(alias) for alias in config.clusters}
-    admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
-    learn_names(config, admins)
-    access = TopicAccess(config, admins)
-    progress = IndexProgress()
-    output = IndexOutput(progress, lease.stop)
-    epochs = {alias: LeaderEpochs(alias, each, config.names) for alias, each in options.items()}
-    late_ms = to_ms(config.sync.hole_grace)
+    admins = open_clusters(config)
+    access, progress = TopicAccess(config, admins), IndexProgress()
+    output = IndexOutput(progress)
+    epochs = {alias: LeaderEpochs(alias, config.admin_options(alias), config.names) for alias in admins}
     more = () if config.is_stamped else config.of_extension("maintenance").TABLES
-    incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables, more), late_ms)
-    parts = IndexParts(spark, tables, queries, progress, admins, incarnations, lease, is_once)
+    highest, late_ms = partial(highest_indexed, tables, more), to_ms(config.sync.hole_grace)
+    incarnations = IncarnationCheck(tables, epochs, highest, late_ms)
+    interval = None if is_once else config.index.trigger_interval
+    parts = IndexParts(spark, tables, queries, progress, admins, incarnations, lease, interval)
     others: OtherQueries | None = None
-    if not config.is_stamped:
-        others = config.of_extension("index_queries")(config, access, parts)
-    if others is not None:
-        others.add_to(queries)
-    else:
+    if config.is_stamped:
         for alias, admin in admins.items():
             queries.add(alias, _RecordQuery(config, admin, access, parts))
+    else:
+        others = config.of_extension("index_queries")(config, access, parts)
+        others.add_to(queries)
+    _beside("progress", _LINE_EVERY_S, output.look, lease.stop)
+    sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
+    if is_once:
+        failures = _run_once(queries) if others is None else others.run_once(lambda: _supervisor(config, lease))
+        sealer.seal()
+        output.log("ended after")
+        return failures + access.refusals()
+
+    def restart_granted() -> None:
+        for alias in access.granted():
+            queries.restart(alias)
 
     def every_poll() -> None:
         if queries.have_caught_up() and not queries.have_all_failed():
             output.caught_up()
 
-    output.start()
-    sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
-    if is_once:
-        failures = _run_once(queries) if others is None else others.run_once(lambda: _supervisor(config, lease))
-        sealer.seal()
-        output.end()
-        return failures + access.refusals()
-    watching = threading.Thread(target=_watch_rights, args=(access, queries, lease.stop), name="rights", daemon=True)
-    watching.start()
+    _beside("rights", _POLL_S, restart_granted, lease.stop)  # a silent cluster blocks it
     sealer.start()
     end = others.begin() if others is not None else lambda: None
     try:
@@ -132,6 +112,10 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     return []
 
 
+def _beside(name: str, pause_s: float, look: Callable[[], object], stop: threading.Event) -> None:
+    threading.Thread(target=look_until, args=(pause_s, look, stop), name=name, daemon=True).start()
+
+
 def _supervisor(config: Config, lease: Lease) -> QuerySupervisor:
     return QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
 
@@ -139,13 +123,6 @@ def _supervisor(config: Config, lease: Lease) -> QuerySupervisor:
 def _run_once(queries: QuerySupervisor) -> list[str]:
     queries.run_once()
     return queries.failures()
-
-
-def _watch_rights(access: TopicAccess, queries: QuerySupervisor, stop: threading.Event) -> None:
-    """Restart queries whose topics may be read now; in a thread, as a silent cluster blocks."""
-    while not stop.wait(_POLL_S):
-        for alias in access.granted():
-            queries.restart(alias)
 
 
 class _RecordQuery:
@@ -171,17 +148,15 @@ class _RecordQuery:
             checkpoint, lambda topic: config.is_topic_included(topic) and topic not in refused
         )
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
-        builder = builder_of(config, alias)
+        builder = RunBuilder(identities_at(config, alias), config.is_timed)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
         checks = Checks(self._admin, self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
-        writer = (
-            with_mirror_headers(read_whole_records(parts.spark, config, alias, left_out, only=only), config.mirror)
-            .writeStream.queryName(f"index_records {alias}")
-            .option("checkpointLocation", checkpoint.path)
-            .foreachBatch(parts.queries.stop_between_batches(self._failing.guard(indexer, indexer)))
+        records = with_mirror_headers(
+            read_whole_records(parts.spark, config, alias, left_out, only=only), config.mirror
         )
-        return parts.started(writer, alias, config.index.trigger_interval)
+        function = self._failing.guard(indexer, indexer)
+        return parts.queries.stream(f"index_records {alias}", records, checkpoint.path, function, parts.interval)
 
     def _logs(self) -> LogCheck:
         parts, alias, config = self._parts, self._admin.alias, self._config
@@ -195,44 +170,31 @@ class _RecordQuery:
         return LogCheck(alias, asked, origins, parts.incarnations)
 
 
-def progress_line(now: Backfill) -> str:
-    """Return the progress of a backfill in one line."""
-    left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
-    counts = f"{to_count(now.records)} records, {to_count(round(now.records_per_s))} records/s"
-    return f"{counts}, {now.share:.0%} of the records present at the start, time left {left}"
-
-
 class IndexOutput:
-    """Logs *progress* in a thread of its own until it is ended, or *stop* is set: more often until it has caught up."""
+    """Logs *progress*: every ten seconds, and every minute once it has caught up."""
 
-    def __init__(self, progress: IndexProgress, stop: threading.Event) -> None:
-        self._progress, self._stop = progress, stop
-        self._is_caught_up, self._ended = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+    def __init__(self, progress: IndexProgress) -> None:
+        self._progress, self._pause_s = progress, _LINE_EVERY_S
+        self._due_at = time.monotonic() + _LINE_EVERY_S
 
-    def start(self) -> None:
-        """Start reporting."""
-        self._thread.start()
+    def look(self) -> None:
+        """Log where the index is if that is due."""
+        if time.monotonic() >= self._due_at:
+            self.log("indexing for")
 
     def caught_up(self) -> None:
         """Log once that the index has reached the log ends of the start."""
-        if not self._is_caught_up.is_set():
-            self._is_caught_up.set()
-            self._log("caught up after")
+        if self._pause_s != _SUMMARY_EVERY_S:
+            self._pause_s = _SUMMARY_EVERY_S
+            self.log("caught up after")
 
-    def end(self) -> None:
-        """Log the totals, and stop reporting."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._log("ended after")
-
-    def _log(self, what: str) -> None:
+    def log(self, what: str) -> None:
+        """Log the totals."""
+        self._due_at = time.monotonic() + self._pause_s
         lasted = to_duration(self._progress.seconds * 1000)
-        logger.info("%s %s: %s", what, lasted, progress_line(self._progress.backfill()))
-
-    def _run(self) -> None:
-        while not self._ended.wait(_SUMMARY_EVERY_S if self._is_caught_up.is_set() else _LINE_EVERY_S):
-            if self._stop.is_set():
-                return
-            self._log("indexing for")
+        now = self._progress.backfill()
+        left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
+        logger.info(
+            "%s %s: %s records, %s records/s, %.0f%% of the records present at the start, time left %s",
+            *(what, lasted, to_count(now.records), to_count(round(now.records_per_s)), 100 * now.share, left),
+        )

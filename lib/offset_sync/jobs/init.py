@@ -22,9 +22,10 @@ from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import parse_config
 from offset_sync.config.prefix_names import HEARTBEATS
 from offset_sync.config.written import to_yaml
+from offset_sync.jobs.check import add_arguments, check
 from offset_sync.jobs.log_format import tell
-from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.jobs.runner import DONE, FAILED, code_of, job_arguments, run_job
+from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.model.finding import some
 
 _FILE = """\
@@ -74,12 +75,8 @@ def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
         print(f"querying {', '.join(tree['clusters'])} …", file=sys.stderr, flush=True)
         lines = fill(tree)
         write(path, to_text(tree, path))
-    except ConfigError as problem:
-        tell(str(problem), "text")
-        return BAD_ARGUMENTS
-    except ClusterError as problem:
-        tell(str(problem), "text")
-        return FAILED
+    except OffsetSyncError as problem:
+        return code_of(problem, "text")
     except KeyboardInterrupt:
         tell("nothing was written", "text")
         return FAILED
@@ -88,9 +85,6 @@ def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
 
 
 def _check(path: Path) -> int:
-    from offset_sync.jobs.check import add_arguments, check
-    from offset_sync.jobs.runner import job_arguments, run_job
-
     code = run_job(check, add_arguments(job_arguments("", has_once=False)), ["--conf", str(path)])
     again = f"./spark-submit.sh check --conf {path}"
     print(f"\nnext: {f'./spark-submit.sh run --conf {path}' if code == DONE else f'correct what failed, then {again}'}")

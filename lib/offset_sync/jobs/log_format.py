@@ -40,13 +40,13 @@ class JsonLines(logging.Formatter):
     """Formats a record as one line of JSON, whatever the message is; times are UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; a message that does not fit its arguments is shown unformatted, with them."""
+        """Return the line."""
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, object] = {
             "ts": f"{at}.{int(record.msecs):03d}Z",
             "level": _LEVELS.get(record.levelname, record.levelname),
             "logger": record.name,
-            "msg": _message(record),
+            "msg": record.getMessage(),
         }
         kind, problem, _ = record.exc_info or (None, None, None)
         if record.exc_info and kind is not None:
@@ -102,13 +102,6 @@ def tell(line: str, log_format: str) -> None:
     else:
         # In one write: other threads log at the same time.
         print("\n".join(map(escaped, line.split("\n"))) + "\n", end="", file=sys.stderr)
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except (TypeError, ValueError, KeyError):
-        return f"{record.msg} {record.args}"
 
 
 def _log_uncaught(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:

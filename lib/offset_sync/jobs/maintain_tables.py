@@ -6,7 +6,8 @@ import argparse
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 
 import numpy as np
@@ -20,11 +21,11 @@ from offset_sync.jobs.runner import open_tables
 from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataByCluster, MetadataFetcher
+from offset_sync.state.cluster_metadata import MetadataByCluster, MetadataFetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import KEPT, LOG, NamedEpochs, candidates, retired_elections
 from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
-from offset_sync.state.known_names import learn_names
+from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
 from offset_sync.state.record_index import RecordIndex
@@ -75,8 +76,7 @@ class MaintainJob:
 
     def __init__(self, config: Config, tables: TableStore, stop: threading.Event) -> None:
         self._config, self._tables, self._stop = config, tables, stop
-        self._admins = {a: ClusterAdmin(a, config.admin_options(a), config.names) for a in config.clusters}
-        learn_names(config, self._admins)
+        self._admins = open_clusters(config)
         self._maintainer = Maintainer(tables, config.maintenance.keep_versions)
         self._others: Sequence[Table] = () if config.is_stamped else config.of_extension("maintenance").TABLES
         self._tables.create()
@@ -121,7 +121,9 @@ class MaintainJob:
         if table is LOG_INCARNATIONS:
             gone = self._elections.cut(self._maintainer, datetime.now(timezone.utc))
         if table is RECORD_RUNS:
-            self._seal_runs()
+            with _left_to_the_next_pass("record_runs was not sealed"):
+                seal(self._tables, self._tables.segments(RECORD_RUNS), self._config.maintenance.keep_versions)
+                self._maintainer.compact(RECORD_RUNS, but=PREFIX)
         elif not table.is_replaced and before.files > 1:
             self._maintainer.compact(table)
         self._maintainer.clean_up(table)
@@ -142,27 +144,20 @@ class MaintainJob:
         )
         return failures
 
-    def _seal_runs(self) -> None:
-        try:
-            seal(self._tables, self._tables.segments(RECORD_RUNS), self._config.maintenance.keep_versions)
-            self._maintainer.compact(RECORD_RUNS, but=PREFIX)
-        except RuntimeError as problem:  # index_records may do so at this moment
-            logger.warning("record_runs was not sealed, the next pass retries: %s", problem)
-
     def _cut_runs(self, lease: Lease) -> tuple[int, list[str]]:
         """Remove runs that no translation can need; return how many rows, and a line per unanswered cluster."""
         metadata = fetch_metadata(self._config, self._admins)
-        failures = [str(error) for each in metadata.values() for error in errors_of(each)]
+        failures = list[str]()
+        for each in metadata.values():
+            failures += map(str, [each] if isinstance(each, ClusterError) else each.refused.values())
         if self._tables.version(OFFSET_COMMITS) == 0:
             logger.info("no commits are captured yet, so it is unknown which runs they need: no runs are removed")
             return 0, failures
-        begins = self._begins(metadata)
+        begins, gone = self._begins(metadata), 0
         lease.renew()
-        try:
-            return cut(TableStore.of(self._config), begins, self._config.maintenance.keep_versions), failures
-        except RuntimeError as problem:  # as above; the next pass retries
-            logger.warning("no runs were removed, the next pass retries: %s", problem)
-            return 0, failures
+        with _left_to_the_next_pass("no runs were removed"):
+            gone = cut(TableStore.of(self._config), begins, self._config.maintenance.keep_versions)
+        return gone, failures
 
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than the tables read here."""
@@ -185,9 +180,12 @@ class MaintainJob:
         return to_begins(retention.begins(partitions), self._config.names)
 
 
-def errors_of(metadata: ClusterMetadata | ClusterError) -> list[ClusterError]:
-    """Return the errors of a cluster, or of some of its topics."""
-    return [metadata] if isinstance(metadata, ClusterError) else list(metadata.refused.values())
+@contextmanager
+def _left_to_the_next_pass(what: str) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as problem:  # index_records may seal at this moment
+        logger.warning("%s, the next pass retries: %s", what, problem)
 
 
 def fetch_metadata(config: Config, admins: Mapping[str, ClusterAdmin]) -> MetadataByCluster:

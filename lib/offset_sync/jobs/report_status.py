@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
@@ -68,15 +67,12 @@ class StatusJob:
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables."""
         drift = self._series.filter(pc.equal(self._series["at"], report.reported_at))
-        with ThreadPoolExecutor(2) as pool:  # the report does not wait for its tables
-            written = [
-                pool.submit(self._state.tables.replace, SYNC_STATUS, report.status),
-                pool.submit(self._state.tables.append, SYNC_DRIFT, drift),
-            ]
+        try:
             for output in self._outputs:
                 output(report)
-            for each in written:
-                each.result()
+        finally:
+            self._state.tables.replace(SYNC_STATUS, report.status)
+            self._state.tables.append(SYNC_DRIFT, drift)
 
     def _notes_on_nothing(self) -> list[str]:
         """Return possible reasons for an empty report."""
@@ -118,12 +114,11 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
     """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
     # Imported here: a single report needs no endpoint, and starts faster.
     from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.page_server import PageServer, is_open_to_others
-    from offset_sync.jobs.metrics.report import ReportMetrics
+    from offset_sync.jobs.metrics.report import PageServer, ReportMetrics, is_open_to_others
 
     metrics = ReportMetrics(config)
     pages = PageServer(config.status.stalled_after, is_open=is_open_to_others(config.metrics))
-    endpoint = open_endpoint("report_status", config.metrics, [metrics], pages.over)
+    endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
     if endpoint is not None:
         logger.info("status page: http://localhost:%d/", endpoint.port)
     try:

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, TextIO
@@ -34,14 +34,17 @@ from offset_sync.config import Config
 from offset_sync.jobs.process_end import PARENT
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, TAKEN_OVER
 from offset_sync.model.errors import ConfigError, TakenOverError
-from offset_sync.model.text import escaped
+from offset_sync.model.text import escaped, to_duration
 from offset_sync.spark.packages import SPARK_OPTIONS
 
 logger = logging.getLogger(__name__)
 JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
 SUBMIT = "OFFSET_SYNC_SUBMIT"
 """Environment variable: the command that starts a job by name, quoted as for a shell."""
-REHEARSE = "rehearse"
+FIRST_S, LONGEST_S, STEADY_S = 1.0, 60.0, 600.0
+"""Pauses before restarts of a job grow from the first to the longest; after a steady run the first is due again."""
+STOPPING_S = 80.0
+"""A job that does not end so long after SIGTERM is killed: systemd and Kubernetes are configured with 90."""
 _FIRST_REHEARSAL_S = 600.0
 """After the start: by then the jobs have read what they were behind."""
 _POLL_S = 0.2
@@ -49,124 +52,104 @@ _SAME_SIGNAL_S = 1.0
 """Ctrl-C reaches all processes of a terminal: a job may end before this one gets the signal."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """Waits in seconds: the pauses before restarts of a job grow from *first* to *longest*.
-
-    A job that has run for *steady* restarts with the first pause again. One that does not end *stopping* seconds after
-    SIGTERM is killed: systemd and Kubernetes are configured with 90.
-    """
-
-    first: float = 1.0
-    longest: float = 60.0
-    steady: float = 600.0
-    stopping: float = 80.0
-
-
 @dataclass
 class Child:
-    """A job and its process; *pause* is that before its next restart, *due_at* its time, None while it runs.
+    """A job and its process; it is started at *due_at*, None while it runs, and again *pause* seconds after its end.
 
-    One with *every* is started every so many seconds, and ends by itself.
+    One with *every* is started every so many seconds, however it ends.
     """
 
     name: str
     command: Sequence[str]
+    due_at: float | None = 0.0
+    every: float | None = None
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
-    pause: float = 0.0
-    due_at: float | None = None
-    every: float | None = None
+    pause: float = field(default_factory=lambda: FIRST_S)
     reader: threading.Thread | None = field(default=None, repr=False)
 
-
-class Supervisor:
-    """Runs *commands*, by the name of their job, until *stop* is set or one of them must not be restarted."""
-
-    def __init__(
-        self,
-        commands: Mapping[str, Sequence[str]],
-        stop: threading.Event,
-        log: JobLog,
-        patience: Patience = Patience(),
-        recurring: Sequence[Child] = (),
-    ) -> None:
-        """The *recurring* jobs are first started when they are due."""
-        jobs = [Child(name, command, pause=patience.first) for name, command in commands.items()]
-        self._children = [*jobs, *recurring]
-        self._stop, self._log, self._patience = stop, log, patience
-
-    def run(self) -> dict[str, int]:
-        """Return the exit code of each job; a job that was killed counts as FAILED."""
-        try:
-            for each in self._children:
-                if each.every is None:
-                    self._start(each)
-            while not self._stop.wait(_POLL_S):
-                if any(self._look_after(each) for each in self._children):
-                    break
-        finally:
-            codes = self._stop_all()
-        return codes
-
-    def _start(self, child: Child) -> None:
-        child.due_at, child.started_at = None, time.monotonic()
-        child.process = subprocess.Popen(
-            child.command,
+    def start(self, log: JobLog) -> None:
+        """Start the process, and have its output written to *log*."""
+        self.due_at, self.started_at = None, time.monotonic()
+        self.process = subprocess.Popen(
+            self.command,
             env=os.environ | {PARENT: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        assert child.process.stdout is not None
-        child.reader = threading.Thread(target=self._log.follow, args=(child.name, child.process.stdout), daemon=True)
-        child.reader.start()
+        self.reader = threading.Thread(target=log.follow, args=(self.name, self.process.stdout), daemon=True)
+        self.reader.start()
+
+    @property
+    def code(self) -> int:
+        """The exit code of the job; FAILED if it waits for its restart, was killed, or had any other code.
+
+        Ended by SIGTERM it has stopped as told: Ctrl-C and ``timeout`` signal all processes, so ours may come second,
+        when the job no longer handles signals.
+        """
+        code = FAILED if self.process is None or self.due_at is not None else self.process.returncode
+        if self.every is not None or code == -signal.SIGTERM:
+            return DONE
+        return code if code in (DONE, BAD_ARGUMENTS, TAKEN_OVER) else FAILED
+
+
+class Supervisor:
+    """Runs *children* until *stop* is set or one of them must not be restarted."""
+
+    def __init__(self, children: Sequence[Child], stop: threading.Event, log: JobLog) -> None:
+        self._children, self._stop, self._log = children, stop, log
+
+    def run(self) -> dict[str, int]:
+        """Return the exit code of each job; a job that was killed counts as FAILED."""
+        try:
+            while not any(self._look_after(each) for each in self._children) and not self._stop.wait(_POLL_S):
+                pass
+        finally:
+            self._stop_all()
+        return {each.name: each.code for each in self._children}
 
     def _look_after(self, child: Child) -> bool:
-        """Restart a job if that is due; return whether it has ended for good."""
+        """Start a job if that is due; return whether it has ended for good."""
         now = time.monotonic()
         if child.due_at is not None:
             if now >= child.due_at:
-                self._start(child)
+                child.start(self._log)
             return False
-        assert child.process is not None
-        code = child.process.poll()
+        code = None if child.process is None else child.process.poll()
         if code is None:
             return False
-        if child.every is not None:
-            log = logger.info if code == DONE else logger.warning
-            log("%s %s; the next one in %.1f h", child.name, how_ended(code), child.every / 3600)
-            child.due_at = now + child.every
-            return False
-        if code in (BAD_ARGUMENTS, TAKEN_OVER):
-            logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
-            return True
-        if code == DONE and self._stop.wait(_SAME_SIGNAL_S):
-            return True
-        if now - child.started_at >= self._patience.steady:
-            child.pause = self._patience.first
-        logger.warning("%s %s: restarting it in %.0f s", child.name, how_ended(code), child.pause)
-        child.due_at, child.pause = now + child.pause, min(2 * child.pause, self._patience.longest)
+        pause_s = child.every
+        if pause_s is None:
+            if code in (BAD_ARGUMENTS, TAKEN_OVER):
+                logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
+                return True
+            if code == DONE and self._stop.wait(_SAME_SIGNAL_S):
+                return True
+            pause_s = FIRST_S if now - child.started_at >= STEADY_S else child.pause
+            child.pause = min(2 * pause_s, LONGEST_S)
+        level = logging.INFO if child.every is not None and code == DONE else logging.WARNING
+        logger.log(level, "%s %s: restarting it in %s", child.name, how_ended(code), to_duration(round(1000 * pause_s)))
+        child.due_at = now + pause_s
         return False
 
-    def _stop_all(self) -> dict[str, int]:
+    def _stop_all(self) -> None:
         running = {each.name: each.process for each in self._children if each.process and each.process.poll() is None}
         for process in running.values():
             process.terminate()
         if running:
-            logger.info("waiting for %s, for at most %.0f s", ", ".join(running), self._patience.stopping)
-        deadline = time.monotonic() + self._patience.stopping
+            logger.info("waiting for %s, for at most %.0f s", ", ".join(running), STOPPING_S)
+        deadline = time.monotonic() + STOPPING_S
         for name, process in running.items():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                logger.warning("%s: did not end within %.0f s, killed", name, self._patience.stopping)
+                logger.warning("%s: did not end within %.0f s, killed", name, STOPPING_S)
                 process.kill()
                 process.wait()
         for each in self._children:
             if each.reader is not None:
                 each.reader.join(1.0)
-        return {each.name: _code(each) for each in self._children}
 
 
 class JobLog:
@@ -212,7 +195,7 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
     for handler in logging.getLogger().handlers:
         handler.setFormatter(_Named(log, handler.formatter or logging.Formatter()))
     logger.info("status page: %s", config.status.page)
-    codes = Supervisor(commands(arguments.conf), stop, log, recurring=rehearsals(config, arguments.conf)).run()
+    codes = Supervisor(children(config, arguments.conf), stop, log).run()
     worst = max(codes.values())
     lines = [f"{name} ended with exit code {code}" for name, code in codes.items() if code != DONE]
     if worst == BAD_ARGUMENTS:
@@ -222,19 +205,15 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
     return lines
 
 
-def commands(config_file: str) -> dict[str, list[str]]:
-    """Return the command that starts each job."""
-    return {job: _command(job, config_file) for job in JOBS}
-
-
-def rehearsals(config: Config, config_file: str) -> list[Child]:
-    """Return the job that rehearses the moves of the groups in ``report.rehearse``, none without groups."""
+def children(config: Config, config_file: str) -> list[Child]:
+    """Return all jobs, and what rehearses the moves of the groups in ``report.rehearse``, if there are any."""
+    jobs = [Child(job, _command(job, config_file)) for job in JOBS]
     settings = config.report.rehearse
-    if not settings.groups:
-        return []
-    every = settings.interval.total_seconds()
-    first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
-    return [Child(REHEARSE, _command("cutover", config_file, "rehearse"), due_at=first_at, every=every)]
+    if settings.groups:
+        every = settings.interval.total_seconds()
+        first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
+        jobs.append(Child("rehearse", _command("cutover", config_file, "rehearse"), first_at, every))
+    return jobs
 
 
 def _command(job: str, config_file: str, *words: str) -> list[str]:
@@ -247,16 +226,3 @@ def _command(job: str, config_file: str, *words: str) -> list[str]:
 def how_ended(code: int) -> str:
     """Return an exit code of a process as words."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
-def _code(child: Child) -> int:
-    """Return the exit code of a job; FAILED if it waited for its restart, was killed, or had any other code.
-
-    Ended by SIGTERM it has stopped as told: Ctrl-C and ``timeout`` signal all processes, so ours may come second, when
-    the job no longer handles signals.
-    """
-    is_stopped = child.process is not None and child.process.returncode == -signal.SIGTERM
-    if child.every is not None or (is_stopped and child.due_at is None):
-        return DONE
-    code = None if child.process is None or child.due_at is not None else child.process.returncode
-    return code if code in (DONE, FAILED, BAD_ARGUMENTS, TAKEN_OVER) else FAILED

@@ -60,8 +60,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     try:
         config = load_config(arguments.conf)
     except ConfigError as error:
-        tell(str(error), log_format)
-        return BAD_ARGUMENTS
+        return code_of(error, log_format)
     clusters, root = ", ".join(config.clusters), config.tables.root
     logger.info("%s %s: clusters %s; tables %s", function.__name__, __version__, clusters, root)
     for each in () if getattr(arguments, "tells_cautions", False) else cautions(config):
@@ -81,9 +80,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         tell("stopped by SIGINT while starting", log_format)
         return DONE if is_endless else FAILED
     except OffsetSyncError as error:
-        tell(str(error), log_format)
-        codes = {ConfigError: BAD_ARGUMENTS, TakenOverError: TAKEN_OVER}
-        return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
+        return code_of(error, log_format)
     except Exception as problem:
         if (line := _of_storage(problem, config)) is None:
             raise
@@ -92,6 +89,13 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     for failure in failures:
         tell(escaped(failure) if log_format == "text" else failure, log_format)
     return FAILED if failures else DONE
+
+
+def code_of(error: OffsetSyncError, log_format: str) -> int:
+    """Print *error*, and return the exit code for it."""
+    tell(str(error), log_format)
+    codes = {ConfigError: BAD_ARGUMENTS, TakenOverError: TAKEN_OVER}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
 
 
 def log_in_at_once(config: Config) -> None:
@@ -116,21 +120,15 @@ def _of_storage(problem: Exception, config: Config) -> str | None:
 
 @contextmanager
 def open_tables(config: Config, name: str) -> Iterator[TableStore]:
-    """Yield the tables of *config* on any storage; see :func:`session_if_submitted` for *name*."""
+    """Yield the tables of *config* on any storage.
+
+    YARN and Kubernetes end a driver that opens no Spark session: so one with the application *name* is open meanwhile
+    if spark-submit has started this process. Otherwise no JVM is started, and pyspark is not imported.
+    """
     for remark in check_client():
         logger.warning("%s", remark)
-    with session_if_submitted(name):
-        yield TableStore.of(config, config.names)
-
-
-@contextmanager
-def session_if_submitted(name: str) -> Iterator[None]:
-    """Open a Spark session with the application *name* if spark-submit has started this process.
-
-    YARN and Kubernetes end a driver that opens none. Otherwise no JVM is started, and pyspark is not imported.
-    """
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        yield
+        yield TableStore.of(config, config.names)
         return
     from pyspark.sql import SparkSession
 
@@ -139,7 +137,7 @@ def session_if_submitted(name: str) -> Iterator[None]:
     is_ours = SparkSession.getActiveSession() is None
     spark = open_session(name)
     try:
-        yield
+        yield TableStore.of(config, config.names)
     finally:
         if is_ours:
             spark.stop()

@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
@@ -18,6 +20,11 @@ from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
 from offset_sync.spark.platform import check_platform
+from offset_sync.status.waiting import LOG_FORMAT
+from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.definition import Table
+from offset_sync.tables.format import check_checkpoints
+from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {
@@ -53,10 +60,6 @@ _DEFAULTS = {
     "spark.redaction.regex": HIDDEN_NAMES,
     "spark.sql.redaction.options.regex": HIDDEN_NAMES,
 }
-LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
-"""Set by the job's log (``log_format.VARIABLE``); conf/log4j2.properties reads it, in the executors too."""
-
-
 _EVERY_CORE = "local[*]"
 _MOST_SLOTS = 32
 """The limit above the number of cores; each slot may hold 20 MiB of fetched records in the driver's heap."""
@@ -102,6 +105,22 @@ def open_session(name: str, *, reads_internal_topics: bool = False, clusters: in
     spark.conf.set(reader, str(reads_internal_topics).lower())
     logger.info("Spark %s started in %.0f s", spark.version, time.monotonic() - began)
     return spark
+
+
+@contextmanager
+def opened_tables(
+    config: Config, job: str, *more: Table, reads_internal_topics: bool = False, clusters: int = 1
+) -> Iterator[tuple[SparkSession, TableStore]]:
+    """Yield the session of *job*, see :func:`open_session`, and all tables, with *more* of its own."""
+    spark = open_session(f"offset-sync {job}", reads_internal_topics=reads_internal_topics, clusters=clusters)
+    try:
+        check_logins(config)
+        tables = TableStore.of(config)
+        tables.create((*TABLES, *more))
+        check_checkpoints(tables.files, config.tables.checkpoints)
+        yield spark, tables
+    finally:
+        spark.stop()
 
 
 def check_logins(config: Config) -> None:

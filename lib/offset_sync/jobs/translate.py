@@ -75,16 +75,8 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
         live = LiveState(config, tables, [source] if arguments.disaster else [])
         translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
         answers = translation.translate(pair, replace(offsets, topics=streams), is_source_lost=arguments.disaster)
-    _print(offsets, answers, [names.topic(target, stream) for stream in streams])
+    print_answers(offsets, answers, [names.topic(target, stream) for stream in streams], sys.stdout)
     return summary(answers)
-
-
-def _print(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None]) -> None:
-    """Print to standard output; its reader may close it early."""
-    try:
-        print_answers(offsets, answers, target_topics, sys.stdout)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
 
 
 def _read(arguments: argparse.Namespace) -> KeptOffsets:
@@ -149,12 +141,14 @@ def _time(text: str) -> int:
 def print_answers(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None], out: TextIO) -> None:
     """Print a header and a line per offset, in their order; a withheld answer has no offset and counts, but a reason.
 
-    *target_topics* has the name at the target for each of the topics of *offsets*.
+    *target_topics* has the name at the target for each of the topics of *offsets*. The reader of *out* may close it.
     """
     lines = csv.writer(out, lineterminator="\n")
-    lines.writerow([*GIVEN, *ANSWERED])
-    lines.writerows(_rows(offsets, answers, target_topics))
-    out.flush()
+    try:
+        lines.writerows([[*GIVEN, *ANSWERED], *_rows(offsets, answers, target_topics)])
+        out.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # or Python complains when it ends
 
 
 def _rows(

@@ -23,17 +23,17 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-MOVES_S, ASK_S = 1.0, 10.0
 _AGAIN_S, _DAY_S = 60.0, 86_400.0
 
 
 def look_until(
-    pause_s: float, look: Callable[[], object], stop: threading.Event, _is_ready: threading.Event | None = None
+    pause_s: float, look: Callable[[], object], stop: threading.Event, is_ready: threading.Event | None = None
 ) -> None:
-    """Call *look* now and every *pause_s* seconds until *stop* is set; its exceptions are logged."""
+    """Call *look* now and every *pause_s* seconds until *stop* is set, not before *is_ready*; log its exceptions."""
     while not stop.is_set():
         try:
-            look()
+            if is_ready is None or is_ready.is_set():
+                look()
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
                 logger.exception("querying the clusters failed; retrying")
@@ -75,24 +75,18 @@ class CoordinatorWatch:
         self._state, self._checks, self._on_change = state, checks, on_change
         self._due, self._done = dict.fromkeys(checks, 0.0), dict.fromkeys(checks, 0)
 
-    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Compare until *stop* is set, each cluster once its log has been read to its end."""
-        while not is_ready.wait(1.0) and not stop.is_set():
-            pass
-        look_until(ASK_S, self.compare, stop)
-
     def compare(self, failed: Collection[str] = ()) -> list[str]:
         """Compare those clusters that are due, without those that *failed*; return one line for each without answer."""
         failures = list[str]()
         for alias in sorted(self._due.keys() - self._state.unread.aliases - {*failed}):
             if time.monotonic() < self._due[alias]:
                 continue
+            self._due[alias] = time.monotonic() + _AGAIN_S
             try:
-                is_whole = self._compare(alias)
+                if self._compare(alias):
+                    self._due[alias] = time.monotonic() + _DAY_S
             except ClusterError as problem:
                 failures.append(f"{problem}: what its coordinators hold was not compared with its log")
-                is_whole = False
-            self._due[alias] = time.monotonic() + (_DAY_S if is_whole else _AGAIN_S)
         for failure in failures:
             logger.warning("%s", failure)
         return failures

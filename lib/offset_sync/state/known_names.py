@@ -7,13 +7,28 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import ManyGroups
 from offset_sync.model.errors import ClusterError, ConfigError
 
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
+
+
+def open_clusters(config: Config, at_once: Mapping[str, ManyGroups] = MappingProxyType({})) -> dict[str, ClusterAdmin]:
+    """Return a client for each cluster, by its alias, once the names are known, see :func:`learn_names`.
+
+    Offsets of many groups are read by those of *at_once*.
+    """
+    admins = {
+        alias: ClusterAdmin(alias, config.admin_options(alias), config.names, at_once=at_once.get(alias))
+        for alias in config.clusters
+    }
+    learn_names(config, admins)
+    return admins
 
 
 def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:

@@ -6,7 +6,7 @@ It holds the last commits of each cluster and key and the last answer of each pa
     last_known ──────────────────────────────────────┘        └── read by the next start
 
 The driver of ``sync_offsets`` replaces it after many more versions. It then drops keys that are over, which exist
-nowhere, so neither the table nor the next start remembers every group that ever was (``jobs/sync_run.py``).
+nowhere, so neither the table nor the next start remembers every group that ever was (``jobs/sync_offsets.py``).
 
 It is used only where both tables still have the very log entries that it is based on: a table that was set back or
 recreated has others or none. Errs to not using it: then all of the history is read, which is only slow.

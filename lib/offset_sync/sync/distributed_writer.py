@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.state.lease import Fence, TaskFence
 from offset_sync.sync.reconciliation import OffsetWriter
 
@@ -21,33 +22,7 @@ GROUPS_PER_TASK = 1000
 
 _WATCH_S = 1.0
 
-_WRITES = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
-        ("rule", pa.string()),
-        ("expected_offset", pa.int64()),
-        ("refresh", pa.bool_()),
-        ("moves_forward", pa.bool_()),
-        ("metadata", pa.string()),
-    ]
-)
-_OUTCOMES = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("outcome", pa.string()),
-        ("previous_offset", pa.int64()),
-        ("error", pa.string()),
-        ("is_read", pa.bool_()),
-        ("is_in_doubt", pa.bool_()),
-    ]
-)
-_AS_THEY_ARE = _OUTCOMES.names[2:]
-_OUTCOMES_SQL = "row bigint, outcome string, previous_offset bigint, error string, is_read boolean, is_in_doubt boolean"
+_OUTCOMES = pa.schema([("row", pa.int64()), ("outcome", pa.binary())])
 
 
 class SharedWriter(Protocol):
@@ -76,11 +51,16 @@ class TaskWrites:
 
     def write(self, writer: SharedWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
-        frame = self._spark.createDataFrame(_to_table(writes)).repartition(self.tasks(writes), "group_id")
+        columns = {
+            "row": [*range(len(writes))],
+            "group_id": [each.group_id for each in writes],
+            "write": [pickle.dumps(each) for each in writes],
+        }
+        frame = self._spark.createDataFrame(pa.table(columns)).repartition(self.tasks(writes), "group_id")
         self._fence.renew()
         with _ended_when_closed(self._spark, self._fence):
-            outcomes = frame.mapInArrow(_WriteTask(writer.for_tasks()), _OUTCOMES_SQL).toArrow().sort_by("row")
-        return [_to_outcome(write, found) for write, found in zip(writes, outcomes.to_pylist(), strict=True)]
+            found = frame.mapInArrow(_WriteTask(writer.for_tasks()), "row bigint, outcome binary").toArrow()
+        return [pickle.loads(each) for each in found.sort_by("row").column("outcome").to_pylist()]
 
 
 @contextmanager
@@ -120,29 +100,6 @@ class _WriteTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         writer = self._writer.fenced_by(TaskFence())  # its time begins now
         rows = [row for batch in batches for row in batch.to_pylist()]
-        writes = [_to_write(row) for row in rows]
-        found = [
-            {
-                "row": row["row"],
-                "outcome": outcome.outcome.name,
-                **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
-            }
-            for row, outcome in zip(rows, writer.write(writes), strict=True)
-        ]
+        outcomes = writer.write([pickle.loads(row["write"]) for row in rows])
+        found = [{"row": row["row"], "outcome": pickle.dumps(each)} for row, each in zip(rows, outcomes, strict=True)]
         yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)
-
-
-def _to_table(writes: Sequence[OffsetWrite]) -> pa.Table:
-    names = _WRITES.names[1:]
-    columns: dict[str, list[object]] = {name: [getattr(write, name) for write in writes] for name in names}
-    columns["rule"] = [write.rule.name for write in writes]
-    return pa.table({"row": list(range(len(writes))), **columns}, schema=_WRITES)
-
-
-def _to_write(row: dict[str, Any]) -> OffsetWrite:
-    return OffsetWrite(**{name: row[name] for name in _WRITES.names[1:]} | {"rule": Rule[row["rule"]]})
-
-
-def _to_outcome(write: OffsetWrite, found: dict[str, Any]) -> WriteOutcome:
-    fields = {name: found[name] for name in _AS_THEY_ARE}
-    return WriteOutcome(write.group_id, write.topic, write.partition, Outcome[found["outcome"]], **fields)

@@ -6,7 +6,7 @@ applied. So a retry never overwrites a value that it has not seen. No request is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -97,16 +97,15 @@ def write_offsets(
     deadline: float,
     clock: Clock = SYSTEM_CLOCK,
 ) -> list[WriteOutcome]:
-    """Return one outcome per write, in their order; no write raises and none is left out.
+    """Return one outcome per write, in their order; no write raises and none is left out. Each is of another key.
 
     *deadline* is in seconds, for every thousand groups, so that a long batch is not cut off; a target that does not
     answer at all ends the whole batch after one deadline. *fence* is renewed after the target was read, and checked for
     each request. Errs to FAILED: a write whose answer was lost may have been applied; the next batch detects that.
 
-    Raises ValueError if two writes name the same partition of the same group, and TakenOverError if this driver was
-    taken over: the new driver then detects what was written.
+    Raises TakenOverError if this driver was taken over: the new driver then detects what was written.
     """
-    by_key = _by_key(writes)
+    by_key = {GroupPartition(each.group_id, each.topic, each.partition): each for each in writes}
     by_group: dict[str, dict[GroupPartition, OffsetWrite]] = {}
     for key in sorted(by_key):
         by_group.setdefault(key.group_id, {})[key] = by_key[key]
@@ -258,13 +257,3 @@ def _why_not(write: OffsetWrite, actual: Committed | None) -> str:
         expected = "none" if write.expected_offset is None else write.expected_offset
         return f"the target has {held}, expected {expected}: another client has committed since"
     return f"the target has {held}, which is ahead of {write.offset} and was not committed by us"
-
-
-def _by_key(writes: Iterable[OffsetWrite]) -> dict[GroupPartition, OffsetWrite]:
-    by_key: dict[GroupPartition, OffsetWrite] = {}
-    for write in writes:
-        key = GroupPartition(write.group_id, write.topic, write.partition)
-        if key in by_key:
-            raise ValueError(f"two writes for group {write.group_id!a}, {write.topic}-{write.partition} in one batch")
-        by_key[key] = write
-    return by_key

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import os
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +17,12 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync_demo.kafka.broker_files import broker_jars, free_ports, java_command, write_broker_files
 from offset_sync_demo.kafka.clients import admin_of
 
 _START_SECONDS = 180.0
+_LEVELS, _IDENTITY = "bootstrap.checkpoint", "meta.properties"
 
 
 @dataclass
@@ -146,8 +149,8 @@ def start_clusters(
     for cluster, controller_port in zip(clusters.values(), ports[1::2], strict=True):
         write_broker_files(cluster.directory, cluster.port, controller_port, settings)
     try:
-        _format(list(clusters.values()))
         for cluster in clusters.values():
+            format_storage(cluster, new_id())
             cluster.launch()
         for cluster in clusters.values():
             cluster.wait_until_ready()
@@ -175,19 +178,38 @@ def kill_clusters(clusters: Mapping[str, EmbeddedCluster]) -> None:
         cluster.kill()
 
 
-def _format(clusters: Sequence[EmbeddedCluster]) -> None:
-    """Write every cluster's identity and feature levels with Kafka's own tool, all at the same time."""
-    tools = [_spawn(_format_command(cluster), cluster.directory) for cluster in clusters]
-    for cluster, tool in zip(clusters, tools, strict=True):
-        if tool.wait(_START_SECONDS) != 0:
-            raise ClusterError(cluster.alias, f"the storage could not be formatted:\n{cluster.log_tail()}")
+def format_storage(cluster: EmbeddedCluster, cluster_id: str, node: int = 1) -> None:
+    """Write a node's identity and feature levels, as Kafka's own tool does; raises OffsetSyncError where that fails.
+
+    The tool takes a second of a processor, so it is run once for each version of Kafka.
+    """
+    levels, identity = _written_by_the_tool(broker_jars(cluster.alias))
+    own = {"cluster.id": cluster_id, "node.id": str(node), "directory.id": new_id()}
+    named = [line.partition("=") for line in identity.splitlines() if "=" in line]
+    logs = cluster.directory / "logs"
+    logs.mkdir()
+    (logs / _LEVELS).write_bytes(levels)
+    (logs / _IDENTITY).write_text("".join(f"{name}={own.get(name, value)}\n" for name, _, value in named))
 
 
-def _format_command(cluster: EmbeddedCluster) -> list[str]:
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    properties = str(cluster.directory / "server.properties")
-    # A cluster id may begin with a dash, which the tool would take for an option: hence '='.
-    return cluster.command("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
+def new_id() -> str:
+    """Return a random id of a cluster, as Kafka writes it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+@functools.cache
+def _written_by_the_tool(jars: Path) -> tuple[bytes, str]:
+    """Return what Kafka's tool writes into the storage of a node: its feature levels, and its identity."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory, (port, controller_port) = Path(folder), free_ports(2)
+        write_broker_files(directory, port, controller_port, {})
+        # A cluster id may begin with a dash, which the tool would take for an option: hence '='.
+        words = ("format", f"--cluster-id={new_id()}", "--config", str(directory / "server.properties"))
+        command = java_command(directory, "kafka.tools.StorageTool", *words, jars=jars)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise OffsetSyncError(f"the storage of a broker could not be formatted:\n{done.stdout}")
+        return (directory / "logs" / _LEVELS).read_bytes(), (directory / "logs" / _IDENTITY).read_text()
 
 
 def _spawn(command: list[str], directory: Path) -> subprocess.Popen[bytes]:

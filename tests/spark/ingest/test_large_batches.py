@@ -101,9 +101,9 @@ def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_c
 ) -> None:
     def story(site: Site) -> None:
         site.index(0, 50, any_headers(1))
-        site.lives["orders"] = "orders-2"
+        site.recreate("orders-2")
         site.index(1, 50, any_headers(2))
-        site.lives["orders"] = "orders-3"
+        site.recreate("orders-3")
         # Written before the change was known: all but the records read again are a repetition.
         site.index(1, 50, any_headers(2))
 

@@ -39,12 +39,16 @@ from offset_sync.state.cluster_ids import with_known_ids
 from offset_sync.status.outputs import status_arguments
 from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
+from offset_sync_demo.kafka.clients import Endpoint
 
 REPO = Path(__file__).resolve().parents[3]
 Row = dict[str, Any]
 _Value = TypeVar("_Value")
-# A JVM of a few seconds does not live to see what the optimising compiler is for.
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+# A JVM of a few seconds does not live to see what the optimising compiler is for, nor is it to verify a release again.
+_QUICK = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 # Queries over a few rows: to compile each takes longer than to interpret it.
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 _SHORT_LIVED = [
@@ -143,13 +147,13 @@ class Installation:
         table = deltalake.DeltaTable(path)
         if not (files := table.file_uris()):
             return []
-        # Of hundreds of files of a row each; a filter of delta-rs takes its time for every one of them.
-        found = dataset.dataset(files, schema=pa.schema(table.schema()), format="parquet")
+        schema = pa.schema(table.schema())
         chosen = [
             dataset.field(name).is_null() if value is None else dataset.field(name) == value
             for name, value in wanted.items()
         ]
-        rows: list[Row] = found.to_table(filter=functools.reduce(operator.and_, chosen) if chosen else None).to_pylist()
+        found = pa.concat_tables([_read(file, schema) for file in files])
+        rows: list[Row] = (found.filter(functools.reduce(operator.and_, chosen)) if chosen else found).to_pylist()
         return rows
 
     def translations(self, **wanted: Any) -> list[Row]:
@@ -161,15 +165,21 @@ class Installation:
         return self.translations(group_id=group_id, **wanted)[-1]
 
 
+@functools.lru_cache(maxsize=5_000)
+def _read(file: str, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a file of a table, which never changes: who waits for a row asks for the others each time."""
+    return dataset.dataset(file, schema=schema, format="parquet").to_table()
+
+
 def install(
     folder: Path,
-    servers: Mapping[str, str],
+    servers: Mapping[str, str | Endpoint],
     included: list[str],
     origins: Mapping[str, str] | None = None,
     polled: Collection[str] = (),
     **sections: Any,
 ) -> Installation:
-    """Write a configuration for the clusters at *servers*; *sections* are added to what every test needs.
+    """Write a configuration for clusters or those at addresses; *sections* are added to what every test needs.
 
     *origins* are header values, where they are not the alias. The commits of *polled* clusters are polled.
     """
@@ -177,8 +187,9 @@ def install(
     more: dict[str, dict[str, str]] = {alias: {"origin": value} for alias, value in (origins or {}).items()}
     for alias in polled:
         more[alias] = {**more.get(alias, {}), "commits": "admin"}
+    addresses = {alias: at if isinstance(at, str) else at.bootstrap_servers for alias, at in servers.items()}
     tree: dict[str, Any] = {
-        "clusters": {a: {"kafka": {"bootstrap.servers": s}, **more.get(a, {})} for a, s in servers.items()},
+        "clusters": {a: {"kafka": {"bootstrap.servers": at}, **more.get(a, {})} for a, at in addresses.items()},
         "topics": {"include": included},
         "sync": {"hole_grace": "0s", "home_silence": "0s"},
         "tables": {"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")},

@@ -89,8 +89,7 @@ def install_kept(clusters: Clusters, folder: Path, topic: str) -> Kept:
         write_log(clusters[alias], {(topic, number): logs[number][alias] for number in range(PARTITIONS)}, PlainStamp())
     create_topics(clusters["dc1"], {only_there: 1})
     write_log(clusters["dc1"], {(only_there, 0): [LogRecord(0, "dc1", 0)]})
-    servers = {alias: clusters[alias].bootstrap_servers for alias in ("dc1", "dc2")}
-    installation = install(folder, servers, [f"{topic}.*"])
+    installation = install(folder, clusters, [f"{topic}.*"])
     assert installation.index() == []
     places = [(alias, number) for alias in ORIGINS for number in range(PARTITIONS)]
     return Kept(

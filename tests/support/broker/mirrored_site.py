@@ -184,8 +184,7 @@ def mirrored_site(
     mirror.start(settings)
     producers = Producers(clusters, list(loads), {topic: {} for topic in partitions})
     producers.start()
-    servers = {alias: each.bootstrap_servers for alias, each in clusters.items()}
-    installation = install(folder / "jobs", servers, list(partitions), mirror=_PLACE)
+    installation = install(folder / "jobs", clusters, list(partitions), mirror=_PLACE)
     yield MirroredSite(clusters, mirror, producers, installation, partitions)
     mirror.kill()
     producers.stop(2.0)

@@ -105,10 +105,10 @@ class Reader:
 
 
 class Performer:
-    """One case in one mode, with a group and a topic that bear its name."""
+    """One case, with a group and a topic that bear its name."""
 
-    def __init__(self, clusters: Clusters, installation: Installation, mode: str, name: str) -> None:
-        self.clusters, self.installation, self.mode = clusters, installation, mode
+    def __init__(self, clusters: Clusters, installation: Installation, name: str) -> None:
+        self.clusters, self.installation = clusters, installation
         name = name.replace("_", "-")
         self.topic, self.group = name, apart(f"group-{name}")
         self._stack = ExitStack()
@@ -164,11 +164,6 @@ class Performer:
         leaving.enter_context(self.member(alias))
         return leaving
 
-    def delete_group(self, alias: str) -> None:
-        """Delete the group, as an operator or the expiry of its offsets does."""
-        admin = admin_of(self.clusters[alias])  # held until the answer is there
-        admin.delete_consumer_groups([self.group])[self.group].result(120)
-
     def delete_topic(self, alias: str) -> None:
         """Delete the topic; the coordinator deletes the offsets with it."""
         delete_topic(self.clusters[alias], self.topic)
@@ -212,10 +207,9 @@ class Performer:
         return {alias: self.offset(alias, partition) for alias in self.clusters}
 
     def becomes(self, partition: int = 0, **wanted: int | None) -> None:
-        """Assert that clusters have these offsets; where the jobs run they may take their time."""
-        deadline_s = PATIENCE_S if self.mode == "running" else 0.1
+        """Assert that clusters have these offsets; the jobs may take their time."""
         with contextlib.suppress(AssertionError):
-            until(lambda: self._some(wanted, partition) == wanted, deadline_s)
+            until(lambda: self._some(wanted, partition) == wanted, PATIENCE_S)
         assert self._some(wanted, partition) == wanted, f"partition {partition}: {self.said()}"
 
     def _some(self, wanted: dict[str, int | None], partition: int) -> dict[str, int | None]:
@@ -244,12 +238,7 @@ class Performer:
     def report_of(self, other: str) -> list[Row]:
         """Return the same of another group of the case."""
         self._reported()
-        return self.report_rows_of(self.named(other))
-
-    def report_rows_of(self, group_id: str) -> list[Row]:
-        """Return the same of any group."""
-        self._reported()
-        return self.installation.rows("sync_status", group_id=group_id)
+        return self.installation.rows("sync_status", group_id=self.named(other))
 
     def report_printed(self) -> str:
         """Return all that the report of this act prints."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import subprocess
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +9,7 @@ from pathlib import Path
 
 from broker.proxy import Proxy
 from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, new_id
 
 
 @dataclass
@@ -50,8 +47,6 @@ def proxied_clusters(brokers: dict[str, int], directory: Path) -> Iterator[dict[
     """Start clusters with so many *brokers* each, all at the same time; kill them at the end."""
     clusters = {alias: _prepared(alias, count, directory.absolute()) for alias, count in brokers.items()}
     try:
-        for tool in [tool for each in clusters.values() for tool in _format(each)]:
-            assert tool.wait(180) == 0, "a storage could not be formatted"
         everybody = [broker for each in clusters.values() for broker in each.brokers]
         for broker in everybody:
             broker.launch()
@@ -69,7 +64,7 @@ def proxied_clusters(brokers: dict[str, int], directory: Path) -> Iterator[dict[
 def _prepared(alias: str, count: int, directory: Path) -> ProxiedCluster:
     ports = free_ports(3 * count + 1)
     controller, ports = ports[0], ports[1:]
-    made = ProxiedCluster(alias, [], [])
+    made, cluster_id = ProxiedCluster(alias, [], []), new_id()
     for node in range(1, count + 1):
         direct, through, proxied = ports[3 * (node - 1) : 3 * node]
         broker = EmbeddedCluster(alias, directory / f"{alias}-{node}", direct)
@@ -85,18 +80,6 @@ def _prepared(alias: str, count: int, directory: Path) -> ProxiedCluster:
         }
         write_broker_files(broker.directory, direct, controller, settings)
         made.brokers.append(broker)
+        format_storage(broker, cluster_id, node)
         made.proxies.append(Proxy(proxied, through))
     return made
-
-
-def _format(cluster: ProxiedCluster) -> list[subprocess.Popen[bytes]]:
-    """Begin to write every broker's identity, all with the same cluster id."""
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    tools = []
-    for each in cluster.brokers:
-        properties = str(each.directory / "server.properties")
-        # The id could begin with a dash, which the tool would take for an option: hence '='.
-        arguments = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", properties)
-        command = each.command(*arguments)
-        tools.append(subprocess.Popen(command, cwd=each.directory, stdout=subprocess.DEVNULL, start_new_session=True))
-    return tools

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import subprocess
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +12,7 @@ from confluent_kafka.admin import NewTopic
 from broker.committed_offsets import admin_for
 from broker.installation import until
 from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, new_id
 from offset_sync_demo.kafka.clients import admin_of
 
 _FIRST, _REPLICAS = 1, (2, 3)
@@ -56,15 +53,15 @@ def replicated_cluster(alias: str, directory: Path) -> Iterator[ReplicatedCluste
     """Start the nodes below *directory*; those that still run at the end are killed."""
     numbers = (_FIRST, *_REPLICAS)
     controller_port, *ports = free_ports(1 + len(numbers))
-    nodes = {}
+    nodes, cluster_id = dict[int, EmbeddedCluster](), new_id()
     for number, port in zip(numbers, ports, strict=True):
         nodes[number] = EmbeddedCluster(alias, directory.absolute() / f"node-{number}", port)
         settings = {"node.id": str(number), "offsets.topic.num.partitions": "2"}
         if number != _FIRST:
             settings |= {"process.roles": "broker", "listeners": f"PLAINTEXT://127.0.0.1:{port}"}
         write_broker_files(nodes[number].directory, port, controller_port, settings)
+        format_storage(nodes[number], cluster_id, number)
     try:
-        _format(nodes)
         nodes[_FIRST].start()
         admin_for(nodes[_FIRST]).committed_offsets(["any"])  # has the topic of commits made where it will stay
         for number in _REPLICAS:
@@ -73,11 +70,3 @@ def replicated_cluster(alias: str, directory: Path) -> Iterator[ReplicatedCluste
     finally:
         for node in nodes.values():
             node.kill()
-
-
-def _format(nodes: dict[int, EmbeddedCluster]) -> None:
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    for node in nodes.values():
-        arguments = ("format", f"--cluster-id={cluster_id}", "--config", str(node.directory / "server.properties"))
-        command = node.command("kafka.tools.StorageTool", *arguments)
-        subprocess.run(command, check=True, capture_output=True, timeout=120)

@@ -12,9 +12,8 @@ from typing import Any
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from broker.certificates import Authority, make_authority
-from offset_sync_demo.kafka import brokers
 from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters
+from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
 from offset_sync_demo.kafka.clients import admin_of
 
 USER = "offset-sync"
@@ -62,8 +61,8 @@ def start_secured_clusters(folder: Path) -> SecuredClusters:
     for alias, listener in (("dc1", "GUARDED"), ("dc2", "MUTUAL")):
         found[alias], addresses[alias] = _prepared(alias, folder / alias, listener, (authority.ca, server))
     try:
-        brokers._format(list(found.values()))
         for cluster in found.values():
+            format_storage(cluster, new_id())
             cluster.launch()
         for cluster in found.values():
             cluster.wait_until_ready()

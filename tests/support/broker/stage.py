@@ -43,7 +43,7 @@ class Stage:
         self._ended: dict[str, str] = {}
         installation = install(
             folder,
-            {alias: each.bootstrap_servers for alias, each in clusters.items()},
+            clusters,
             [f"{self._prefix}-.*"],
             sync={
                 "home_silence": f"{SILENCE_S:g}s",
@@ -59,7 +59,7 @@ class Stage:
             performers = dict[str, Performer]()
             for case in cases:
                 name = case.__name__
-                performers[name] = Performer(clusters, installation, "running", f"{self._prefix}-{name}")
+                performers[name] = Performer(clusters, installation, f"{self._prefix}-{name}")
                 stack.callback(performers[name].close)
             self._play({case.__name__: case for case in cases}, performers, jobs[-1])
 

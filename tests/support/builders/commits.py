@@ -44,8 +44,9 @@ def acknowledge(
 def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
     """Return all that is known of each key at *alias*."""
     commits = committed.clusters[alias]
-    names = ["actual_offset", "actual_at_ms", "actual_is_own", "genuine_offset", "genuine_at_ms", "rewound_ms"]
-    names += ["is_deleted", "log_offset"]
+    names = ["log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch"]
+    names += ["actual_is_own", "last_offset", "genuine_offset", "genuine_at_ms", "genuine_made_ms"]
+    names += ["genuine_epoch", "rewound_ms", "first_ms", "is_deleted"]
     return {
         key: {name: commits.columns[name][row].item() for name in names} | {"topic_id": commits.topic_id.get(row)}
         for row, key in enumerate(committed.keys)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from fakes.tables import MemoryTables
 from generators.runs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, OffsetWrite, TopicPartition
-from offset_sync.state.cluster_clock import ClockOffset
+from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-from oracles.translation import MALFORMED, Log
+from oracles.translation import Log
 from oracles.translation_check import extend_index
 
 GroupKey = tuple[str, TopicPartition]
@@ -65,10 +64,8 @@ class GroupOffset(NamedTuple):
 class MemoryCluster:
     """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
 
-    *refused* holds the error of every write
-    to a group, *without_leader* partitions whose ends are unknown, *forbidden* topics that may not be
-    described. *epochs* are the leader epochs that a log knows, with their first offsets; a log without any does not
-    answer where one ended.
+    *refused* holds the error of every write to a group, *without_leader* partitions whose ends are unknown, *forbidden*
+    topics that may not be described.
     """
 
     alias: str
@@ -83,7 +80,6 @@ class MemoryCluster:
     is_down: bool = False
     questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
-    epochs: dict[TopicPartition, dict[int, int]] = field(default_factory=dict)
 
     def commit(
         self, group_id: str, place: TopicPartition, offset: int, metadata: str = "", topic_id: str | None = None
@@ -123,13 +119,6 @@ class MemoryCluster:
             raise self._silence()
         return sorted({group for group, _ in self.group_offsets})
 
-    def epoch_ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
-        """Return where the records end of each epoch or, if there are none, of the last one before, as Kafka does."""
-        self.questions += 1
-        known = {} if self.is_down else {each: self.epochs.get(each, {}).items() for each in epochs}
-        later = {each: [first for e, first in starts if e > epochs[each].known] for each, starts in known.items()}
-        return {each: min(starts) for each, starts in later.items() if starts}
-
     def committed_offsets(
         self, groups: Sequence[str], deadline: float
     ) -> Mapping[str, Mapping[TopicPartition, GroupOffset]]:
@@ -168,36 +157,29 @@ def place_of(write: OffsetWrite) -> TopicPartition:
     return TopicPartition(write.topic, write.partition)
 
 
-class MemoryIndex:
-    """The record index, filled by hand."""
+class MemoryIndex(RecordIndex):
+    """The record index, of which a test fills the logs, and says what is known of them beside."""
 
     def __init__(self) -> None:
-        self.logs: dict[ClusterPartition, LogIndex] = {}
-        self.ids: dict[tuple[str, str], set[str]] = {}
-        self.codes: dict[str, int] = {MALFORMED: UNKNOWN_ORIGIN}
-        self.grown: set[TopicPartition] = set()
-        self.refreshed, self.lock = 0, threading.RLock()
+        super().__init__(MemoryTables())  # type: ignore[arg-type]
+        self.logs, self.ids, self.epochs = self._taken.logs, self._ids, self._leader_epochs
+        self.refreshed = 0
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
-        self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
-        self.clock_offset = ClockOffset()
         self.clock_offset.observe(0, 0)
+
+    @property
+    def grown(self) -> set[TopicPartition]:
+        """The partitions extended since they were taken last."""
+        return self._grown
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
 
-    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
-        """Return under which leader epoch a log was looked at, as far as a test says so."""
-        return self.epochs.get(log)
-
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return where the records of earlier leaders ended, as far as a test says so."""
         return self.ended.get(log, [])
-
-    def rebuilt(self, partition: TopicPartition) -> int:
-        """Return how often the logs of a partition were taken in again: never."""
-        return 0
 
     def extend(self, log: Log, place: TopicPartition) -> None:
         """Index *log* up to its frontier; what was indexed before stays."""
@@ -205,36 +187,15 @@ class MemoryIndex:
             self.code(record.origin)
         index = self.logs.setdefault(ClusterPartition(log.cluster, *place), LogIndex())
         self.grown.add(place)
-        extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self.codes)
+        extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self._codes)
 
     def refresh(self) -> None:
         """Count how often the tables would be read."""
         self.refreshed += 1
 
-    def take_grown(self) -> set[TopicPartition]:
-        """Return the partitions extended since the last call."""
-        grown, self.grown = self.grown, set()
-        return grown
-
-    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
-        """Return what is indexed of a partition."""
-        return self.logs.get(ClusterPartition(cluster, topic, partition))
-
-    def topic_ids(self, cluster: str, topic: str) -> set[str]:
-        """Return the incarnations of a topic that were indexed."""
-        return self.ids.get((cluster, topic), set())
-
     def partitions(self, cluster: str, topic: str) -> int:
         """Return how many partitions of a topic were indexed."""
         return sum(key[:2] == (cluster, topic) for key in self.logs)
-
-    def all_logs(self) -> dict[ClusterPartition, LogIndex]:
-        """Return all that is indexed."""
-        return self.logs
-
-    def code(self, origin: str) -> int:
-        """Return the code of an origin."""
-        return self.codes.setdefault(origin, len(self.codes) - 1)
 
 
 def to_records(records: Iterable[CommitRecord], key: Sequence[int], first_log_offset: int) -> CommitRecords:

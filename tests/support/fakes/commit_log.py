@@ -35,6 +35,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS
+from offset_sync.tables.store import TableStore
 from oracles.commit_lives import replay
 
 LOG = TopicPartition(TOPIC, 3)
@@ -51,7 +52,7 @@ def tombstone(group: str = "g") -> Raw:
 
 
 def restore(
-    tables: MemoryTables, state: SyncState, lives: CommitLogIncarnations, only: Collection[str] = ("X",)
+    tables: MemoryTables | TableStore, state: SyncState, lives: CommitLogIncarnations, only: Collection[str] = ("X",)
 ) -> int:
     """Do as ``restore_commits`` does by Spark."""
     lives.refresh()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,6 @@ from offset_sync.config import Config, parse_config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
-    EpochChange,
     GroupPartition,
     OffsetWrite,
     Outcome,
@@ -190,10 +189,6 @@ class Site:
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
         return {alias: self.clusters[alias].describe(partitions) for alias in aliases}
-
-    def epoch_ends(self, alias: str, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, int]:
-        """Ask the leaders of a cluster."""
-        return self.clusters[alias].epoch_ends(epochs)
 
     def admins(self) -> dict[str, MemoryCluster]:
         """Return what asks each cluster."""

@@ -100,10 +100,6 @@ class MemoryTables:
         """Return the number of the last version; the empty table is version 0."""
         return len(self.versions.get(table.name, []))
 
-    def newest(self, table: Table) -> SimpleNamespace:
-        """Return what has the number of the last version."""
-        return SimpleNamespace(number=self.version(table))
-
     def all_rows(self, table: Table) -> pa.Table:
         """Return all rows."""
         versions, known = self.versions.get(table.name, []), self._whole.get(table.name)
@@ -174,11 +170,3 @@ class MemorySegments(Segments):
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield all rows of a version."""
         yield self.tables.read_added(self.table, 0, files.version).select(schema.names)
-
-    def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
-        """Raise AssertionError: nothing is sealed."""
-        raise AssertionError(path)
-
-    def distrust(self, path: str) -> None:
-        """Raise AssertionError: nothing is sealed."""
-        raise AssertionError(path)

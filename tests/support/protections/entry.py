@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Seed(NamedTuple):
@@ -24,3 +24,30 @@ class Protection(NamedTuple):
     name: str
     patches: tuple[tuple[str, object], ...]
     noticed_by: str | Seed
+
+
+def kept_by(name: str, attribute: str, instead: object, noticed_by: str | Seed) -> Protection:
+    """Return a protection that one *attribute* of ``offset_sync``, or of the simulation, keeps.
+
+    *noticed_by* is a seed, or a test by its node id, below ``tests/unit`` unless it says otherwise.
+    """
+    place = (
+        attribute if attribute.startswith(("offset_sync_", "search.", "simulation.")) else f"offset_sync.{attribute}"
+    )
+    if isinstance(noticed_by, str) and not noticed_by.startswith("tests/"):
+        noticed_by = f"tests/unit/{noticed_by}"
+    return Protection(name, ((place, instead),), noticed_by)
+
+
+def nothing(*_arguments: Any, **_options: Any) -> None:
+    """Do nothing."""
+
+
+def yes(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is so."""
+    return True
+
+
+def no(*_arguments: Any, **_options: Any) -> bool:
+    """Return that it is not so."""
+    return False

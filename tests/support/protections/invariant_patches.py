@@ -24,29 +24,10 @@ from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.index.incarnations import split_by_incarnation
 from offset_sync.translate.pieces import Pieces, cut_pieces
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection
+from protections.entry import yes
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back = CutoverProcedure._commit_and_read_back
-
-
-def of_unit(name: str, attribute: str, instead: object, test: str) -> Protection:
-    """Return a protection that one *attribute* of ``offset_sync`` keeps, noticed by a *test* of ``tests/unit``."""
-    return Protection(name, ((f"offset_sync.{attribute}", instead),), f"tests/unit/{test}")
-
-
-def nothing(*_arguments: Any, **_options: Any) -> None:
-    """Do nothing."""
-
-
-def yes(*_arguments: Any, **_options: Any) -> bool:
-    """Return that it is so."""
-    return True
-
-
-def no(*_arguments: Any, **_options: Any) -> bool:
-    """Return that it is not so."""
-    return False
 
 
 def first_argument(first: Any, *_others: Any) -> Any:

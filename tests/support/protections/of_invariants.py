@@ -9,8 +9,7 @@ import numpy as np
 from offset_sync.model.values import ABSENT
 from offset_sync.tables.catalog import RECORD_RUNS
 from protections import invariant_patches as without
-from protections.entry import Protection, Seed
-from protections.invariant_patches import no, nothing, of_unit
+from protections.entry import Protection, Seed, kept_by, no, nothing
 
 _MATCHES = "state.own_writes.OwnWrites._matches"
 _SPLIT = "state.incarnations.split_by_incarnation"
@@ -21,20 +20,20 @@ _LIVES = "state/test_record_index.py::test_"
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
     1: (
-        of_unit(
+        kept_by(
             "the record at an answer is not read",
             "translate.read_window.first_unread",
             lambda required, committed: required.searchsorted(committed, "right"),
             "translate/test_exact_cases.py"
             "::test_a_commit_between_reordered_records_of_the_source_answers_the_one_not_read",
         ),
-        of_unit(
+        kept_by(
             "a record of unknown identity is unread",
             "translate.pieces._malformed",
             without.read_by_all,
             "translate/test_exact_cases.py::test_an_unreadable_record_of_the_target_is_unread_by_everyone",
         ),
-        of_unit(
+        kept_by(
             "a hole that may still be filled is unread",
             "translate.read_window.cut_pieces",
             without.cut_as_if_old,
@@ -42,20 +41,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     2: (
-        of_unit(
+        kept_by(
             "a micro-batch says how far it has read, in the append of its runs",
             "ingest.record_indexer.coverage",
             lambda *_read: RECORD_RUNS.no_rows,
             "ingest/test_record_indexer.py::test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read",
         ),
-        of_unit(
+        kept_by(
             "a log that cannot be read on ends where it stopped",
             "ingest.unreadable_logs.UnreadableLogs.note",
             nothing,
             "ingest/test_unreadable_logs.py"
             "::test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart",
         ),
-        of_unit(
+        kept_by(
             "offsets between two appends that do not continue each other are unread",
             "state.index_logs.with_gaps",
             without.first_argument,
@@ -64,19 +63,19 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     3: (
-        of_unit(
+        kept_by(
             "an append of the same query and batch is there once",
             "tables.transaction_log.Version.has_written",
             no,
             "tables/test_append.py::test_a_version_of_a_writer_is_appended_once_be_it_its_first",
         ),
-        of_unit(
+        kept_by(
             "a new checkpoint appends under a new id",
             "ingest.record_indexer.RecordIndexer._writer",
             lambda _indexer, batch_id: ("index_records", batch_id),
             "ingest/test_record_indexer.py::test_a_new_checkpoint_writes_again",
         ),
-        of_unit(
+        kept_by(
             "a row that is there twice changes no answer",
             "translate.index.runs.Runs.without_repeats",
             without.first_argument,
@@ -84,37 +83,38 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     4: (
-        of_unit(
+        kept_by(
             "a topic's id is recorded before its first run",
             "ingest.record_indexer.RecordIndexer._record_incarnations",
             nothing,
             "ingest/test_record_indexer.py::test_a_topic_created_again_is_recorded_beside_its_first_life",
         ),
-        of_unit(
+        kept_by(
             "a log with another leader, or a shorter one, is asked where the epoch before has ended",
             "ingest.incarnation_check.IncarnationCheck._is_questionable",
             no,
             "ingest/test_incarnation_check.py"
             "::test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
         ),
-        Protection(
+        kept_by(
             "copies of truncated records have an origin of their own",
-            ((f"offset_sync.{_SPLIT}", without.as_if_of_the_present),),
+            "state.incarnations.split_by_incarnation",
+            without.as_if_of_the_present,
             Seed(frozenset({"third_anew"}), 40),
         ),
-        of_unit(
+        kept_by(
             "a copy that may be of either incarnation is unread",
             _SPLIT,
             without.as_if_none_were_late,
             f"{_LIVES}a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since",
         ),
-        of_unit(
+        kept_by(
             "the index drops what a truncation has taken",
             "translate.index.incarnations.true_below",
             lambda indexed_at_ms, _incarnations: np.full(len(indexed_at_ms), np.iinfo(np.int64).max),
             "translate/index/test_incarnations.py::test_the_lowest_of_several_later_cuts_counts",
         ),
-        of_unit(
+        kept_by(
             "commits that __consumer_offsets has lost are dropped",
             "state.commit_log_incarnations.Places.gone_ms",
             lambda _places, rows: np.full(rows.num_rows, ABSENT),
@@ -123,19 +123,19 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     5: (
-        of_unit(
+        kept_by(
             "an offset that we do not expect at the target is left alone",
             "sync.offset_writer.decide",
             nothing,
             "sync/test_reconciler_passes.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
         ),
-        of_unit(
+        kept_by(
             "another client's offset is moved forward only",
             "sync.write_plan.rules",
             lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
             "sync/test_reconciler_passes.py::test_a_value_of_another_client_is_only_ever_moved_forward",
         ),
-        of_unit(
+        kept_by(
             "a write says which offset we expect at the target",
             "sync.write_plan.OffsetWrite",
             without.expecting_nothing,
@@ -143,10 +143,10 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     6: (
-        of_unit("a commit of another value than we wrote is the group's", _MATCHES, without.matches_whatever, _OWN),
-        of_unit("our commits are known in the order of our writes", _MATCHES, without.matches_in_any_order, _OWN),
-        of_unit("a write of ours explains one commit", _MATCHES, without.matches_again_and_again, _OWN),
-        of_unit(
+        kept_by("a commit of another value than we wrote is the group's", _MATCHES, without.matches_whatever, _OWN),
+        kept_by("our commits are known in the order of our writes", _MATCHES, without.matches_in_any_order, _OWN),
+        kept_by("a write of ours explains one commit", _MATCHES, without.matches_again_and_again, _OWN),
+        kept_by(
             "while two clusters are active nothing is written",
             "state.group_homes.homes",
             without.never_contested,
@@ -155,32 +155,32 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     7: (
-        of_unit(
+        kept_by(
             "no commit waits for the history of translations",
             "sync.translation_history.TranslationHistory.append",
             without.append_at_once,
             "sync/test_translation_history.py::test_recording_never_waits_and_waiting_rows_are_appended_together",
         ),
-        of_unit(
+        kept_by(
             "a micro-batch whose commits are not in the history is read again",
             "jobs.sync_batch.ThreadPoolExecutor",
             without.Unseen,
             "ingest/test_commit_ingester.py"
             "::test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
         ),
-        of_unit(
+        kept_by(
             "a micro-batch that is repeated after a crash is in the history once",
             "ingest.commit_ingester.Ingester._writer",
             nothing,
             "ingest/test_commit_ingester.py::test_a_repeated_batch_reconciles_again_and_is_written_once",
         ),
-        of_unit(
+        kept_by(
             "a micro-batch does not wait for a direction that was left behind",
             "sync.reconciler.DirectionQueue.is_late",
             False,
             f"{_LATE}::test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it",
         ),
-        of_unit(
+        kept_by(
             "the first pass after a start reads every target",
             "sync.reconciler.Selection",
             without.UnsettledOnly,
@@ -189,20 +189,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     8: (
-        of_unit(
+        kept_by(
             "until every log is read commits are only recorded",
             "jobs.sync_batch.SyncBatch.__call__",
             without.take_in_as_if_ready,
             "ingest/test_commit_ingester.py::test_until_every_log_is_read_commits_are_only_remembered",
         ),
-        of_unit(
+        kept_by(
             "while a log cannot be read the commits of others wait",
             "state.group_homes.UnreadLogs.may_count",
             lambda _logs, _source, rows, _is_answered: np.ones(len(rows), np.bool_),
             "sync/test_reconciler_unread.py"
             "::test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another",
         ),
-        of_unit(
+        kept_by(
             "while a log cannot be read new commits of others count",
             "state.group_homes.UnreadLogs.note_brought",
             nothing,
@@ -210,7 +210,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     9: (
-        of_unit(
+        kept_by(
             "two directions to a target do not write at once",
             "sync.reconciliation.threading",
             SimpleNamespace(Lock=without.OpenLock),
@@ -225,7 +225,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             f"tests/unit/{_LATE}"
             "::test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner",
         ),
-        of_unit(
+        kept_by(
             "a direction does one pass at a time",
             "sync.reconciler.DirectionQueue.submit",
             without.begin_at_once,
@@ -234,21 +234,21 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     10: (
-        of_unit(
+        kept_by(
             "the index keeps what a group that can still commit has not read",
             "translate.index_retention._read_by_all",
             lambda _target, floor, *_rest: floor,
             "translate/test_index_retention_cases.py"
             "::test_the_target_keeps_records_that_a_group_at_the_source_has_not_read",
         ),
-        of_unit(
+        kept_by(
             "the index keeps what shows that other logs' records are read",
             "translate.index_retention._kept_for",
             lambda *_told: 1 << 62,
             "translate/test_index_retention_cases.py"
             "::test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds",
         ),
-        of_unit(
+        kept_by(
             "an index that was cut begins at a row",
             "translate.index_retention.IndexedLog.row_at",
             lambda _log, offset: offset,

@@ -5,26 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from protections import invariant_patches as without
-from protections.entry import Protection
-from protections.invariant_patches import nothing, of_unit, yes
+from protections.entry import Protection, kept_by, nothing, yes
 
 _FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
     11: (
-        of_unit(
+        kept_by(
             "a group whose records are not all mirrored is not in sync",
             "status.classify._mirroring",
             without.held_back_only,
             "status/test_reports_under_load.py::test_what_was_there_and_is_not_mirrored_is_waited_for",
         ),
-        of_unit(
+        kept_by(
             "a group with a commit that is not captured is not in sync",
             "status.classify._behind",
             without.held_back_only,
             "status/test_held_offsets.py::test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known",
         ),
-        of_unit(
+        kept_by(
             "a group whose next records differ on both sides is not in sync",
             "status.live_state.needs_comparison",
             lambda assessment: np.zeros(len(assessment.status), np.bool_),
@@ -32,38 +31,38 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     12: (
-        of_unit(
+        kept_by(
             "what a driver has seen of its lease is valid for a moment",
             "state.lease.Lease.is_open",
             lambda lease: lease._newer is None,
             "state/test_lease.py::test_a_look_holds_for_two_seconds_and_no_longer",
         ),
-        of_unit(
+        kept_by(
             "a driver that was taken over finds out before it writes",
             "state.lease.newer_than",
             nothing,
             "state/test_lease.py::test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again",
         ),
-        of_unit(
+        kept_by(
             "a driver that takes over waits as long as the one before may write",
             "state.lease.unended",
             lambda *_claims: [],
             "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
         ),
-        of_unit(
+        kept_by(
             "a driver that takes over waits as long as the claim before says, which follows the storage",
             "state.lease.Claim.length_s",
             2.0,
             "state/test_lease_on_slow_storage.py"
             "::test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
         ),
-        of_unit(
+        kept_by(
             "a driver that was taken over enters nothing in the tables",
             "state.lease.Lease.renew",
             nothing,
             "state/test_lease.py::test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does",
         ),
-        of_unit(
+        kept_by(
             "each request is sent only while the lease is valid",
             "sync.offset_writer._Batch",
             without.looked_at_once,
@@ -71,13 +70,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     13: (
-        of_unit(
+        kept_by(
             "rows are on the disk before their entry",
             "tables.files.Files.sync",
             nothing,
             "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
         ),
-        of_unit(
+        kept_by(
             "the name of a new file is on the disk before its entry",
             "tables.files.Files.sync_folders",
             nothing,
@@ -85,20 +84,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     14: (
-        of_unit(
+        kept_by(
             "runs leave memory only for a page that holds the same",
             "translate.index.runs.Runs.same_records",
             yes,
             "state/test_index_start.py::test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory",
         ),
-        of_unit(
+        kept_by(
             "a page that does not match its directory withholds answers",
             "state.index_pages._is_said",
             yes,
             "state/test_index_start.py"
             "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
         ),
-        of_unit(
+        kept_by(
             "a file that does not match its directory is no longer used",
             "tables.segments.Segments.distrust",
             nothing,
@@ -106,7 +105,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     15: (
-        of_unit(
+        kept_by(
             "commits of an unknown version stop the query",
             "ingest.commit_ingester.UnknownVersions.check",
             nothing,
@@ -115,13 +114,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     16: (
-        of_unit(
+        kept_by(
             "a polled commit may be as old as its group's answer before",
             "ingest.polled_commits.CommitPoller._compare",
             without.as_new_as_the_poll,
             "ingest/test_polled_commits.py::test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did",
         ),
-        of_unit(
+        kept_by(
             "a group that has not answered before may have committed at any time",
             "ingest.polled_commits.CommitPoller._compare",
             without.as_new_as_the_poll,
@@ -129,14 +128,14 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     17: (
-        of_unit(
+        kept_by(
             "a group with offsets of a repartition topic is known to be an application",
             "cutover.live_clusters.LiveClusters.internal_topics",
             lambda *_told: {},
             "cutover/test_live_clusters.py"
             "::test_an_application_has_offsets_of_a_repartition_topic_at_the_source_included_or_not",
         ),
-        of_unit(
+        kept_by(
             "a planned move of an application with a repartition topic is refused unless it is confirmed",
             "cutover.procedure.CutoverProcedure._internal_reasons",
             lambda *_told: [],
@@ -145,20 +144,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     18: (
-        of_unit(
+        kept_by(
             "what the log brings in a moment is no news of the coordinator",
             "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
             lambda _check, found, _read_to: list(found),
             "ingest/test_coordinator_check.py::test_a_commit_between_the_answer_and_the_end_of_the_log_is_the_logs",
         ),
-        of_unit(
+        kept_by(
             "what a coordinator holds counts where the log does not explain it",
             "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
             lambda *_told: [],
             "ingest/test_coordinator_check.py"
             "::test_a_coordinator_that_serves_another_value_than_the_last_record_of_its_log_is_followed",
         ),
-        of_unit(
+        kept_by(
             "an offset that a coordinator has no more is deleted only if its record is gone too",
             "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
             lambda _check, found, _read_to: list(found),
@@ -167,19 +166,19 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     19: (
-        of_unit(
+        kept_by(
             "the home is the last step of a move",
             "cutover.procedure.CutoverProcedure._commit_and_read_back",
             without.home_first,
             _FAILS,
         ),
-        of_unit(
+        kept_by(
             "what a move has committed is read back",
             "cutover.procedure.CutoverProcedure._read_back",
             lambda *_told: ([], False),
             _FAILS,
         ),
-        of_unit(
+        kept_by(
             "what a command was about to commit is ours",
             "state.moves._note_commits",
             nothing,
@@ -187,20 +186,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
     ),
     20: (
-        of_unit(
+        kept_by(
             "two aliases are two clusters, each of the id that it had at first",
             "state.cluster_ids.refuse_other",
             nothing,
             "state/test_cluster_ids.py::test_what_another_job_has_kept_meanwhile_wins",
         ),
-        of_unit(
+        kept_by(
             "a client that is led to another cluster is refused",
             "kafka.topic_requests.refuse_other",
             nothing,
             "kafka/test_other_clusters.py"
             "::test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer",
         ),
-        of_unit(
+        kept_by(
             "what was read at another cluster does not count",
             "kafka.log_reader.refuse_other",
             nothing,

@@ -10,7 +10,7 @@ import numpy as np
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.translate import read_list
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection
+from protections.entry import Protection, kept_by, nothing, yes
 
 _LIST, _LISTS = "offset_sync.translate.read_list.", "offset_sync.sync.read_lists.ReadLists."
 _STATE, _CROSSED = "offset_sync.state.", "offset_sync.cutover.crossed.CrossedPartition."
@@ -53,115 +53,145 @@ def _acknowledge_as_if_of_a_log(offsets: Any, *written: Any, real: Any = Cluster
 
 
 PROTECTIONS: tuple[Protection, ...] = (
-    Protection(
+    kept_by(
         "A record that the mirror dropped is on no read list",
-        ((_LIST + "_HOLES_ARE_UNREAD", NEVER_YOUNG),),
-        _OF_LIST + "what_the_mirror_dropped_is_not_on_the_list",
+        "translate.read_list._HOLES_ARE_UNREAD",
+        NEVER_YOUNG,
+        "translate/test_read_list.py::test_what_the_mirror_dropped_is_not_on_the_list",
     ),
-    Protection(
+    kept_by(
         "Where a log is withheld there is no read list",
-        ((_LIST + "reason_to_withhold", lambda *_logs: None),),
-        _OF_LIST + "of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_is_no_list[source0-target0]",
+        "translate.read_list.reason_to_withhold",
+        nothing,
+        "translate/test_read_list.py::"
+        "test_of_logs_that_are_withheld_or_cut_and_of_a_commit_beyond_the_end_there_is_no_list[source0-target0]",
     ),
-    Protection(
+    kept_by(
         "A record that the mirror has passed within hole_grace may still come to a read list",
-        ((_LIST + "replication_gaps", _never_young),),
-        _OF_LIST + "what_the_mirror_has_just_passed_may_still_come",
+        "translate.read_list.replication_gaps",
+        _never_young,
+        "translate/test_read_list.py::test_what_the_mirror_has_just_passed_may_still_come",
     ),
-    Protection(
+    kept_by(
         "A read list grows with the target's index while read records are missing there",
-        (("offset_sync.sync.crossings.pending", lambda *_asked: {}),),
-        _OF_LISTS + "a_list_grows_with_the_targets_index_without_commits",
+        "sync.crossings.pending",
+        lambda *_asked: {},
+        "sync/test_read_lists.py::test_a_list_grows_with_the_targets_index_without_commits",
     ),
-    Protection(
+    kept_by(
         "A text of another version is no read list",
-        ((_LIST + "_TEXT", re.compile(read_list._TEXT.pattern.replace("offset-sync/1", "offset-sync/[0-9]+"))),),
-        _OF_TEXT + "[version 2]",
+        "translate.read_list._TEXT",
+        re.compile(read_list._TEXT.pattern.replace("offset-sync/1", "offset-sync/[0-9]+")),
+        "translate/test_read_list_text.py::test_each_text_of_the_corpus_is_read_as_it_says[version 2]",
     ),
-    Protection(
+    kept_by(
         "Of a hostile text not more is inflated than a read list can have",
-        ((_LIST + "MOST_BYTES", 1 << 40),),
-        _OF_TEXT + "[deflated, one byte more than may be inflated]",
+        "translate.read_list.MOST_BYTES",
+        1 << 40,
+        "translate/test_read_list_text.py::"
+        "test_each_text_of_the_corpus_is_read_as_it_says[deflated, one byte more than may be inflated]",
     ),
-    Protection(
+    kept_by(
         "Ranges of a read list are apart, and within int64",
-        ((_LIST + "_is_list", lambda *_numbers: True),),
-        _OF_TEXT + "[a gap beyond the largest offset]",
+        "translate.read_list._is_list",
+        yes,
+        "translate/test_read_list_text.py::"
+        "test_each_text_of_the_corpus_is_read_as_it_says[a gap beyond the largest offset]",
     ),
-    Protection(
+    kept_by(
         "A read list is there before the answer of a group that goes back",
-        ((_LISTS + "in_the_way", lambda *_asked: {}),),
-        _OF_LISTS + "of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_waits",
+        "sync.read_lists.ReadLists.in_the_way",
+        lambda *_asked: {},
+        "sync/test_read_lists.py::test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_waits",
     ),
-    Protection(
+    kept_by(
         "A read list that another process has written is read before it is overwritten",
-        ((_LISTS + "believed", _as_known),),
-        "tests/unit/cutover/test_moves_by_lists_oracle.py::"
+        "sync.read_lists.ReadLists.believed",
+        _as_known,
+        "cutover/test_moves_by_lists_oracle.py::"
         "test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_command_waits_once",
     ),
-    Protection(
+    kept_by(
         "A read list is removed once its group is past it",
-        ((_LISTS + "passed", lambda *_asked: {}),),
-        _OF_LISTS + "a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets1-stands1]",
+        "sync.read_lists.ReadLists.passed",
+        lambda *_asked: {},
+        "sync/test_read_lists.py::"
+        "test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets1-stands1]",
     ),
-    Protection(
+    kept_by(
         "A read list is removed once its group has gone back",
-        ((_LISTS + "_rewinds", lambda _lists, _row: (0,)),),
-        _OF_LISTS + "a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets2-stands2]",
+        "sync.read_lists.ReadLists._rewinds",
+        lambda _lists, _row: (0,),
+        "sync/test_read_lists.py::"
+        "test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets2-stands2]",
     ),
-    Protection(
+    kept_by(
         "A group with members at both clusters has no read list",
-        ((_STATE + "group_homes.GroupHomes.with_members", lambda _homes, _alias: set()),),
-        _OF_LISTS + "a_group_with_members_at_both_clusters_gets_none",
+        "state.group_homes.GroupHomes.with_members",
+        lambda _homes, _alias: set(),
+        "sync/test_read_lists.py::test_a_group_with_members_at_both_clusters_gets_none",
     ),
-    Protection(
+    kept_by(
         "An offset that we have written is not what its group has read",
-        ((_STATE + "sync_state.SyncState.has_own", _each),),
-        _OF_LISTS + "what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read",
+        "state.sync_state.SyncState.has_own",
+        _each,
+        "sync/test_read_lists.py::test_what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read",
     ),
-    Protection(
+    kept_by(
         "An offset that a move has committed is not what its group has read",
-        ((_STATE + "sync_state.SyncState._is_of_move", lambda _state, _alias, rows: np.zeros(len(rows), np.bool_)),),
-        _OF_LISTS + "what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read",
+        "state.sync_state.SyncState._is_of_move",
+        lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
+        "sync/test_read_lists.py::"
+        "test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read",
     ),
-    Protection(
+    kept_by(
         "A polled commit may be older than a step back at another cluster",
-        ((_OFFSETS + "earliest_ms", _as_late_as_can_be),),
-        _OF_HISTORIES + "[500001249: a step back may be later than what a poll has found]",
+        "state.committed_offsets.ClusterOffsets.earliest_ms",
+        _as_late_as_can_be,
+        "tests/simulation/test_histories.py::"
+        "test_a_history_keeps_the_promise[500001249: a step back may be later than what a poll has found]",
     ),
-    Protection(
+    kept_by(
         "A polled commit below what we have written since the poll before is a step back",
-        ((_OFFSETS + "acknowledge", _acknowledge_as_if_of_a_log),),
-        _OF_HISTORIES + "[7: below what we wrote between two polls is a step back]",
+        "state.committed_offsets.ClusterOffsets.acknowledge",
+        _acknowledge_as_if_of_a_log,
+        "tests/simulation/test_histories.py::"
+        "test_a_history_keeps_the_promise[7: below what we wrote between two polls is a step back]",
     ),
-    Protection(
+    kept_by(
         "Read lists of groups that are no longer configured are removed",
-        ((_LISTS + "take_others_away", lambda *_asked: None),),
-        "tests/unit/sync/test_read_lists.py::test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
+        "sync.read_lists.ReadLists.take_others_away",
+        nothing,
+        "sync/test_read_lists.py::test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered",
     ),
-    Protection(
+    kept_by(
         "Groups of ours that hold read lists are never synced",
-        (("offset_sync.config.configuration.OWN_GROUPS", "\0"),),
-        _OF_LISTS + "groups_of_ours_are_never_synced",
+        "config.configuration.OWN_GROUPS",
+        "\0",
+        "sync/test_read_lists.py::test_groups_of_ours_are_never_synced",
     ),
-    Protection(
+    kept_by(
         "No group is started at the target before its read list is there and whole",
-        ((_CROSSED + "problem", lambda *_asked, **_options: None),),
-        _OF_MOVES + "a_group_whose_list_is_not_at_the_target_is_not_moved",
+        "cutover.crossed.CrossedPartition.problem",
+        nothing,
+        "cutover/test_skip_read.py::test_a_group_whose_list_is_not_at_the_target_is_not_moved",
     ),
-    Protection(
+    kept_by(
         "A group that still skips at its source is not moved by its read list",
-        ((_CROSSED + "reason_to_stay", lambda *_asked, **_options: None),),
-        _OF_MOVES + "a_group_stays_while_its_source_does_not_say_whether_it_still_skips",
+        "cutover.crossed.CrossedPartition.reason_to_stay",
+        nothing,
+        "cutover/test_skip_read.py::test_a_group_stays_while_its_source_does_not_say_whether_it_still_skips",
     ),
-    Protection(
+    kept_by(
         "A planned move by read lists needs a mark of the consumer that read last",
-        ((_CROSSED + "is_proven", property(lambda _crossed: True)),),
-        _OF_MOVES + "each_reason_not_to_move_by_lists_is_named",
+        "cutover.crossed.CrossedPartition.is_proven",
+        property(yes),
+        "cutover/test_skip_read.py::test_each_reason_not_to_move_by_lists_is_named",
     ),
-    Protection(
+    kept_by(
         "A consumer that is sought back below its group's commit gets everything up to there",
-        (("offset_sync_consumer.progress.Progress.is_read", _wherever_it_began),),
-        _OF_CONSUMERS + "a_position_that_the_application_sets_counts_as_sought",
+        "offset_sync_consumer.progress.Progress.is_read",
+        _wherever_it_began,
+        "consumer/test_python_polls.py::test_a_position_that_the_application_sets_counts_as_sought",
     ),
 )

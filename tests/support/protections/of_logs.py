@@ -11,7 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
-from protections.entry import Protection
+from protections.entry import Protection, kept_by, no, nothing
 
 _INGEST, _STATE, _TRANSLATE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.translate."
 _CHECK = _INGEST + "incarnation_check.IncarnationCheck."
@@ -56,158 +56,175 @@ def _certain_of_writes(check: Any, batch_id: int, real: Any = CommitLogCheck.loo
 
 
 PROTECTIONS: tuple[Protection, ...] = (
-    Protection(
+    kept_by(
         "A recreated topic is noticed by its id",
-        ((_CHECK + "_rows", _without(RECREATED)),),
-        _TESTS + "ingest/test_incarnation_check.py::test_an_origin_that_was_recreated_is_noticed_with_its_first_copy",
+        "ingest.incarnation_check.IncarnationCheck._rows",
+        _without(RECREATED),
+        "ingest/test_incarnation_check.py::test_an_origin_that_was_recreated_is_noticed_with_its_first_copy",
     ),
-    Protection(
+    kept_by(
         "A truncated log is noticed by where its last epoch ended",
-        ((_CHECK + "_rows", _without(TRUNCATED)),),
-        _TESTS + "ingest/test_incarnation_check.py::"
+        "ingest.incarnation_check.IncarnationCheck._rows",
+        _without(TRUNCATED),
+        "ingest/test_incarnation_check.py::"
         "test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
     ),
-    Protection(
+    kept_by(
         "A log with a new incarnation is read again, also by the next driver",
-        ((_INGEST + "incarnation_log.IncarnationLog.unread", lambda _log, _alias: {}),),
-        _TESTS + "ingest/test_incarnation_check.py::"
+        "ingest.incarnation_log.IncarnationLog.unread",
+        lambda _log, _alias: {},
+        "ingest/test_incarnation_check.py::"
         "test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too",
     ),
-    Protection(
+    kept_by(
         "A commit made before its log was truncated or recreated is withheld",
-        ((_STATE + "translator.of_former_incarnations", _none),),
-        _TESTS + "sync/test_reconciler_withheld.py::"
+        "state.translator.of_former_incarnations",
+        _none,
+        "sync/test_reconciler_withheld.py::"
         "test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_than_the_cut",
     ),
-    Protection(
+    kept_by(
         "Rows of an earlier incarnation are no part of the index",
-        ((_KNOWN + "live", lambda _known, _log, rows, _edges: (rows.length, rows)),),
-        _TESTS + "state/test_record_index.py::"
+        "state.incarnations.KnownIncarnations.live",
+        lambda _known, _log, rows, _edges: (rows.length, rows),
+        "state/test_record_index.py::"
         "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
     ),
-    Protection(
+    kept_by(
         "Copies of an earlier incarnation have an origin of their own",
-        ((_KNOWN + "_told_apart", lambda _known, _log, copies, _origin: copies),),
-        _TESTS + "state/test_record_index.py::"
+        "state.incarnations.KnownIncarnations._told_apart",
+        lambda _known, _log, copies, _origin: copies,
+        "state/test_record_index.py::"
         "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
     ),
-    Protection(
+    kept_by(
         "What was read of a leader above the end of its epoch is read again",
-        ((_CHECK + "elected_since", lambda _check, _alias, _epochs: {}),),
-        _TESTS + "ingest/test_incarnation_check.py::"
+        "ingest.incarnation_check.IncarnationCheck.elected_since",
+        lambda _check, _alias, _epochs: {},
+        "ingest/test_incarnation_check.py::"
         "test_records_that_a_leader_lost_after_they_were_read_are_not_those_of_the_next_one",
     ),
-    Protection(
+    kept_by(
         "An old epoch counts at most to where a known later one began",
-        (("offset_sync.model.values.EpochChange.end", _as_reported),),
-        _TESTS + "kafka/test_leader_epochs.py::"
+        "model.values.EpochChange.end",
+        _as_reported,
+        "kafka/test_leader_epochs.py::"
         "test_records_end_where_a_known_epoch_began_that_the_leader_lacks[epoch 2 began below]",
     ),
-    Protection(
+    kept_by(
         "A target that was truncated at an unknown offset is withheld",
-        (("offset_sync.model.values.EpochChange.end", _certain),),
-        _TESTS + "state/test_checked_metadata.py::"
+        "model.values.EpochChange.end",
+        _certain,
+        "state/test_checked_metadata.py::"
         "test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset",
     ),
-    Protection(
+    kept_by(
         "A commit whose last record an election has lost is withheld by its leader epoch",
-        ((_STATE + "translator.of_lost_records", _none),),
-        _TESTS + "state/test_translator.py::"
+        "state.translator.of_lost_records",
+        _none,
+        "state/test_translator.py::"
         "test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_were_never_indexed[False-lost]",
     ),
-    Protection(
+    kept_by(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
-        ((_TRANSLATE + "index.log_index.LogIndex.lose", lambda *_lost: None),),
-        _TESTS + "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
+        "translate.index.log_index.LogIndex.lose",
+        nothing,
+        "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
     ),
-    Protection(
+    kept_by(
         "Below an index that began late there may be copies that the source has lost",
-        ((_TRANSLATE + "exact._may_differ", lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_)),),
-        _TESTS + "translate/test_partition.py::"
-        "test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index",
+        "translate.exact._may_differ",
+        lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_),
+        "translate/test_partition.py::test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index",
     ),
-    Protection(
+    kept_by(
         "A new incarnation and its rows become visible together",
-        ((_STATE + "record_index.RecordIndex._incarnations_after", _without_rebuilding),),
-        _TESTS + "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
+        "state.record_index.RecordIndex._incarnations_after",
+        _without_rebuilding,
+        "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
     ),
-    Protection(
+    kept_by(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
-        ((_INGEST + "incarnation_check._epoch_of", lambda _known: None),),
-        _TESTS + "ingest/test_incarnation_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
+        "ingest.incarnation_check._epoch_of",
+        nothing,
+        "ingest/test_incarnation_check.py::test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut",
     ),
-    Protection(
+    kept_by(
         "A cluster's answer from before another query noticed a change is asked for again",
-        ((_CHECK + "_refuse_overtaken", lambda *_asked: None),),
-        _TESTS + "ingest/test_incarnation_check.py::"
-        "test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again",
+        "ingest.incarnation_check.IncarnationCheck._refuse_overtaken",
+        nothing,
+        "ingest/test_incarnation_check.py::test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again",
     ),
-    Protection(
+    kept_by(
         "A driver that was paused sees which leaders another driver has recorded",
-        ((_INGEST + "incarnation_log.IncarnationLog.is_behind", lambda _log, _logs: False),),
-        _TESTS + "ingest/test_incarnation_check.py::"
-        "test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut",
+        "ingest.incarnation_log.IncarnationLog.is_behind",
+        no,
+        "ingest/test_incarnation_check.py::test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut",
     ),
-    Protection(
+    kept_by(
         "A broker that does not lead any more is not believed",
-        (("offset_sync.kafka.leader_epochs._BY", re.compile("()$")),),
-        _TESTS + "kafka/test_leader_epochs.py::"
-        "test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed",
+        "kafka.leader_epochs._BY",
+        re.compile("()$"),
+        "kafka/test_leader_epochs.py::test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed",
     ),
-    Protection(
+    kept_by(
         "A truncated __consumer_offsets is read again from where it differs",
-        ((_INGEST + "commit_log_check.CommitLogCheck.look", _nothing_again),),
-        _TESTS + "ingest/test_commit_log_check.py::"
+        "ingest.commit_log_check.CommitLogCheck.look",
+        _nothing_again,
+        "ingest/test_commit_log_check.py::"
         "test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_before",
     ),
-    Protection(
+    kept_by(
         "Acknowledged writes of ours are uncertain under a new leader until they are read back",
-        ((_INGEST + "commit_log_check.CommitLogCheck.look", _certain_of_writes),),
-        _TESTS + "ingest/test_commit_log_check.py::test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader",
+        "ingest.commit_log_check.CommitLogCheck.look",
+        _certain_of_writes,
+        "ingest/test_commit_log_check.py::test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader",
     ),
-    Protection(
+    kept_by(
         "What only a coordinator has counts",
-        ((_INGEST + "polled_commits.CoordinatorCheck.poll", lambda _check: []),),
-        _TESTS + "ingest/test_coordinator_check.py::"
+        "ingest.polled_commits.CoordinatorCheck.poll",
+        lambda _check: [],
+        "ingest/test_coordinator_check.py::"
         "test_what_the_log_has_lost_counts_may_be_of_any_age_and_later_records_follow_it",
     ),
-    Protection(
+    kept_by(
         "A coordinator's offset counts only where the log does not explain it",
-        ((_INGEST + "polled_commits.CoordinatorCheck._not_in_the_log", lambda _check, found, _read_to: list(found)),),
-        _TESTS + "ingest/test_coordinator_check.py::test_a_group_whose_coordinator_has_moved_is_not_gone",
+        "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
+        lambda _check, found, _read_to: list(found),
+        "ingest/test_coordinator_check.py::test_a_group_whose_coordinator_has_moved_is_not_gone",
     ),
-    Protection(
+    kept_by(
         "What a lost source has said of its log still holds",
-        ((_STATE + "last_translations.SourceMemory.reasons", _no_reason),),
-        _TESTS + "sync/test_reconciler_what_sources_said.py::test_it_holds_for_what_it_was_said_of",
+        "state.last_translations.SourceMemory.reasons",
+        _no_reason,
+        "sync/test_reconciler_what_sources_said.py::test_it_holds_for_what_it_was_said_of",
     ),
-    Protection(
+    kept_by(
         "A commit beyond the end of a lost source stays withheld whatever happens at the target",
-        ((_STATE + "last_translations.SourceMemory.reasons", _no_reason),),
-        _TESTS + "sync/test_reconciler_what_sources_said.py::"
+        "state.last_translations.SourceMemory.reasons",
+        _no_reason,
+        "sync/test_reconciler_what_sources_said.py::"
         "test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the_source_is_lost[False]",
     ),
-    Protection(
+    kept_by(
         "A commit beyond the end is released once the index has read its log so far",
-        ((_STATE + "last_translations._valid_states", lambda pair, key, _log: pair["state"][key]),),
-        _TESTS + "status/test_offset_translation.py::"
+        "state.last_translations._valid_states",
+        lambda pair, key, _log: pair["state"][key],
+        "status/test_offset_translation.py::"
         "test_a_log_that_was_cut_withholds_all_of_it_until_it_is_read_again_and_then_what_is_of_before",
     ),
-    Protection(
+    kept_by(
         "A given offset above all that is known of a lost source is withheld",
-        (
-            (
-                "offset_sync.status.kept_offsets.OffsetTranslation._beyond_all_known",
-                lambda _self, _source, _place, given: _none(given),
-            ),
-        ),
-        _TESTS + "status/test_offset_translation.py::"
+        "status.kept_offsets.OffsetTranslation._beyond_all_known",
+        lambda _self, _source, _place, given: _none(given),
+        "status/test_offset_translation.py::"
         "test_above_all_that_is_known_of_a_lost_source_only_a_time_after_it_was_read_to_its_end_is_believed",
     ),
-    Protection(
+    kept_by(
         "A given offset that may be of an earlier incarnation is withheld unless its time proves it valid",
-        ((_STATE + "translator.of_former_incarnations", _none),),
-        _TESTS + "status/test_offset_translation.py::"
+        "state.translator.of_former_incarnations",
+        _none,
+        "status/test_offset_translation.py::"
         "test_an_offset_that_may_be_of_a_former_life_needs_a_time_that_proves_otherwise",
     ),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protections.entry import Protection
+from protections.entry import Protection, kept_by, nothing
 
 _INGEST, _STATE, _DECODE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.decode."
 _TESTS = "tests/unit/"
@@ -27,83 +27,88 @@ def _deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
 
 
 PROTECTIONS: tuple[Protection, ...] = (
-    Protection(
+    kept_by(
         "A record below an earlier one of its origin is noticed, in the order of the log",
-        (("offset_sync.translate.index.log_index.LogIndex._note_order", lambda _log, _fresh, _origins: None),),
-        _TESTS + "translate/index/test_log_index.py::test_a_late_record_is_noticed_without_being_asked_for",
+        "translate.index.log_index.LogIndex._note_order",
+        nothing,
+        "translate/index/test_log_index.py::test_a_late_record_is_noticed_without_being_asked_for",
     ),
-    Protection(
+    kept_by(
         "Runs of two batches are joined only where no offset and no change of time is between them",
-        ((_INGEST + "run_builder._continues", _follows_in_its_origin),),
-        _TESTS
-        + "ingest/test_run_builder.py::"
-        + "test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border",
+        "ingest.run_builder._continues",
+        _follows_in_its_origin,
+        "ingest/test_run_builder.py::"
+        "test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border",
     ),
-    Protection(
+    kept_by(
         "A log that could not be read is left out of later micro-batches",
-        ((_INGEST + "unreadable_logs.UnreadableLogs.left_out", lambda _logs, start, end: (start, end)),),
-        _TESTS + "ingest/test_unreadable_logs.py::test_a_plan_that_is_not_done_yet_goes_on_without_it",
+        "ingest.unreadable_logs.UnreadableLogs.left_out",
+        lambda _logs, start, end: (start, end),
+        "ingest/test_unreadable_logs.py::test_a_plan_that_is_not_done_yet_goes_on_without_it",
     ),
-    Protection(
+    kept_by(
         "A log is complete only up to a time at which its end was seen, and reached since",
-        ((_INGEST + "log_check.Completeness.of", _whatever_was_read),),
-        _TESTS
-        + "ingest/test_index_parts.py::"
-        + "test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
+        "ingest.log_check.Completeness.of",
+        _whatever_was_read,
+        "ingest/test_index_parts.py::test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
     ),
-    Protection(
+    kept_by(
         "A hole at the source does not age while the source's index is behind",
-        ((_STATE + "translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
-        _TESTS + "state/test_translator.py::test_a_hole_does_not_age_while_the_index_is_behind",
+        "state.translator.watched_until_ms",
+        lambda _log, _log_end, now_ms: now_ms,
+        "state/test_translator.py::test_a_hole_does_not_age_while_the_index_is_behind",
     ),
-    Protection(
+    kept_by(
         "A record that names an offset beyond its origin's log end is no copy",
-        ((_INGEST + "origin_check.OriginCheck.refute", lambda _check, cut, _said: cut),),
-        _TESTS + "ingest/test_index_parts.py::test_a_run_is_cut_where_its_origin_ends",
+        "ingest.origin_check.OriginCheck.refute",
+        lambda _check, cut, _said: cut,
+        "ingest/test_index_parts.py::test_a_run_is_cut_where_its_origin_ends",
     ),
-    Protection(
+    kept_by(
         "A record with the place header of another partition was produced where it is",
-        ((_DECODE + "mirror_headers.confirmed", lambda found, _places: found),),
-        _TESTS
-        + "ingest/test_run_builder.py::"
-        + "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
+        "decode.mirror_headers.confirmed",
+        lambda found, _places: found,
+        "ingest/test_run_builder.py::"
+        "test_records_that_name_another_place_are_produced_here_and_copies_without_one_are_malformed",
     ),
-    Protection(
+    kept_by(
         "A copy of a topic that is produced at one cluster names that cluster, or is unread",
-        ((_INGEST + "run_builder.of_one_origin", lambda found, _is_home: found),),
-        _TESTS
-        + "ingest/test_run_builder.py::"
-        + "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
+        "ingest.run_builder.of_one_origin",
+        lambda found, _is_home: found,
+        "ingest/test_run_builder.py::"
+        "test_a_copy_has_records_of_its_home_and_what_names_another_origin_is_unread_by_everyone[X.orders]",
     ),
-    Protection(
+    kept_by(
         "An offset header that no log can have is malformed",
-        ((_DECODE + "mirror_headers.LARGEST_OFFSET", 2**63 - 1),),
-        _TESTS
-        + "decode/test_mirror_headers.py::test_an_offset_that_is_no_plain_number_is_malformed"
-        + "[4611686018427387904-offset header exceeds 4611686018427387903]",
+        "decode.mirror_headers.LARGEST_OFFSET",
+        2**63 - 1,
+        "decode/test_mirror_headers.py::"
+        "test_an_offset_that_is_no_plain_number_is_malformed"
+        "[4611686018427387904-offset header exceeds 4611686018427387903]",
     ),
-    Protection(
+    kept_by(
         "A commit time that is no date counts as the time of its record",
-        ((_INGEST + "commit_batch.LATEST_MS", 2**62),),
-        _TESTS
-        + "ingest/test_commit_batches.py::"
-        + "test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
+        "ingest.commit_batch.LATEST_MS",
+        2**62,
+        "ingest/test_commit_batches.py::test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
     ),
-    Protection(
+    kept_by(
         "The query stops at commits of an unknown record version",
-        ((_INGEST + "commit_log_check.UnknownVersions.check", lambda _versions, _records, _batch_id: None),),
-        _TESTS
-        + "ingest/test_commit_batches.py::"
-        + "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
+        "ingest.commit_log_check.UnknownVersions.check",
+        nothing,
+        "ingest/test_commit_batches.py::"
+        "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
     ),
-    Protection(
+    kept_by(
         "Our clock may be ahead of the indexing job's by all that its newest row is old",
-        ((_STATE + "cluster_clock.ClockOffset.at_most", lambda _clock: 0),),
-        _TESTS + "state/test_clock_offset.py::test_another_machine_counts_after_a_while",
+        "state.cluster_clock.ClockOffset.at_most",
+        lambda _clock: 0,
+        "state/test_clock_offset.py::test_another_machine_counts_after_a_while",
     ),
-    Protection(
+    kept_by(
         "A deleted commit is dropped only once every cluster's log was read for two weeks beyond it",
-        ((_STATE + "last_known.is_over", _deleted_anywhere),),
-        _TESTS + "state/test_last_known.py::test_a_cluster_that_was_away_does_not_get_the_last_word[folded]",
+        "state.last_known.is_over",
+        _deleted_anywhere,
+        "state/test_last_known.py::test_a_cluster_that_was_away_does_not_get_the_last_word[folded]",
     ),
 )

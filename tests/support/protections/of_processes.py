@@ -17,7 +17,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import Protection
+from protections.entry import kept_by, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
 
@@ -106,208 +106,194 @@ def _again_as_new(batch: SyncBatch, read: Any, record: Any = SyncBatch._record) 
 
 PROTECTIONS = (
     # A driver is killed at any point.
-    Protection(
+    kept_by(
         "the runs of a micro-batch are those of its query and its number, of any driver and any executor",
-        (
-            (
-                "offset_sync.ingest.record_indexer.RecordIndexer._writer",
-                lambda _indexer, _batch_id: (uuid.uuid4().hex, 0),
-            ),
-        ),
-        _UNIT + "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
+        "ingest.record_indexer.RecordIndexer._writer",
+        lambda _indexer, _batch_id: (uuid.uuid4().hex, 0),
+        "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
     ),
-    Protection(
+    kept_by(
         "a repeated micro-batch keeps the authors of its first try",
-        (("offset_sync.jobs.sync_batch.SyncBatch._record", _again_as_new),),
-        _UNIT + "ingest/test_commit_ingester.py::"
+        "jobs.sync_batch.SyncBatch._record",
+        _again_as_new,
+        "ingest/test_commit_ingester.py::"
         "test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again",
     ),
-    Protection(
+    kept_by(
         "the first pass after a start reads every target, settled or not",
-        (
-            (
-                "offset_sync.sync.reconciler.Reconciler.reconcile_all",
-                lambda reconciler, *, is_first=False, _all=Reconciler.reconcile_all: _all(reconciler),
-            ),
-        ),
-        _UNIT + "sync/test_reconciler_passes.py::"
+        "sync.reconciler.Reconciler.reconcile_all",
+        lambda reconciler, *, is_first=False, _all=Reconciler.reconcile_all: _all(reconciler),
+        "sync/test_reconciler_passes.py::"
         "test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know",
     ),
-    Protection(
+    kept_by(
         "what a killed driver has written and not recorded is ours",
-        (
-            (
-                "offset_sync.sync.left_writes.LeftWrites.of",
-                lambda _left, _target, rows, *_commits: np.zeros(len(rows), np.bool_),
-            ),
-        ),
-        _UNIT + "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
+        "sync.left_writes.LeftWrites.of",
+        lambda _left, _target, rows, *_commits: np.zeros(len(rows), np.bool_),
+        "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
     ),
-    Protection(
+    kept_by(
         "a recognised write ends those before it",
-        (("offset_sync.state.own_writes.OwnWrites.drop_inherited", lambda _writes, _key=None: None),),
-        _UNIT + "state/test_own_writes.py::"
-        "test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
+        "state.own_writes.OwnWrites.drop_inherited",
+        nothing,
+        "state/test_own_writes.py::test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it",
     ),
     # It is killed between a poll and its record.
-    Protection(
+    kept_by(
         "a poll is recorded by a number of its own, not by that of its micro-batch",
-        (
-            (
-                "offset_sync.ingest.polled_commits.PollIngester._writer",
-                lambda _ingester, batch: ("sync_offsets-polls", batch.batch_id),
-            ),
-        ),
-        _UNIT
-        + "ingest/test_polled_commits.py::test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing",
+        "ingest.polled_commits.PollIngester._writer",
+        lambda _ingester, batch: ("sync_offsets-polls", batch.batch_id),
+        "ingest/test_polled_commits.py::test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing",
     ),
     # A second driver starts, or a paused one wakes.
-    Protection(
+    kept_by(
         "each epoch is claimed once",
-        ((_LEASE + "Lease.claim", _claim_by_any_epoch),),
-        _UNIT + "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
+        "state.lease.Lease.claim",
+        _claim_by_any_epoch,
+        "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
     ),
-    Protection(
+    kept_by(
         "a check of the lease counts from its beginning",
-        ((_LEASE + "Lease._look", _look_until_its_end),),
-        _UNIT + "state/test_lease.py::test_the_time_that_a_look_takes_is_not_given_to_it",
+        "state.lease.Lease._look",
+        _look_until_its_end,
+        "state/test_lease.py::test_the_time_that_a_look_takes_is_not_given_to_it",
     ),
-    Protection(
+    kept_by(
         "a claim counts from before its append",
-        ((_LEASE + "Lease.claim", _claim_until_its_end),),
-        _UNIT + "state/test_lease.py::test_the_time_that_a_claim_takes_is_not_given_to_it",
+        "state.lease.Lease.claim",
+        _claim_until_its_end,
+        "state/test_lease.py::test_the_time_that_a_claim_takes_is_not_given_to_it",
     ),
-    Protection(
+    kept_by(
         "a driver that cannot read the claims writes nothing",
-        ((_LEASE + "Lease.renew", lambda lease: setattr(lease, "_open_until", float("inf"))),),
-        _UNIT + "state/test_lease.py::test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can",
+        "state.lease.Lease.renew",
+        lambda lease: setattr(lease, "_open_until", float("inf")),
+        "state/test_lease.py::test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can",
     ),
-    Protection(
+    kept_by(
         "a new driver writes once the last request of the one before has ended",
-        ((_LEASE + "SETTLE_S", 0.0),),
-        _UNIT + "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+        "state.lease.SETTLE_S",
+        0.0,
+        "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
     ),
-    Protection(
+    kept_by(
         "the lease is checked after the target was read",
-        (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_LookedAtOnce)),),
-        _UNIT + "sync/test_offset_writer.py::test_the_lease_is_looked_at_after_the_target_was_read",
+        "sync.offset_writer._Batch._try",
+        _with_fence(_LookedAtOnce),
+        "sync/test_offset_writer.py::test_the_lease_is_looked_at_after_the_target_was_read",
     ),
-    Protection(
+    kept_by(
         "each request asks for the age of the check",
-        (("offset_sync.sync.offset_writer._Batch._try", _with_fence(_SendsAll)),),
-        _UNIT + "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
+        "sync.offset_writer._Batch._try",
+        _with_fence(_SendsAll),
+        "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
     ),
-    Protection(
+    kept_by(
         "a task stops to write ten seconds after its start",
-        ((_LEASE + "TaskFence.is_open", lambda _fence: True),),
-        _UNIT + "state/test_lease.py::test_a_task_may_write_for_some_seconds_from_its_own_start",
+        "state.lease.TaskFence.is_open",
+        yes,
+        "state/test_lease.py::test_a_task_may_write_for_some_seconds_from_its_own_start",
     ),
-    Protection(
+    kept_by(
         "a table gets no entry of a driver that was taken over",
-        (
-            (
-                _LEASE + "FencedTables.__init__",
-                lambda tables, root, _fence, files=None, names=None: TableStore.__init__(tables, root, files, names),
-            ),
-        ),
-        _UNIT + "tables/test_append.py::test_a_driver_that_was_taken_over_appends_and_replaces_nothing",
+        "state.lease.FencedTables.__init__",
+        lambda tables, root, _fence, files=None, names=None: TableStore.__init__(tables, root, files, names),
+        "tables/test_append.py::test_a_driver_that_was_taken_over_appends_and_replaces_nothing",
     ),
-    Protection(
+    kept_by(
         "micro-batches that another driver took in are loaded before the next one",
-        (
-            (
-                "offset_sync.ingest.commit_ingester.Ingester.restore_missed",
-                lambda _ingester, _state, _batch_id: np.empty(0, np.intp),
-            ),
-        ),
-        _UNIT
-        + "ingest/test_commit_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
+        "ingest.commit_ingester.Ingester.restore_missed",
+        lambda _ingester, _state, _batch_id: np.empty(0, np.intp),
+        "ingest/test_commit_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
     ),
-    Protection(
+    kept_by(
         "a job that was taken over ends with 3",
-        (("offset_sync.jobs.runner.TAKEN_OVER", 1),),
-        _UNIT + "jobs/test_runner.py::test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3",
+        "jobs.runner.TAKEN_OVER",
+        1,
+        "jobs/test_runner.py::test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3",
     ),
     # The JVM of a job dies; SIGTERM or SIGINT.
-    Protection(
+    kept_by(
         "a job whose JVM has died ends",
-        (("offset_sync.jobs.process_end.jvm_exit_code", lambda: None),),
-        _UNIT + "jobs/test_process_end.py::test_a_dead_jvm_is_noticed_while_the_job_waits",
+        "jobs.process_end.jvm_exit_code",
+        lambda: None,
+        "jobs/test_process_end.py::test_a_dead_jvm_is_noticed_while_the_job_waits",
     ),
-    Protection(
+    kept_by(
         "a signal interrupts nothing that a job has in hand",
-        (("offset_sync.jobs.process_end.ProcessEnd._on_signal", _raised_at_once),),
-        _UNIT + "jobs/test_runner.py::test_a_signal_asks_the_job_to_stop_and_interrupts_nothing",
+        "jobs.process_end.ProcessEnd._on_signal",
+        _raised_at_once,
+        "jobs/test_runner.py::test_a_signal_asks_the_job_to_stop_and_interrupts_nothing",
     ),
     # A failed query's checkpoint moves on past a planned micro-batch.
-    Protection(
+    kept_by(
         "where a micro-batch does not go on from the one before, the records between count as unread",
-        (("offset_sync.state.index_logs.with_gaps", lambda rows, _frontier: rows),),
-        _UNIT + "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
+        "state.index_logs.with_gaps",
+        lambda rows, _frontier: rows,
+        "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
     ),
     # A micro-batch fails three times.
-    Protection(
+    kept_by(
         "the third failure of a micro-batch names its offsets and the record",
-        (("offset_sync.ingest.failing_batches.FailingBatches._tell", lambda *_failure: None),),
-        _UNIT + "ingest/test_failing_batches.py::test_the_third_failure_names_the_record_and_no_other_does",
+        "ingest.failing_batches.FailingBatches._tell",
+        nothing,
+        "ingest/test_failing_batches.py::test_the_third_failure_names_the_record_and_no_other_does",
     ),
     # cutover apply is refused, fails or is killed at any step.
-    Protection(
+    kept_by(
         "a commit of a move is in the table before it is sent",
-        (
-            (
-                "offset_sync.cutover.session.CutoverWriter.write",
-                lambda moving, writes: moving._writer.write(writes),
-            ),
-        ),
-        _UNIT + "cutover/test_ends_of_apply.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
+        "cutover.session.CutoverWriter.write",
+        lambda moving, writes: moving._writer.write(writes),
+        "cutover/test_ends_of_apply.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
     ),
-    Protection(
+    kept_by(
         "the moves are read before a foreign commit is recorded",
-        (("offset_sync.state.sync_state.SyncState.record", _recorded_unseen),),
-        _UNIT + "state/test_moves.py::test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended",
+        "state.sync_state.SyncState.record",
+        _recorded_unseen,
+        "state/test_moves.py::test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended",
     ),
-    Protection(
+    kept_by(
         "of two commits of one value one may be that of a move, though the other is ours",
-        (("offset_sync.state.sync_state.np", _EachOfItsOwn()),),
-        _UNIT + "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
+        "state.sync_state.np",
+        _EachOfItsOwn(),
+        "state/test_moves.py::test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_command",
     ),
-    Protection(
+    kept_by(
         "a command that was taken over commits nothing",
-        (
-            (
-                "offset_sync.cutover.session.TargetWriter",
-                lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
-            ),
-        ),
-        _UNIT + "cutover/test_ends_of_apply.py::test_a_command_that_was_taken_over_moves_no_group",
+        "cutover.session.TargetWriter",
+        lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
+        "cutover/test_ends_of_apply.py::test_a_command_that_was_taken_over_moves_no_group",
     ),
-    Protection(
+    kept_by(
         "a command that was taken over records no home",
-        (("offset_sync.jobs.cutover.FencedTables", lambda root, _fence, *others: TableStore(root, *others)),),
-        _UNIT + "jobs/test_cutover.py::"
-        "test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
+        "jobs.cutover.FencedTables",
+        lambda root, _fence, *others: TableStore(root, *others),
+        "jobs/test_cutover.py::test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_moved",
     ),
     # Groups come and go for a year.
-    Protection(
+    kept_by(
         "groups whose members have left are forgotten after the silence",
-        (("offset_sync.state.group_homes.GroupHomes.note_members", _noted_for_ever),),
-        _UNIT + "state/test_growth.py::test_groups_whose_members_have_left_are_forgotten_after_the_silence",
+        "state.group_homes.GroupHomes.note_members",
+        _noted_for_ever,
+        "state/test_growth.py::test_groups_whose_members_have_left_are_forgotten_after_the_silence",
     ),
-    Protection(
+    kept_by(
         "a start knows no group that is over",
-        (("offset_sync.state.last_known.is_over", lambda offsets, *_kept: np.zeros(len(offsets.keys), np.bool_)),),
-        _UNIT + "state/test_growth.py::test_groups_that_come_and_go_leave_no_more_than_two_weeks_of_them",
+        "state.last_known.is_over",
+        lambda offsets, *_kept: np.zeros(len(offsets.keys), np.bool_),
+        "state/test_growth.py::test_groups_that_come_and_go_leave_no_more_than_two_weeks_of_them",
     ),
-    Protection(
+    kept_by(
         "a driver with too many old keys restarts",
-        (("offset_sync.jobs.sync_run.WORTH_WHILE", 1 << 62),),
-        _UNIT + "jobs/test_home_watch.py::test_it_is_over_when_most_keys_are",
+        "jobs.sync_offsets.WORTH_WHILE",
+        1 << 62,
+        "jobs/test_home_watch.py::test_it_is_over_when_most_keys_are",
     ),
     # A library or jar of another version.
-    Protection(
+    kept_by(
         "a jar of another version is refused",
-        (("offset_sync.spark.platform.match_version", lambda *_versions: Match.SAME),),
-        _UNIT + "spark/test_platform.py::test_every_jar_of_another_minor_version_is_refused",
+        "spark.platform.match_version",
+        lambda *_versions: Match.SAME,
+        "spark/test_platform.py::test_every_jar_of_another_minor_version_is_refused",
     ),
 )

@@ -15,7 +15,7 @@ from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.translate.exact import Answers, needs_of_unindexed, translate_no_later
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, Seed
+from protections.entry import Protection, Seed, kept_by, no, nothing, yes
 
 _STATE, _INGEST, _TRANSLATE = "offset_sync.state.", "offset_sync.ingest.", "offset_sync.translate."
 _POLLED, _LISTS = _INGEST + "polled_commits.", "offset_sync.sync.read_lists.ReadLists."
@@ -93,130 +93,127 @@ def _seed(seed: int, *faults: str, steps: int = 400) -> Seed:
 
 
 PROTECTIONS = (
-    Protection(
+    kept_by(
         "a hole ages only while the index keeps up",
-        ((_STATE + "translator.watched_until_ms", lambda _log, _log_end, now_ms: now_ms),),
+        "state.translator.watched_until_ms",
+        lambda _log, _log_end, now_ms: now_ms,
         _seed(18, "late"),
     ),
-    Protection(
+    kept_by(
         "an index that grows may still be behind",
-        (
-            (
-                _INGEST + "log_check.Completeness.of",
-                lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
-            ),
-        ),
+        "ingest.log_check.Completeness.of",
+        lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
         _seed(183, "late", "backlog"),
     ),
-    Protection(
+    kept_by(
         "lives of logs are told apart",
-        ((_INGEST + "incarnation_check.IncarnationCheck._rows", lambda _check, *_said: ([], 0)),),
+        "ingest.incarnation_check.IncarnationCheck._rows",
+        lambda _check, *_said: ([], 0),
         _seed(42, "third_anew"),
     ),
     Protection(
         "leader epochs are compared",
         (
-            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", lambda _check, *_said: False),
+            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", no),
             (_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),
         ),
         _seed(4, "cut_grows"),
     ),
-    Protection(
+    kept_by(
         "leader epochs are compared before each translation",
-        ((_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),),
+        "state.checked_metadata.CheckedMetadata._changes",
+        lambda *_said: {},
         _seed(161, "cut_grows"),
     ),
-    Protection(
+    kept_by(
         "answers at a target that was cut end at the cut",
-        ((_TRANSLATE + "index.log_index.LogIndex.below", lambda log, _offset: log),),
+        "translate.index.log_index.LogIndex.below",
+        lambda log, _offset: log,
         _seed(78, "cut_grows"),
     ),
-    Protection(
+    kept_by(
         "records that an election has lost are not what was read",
-        ((_STATE + "translator.of_lost_records", lambda given, _ends: np.full(len(given.offset), ABSENT)),),
+        "state.translator.of_lost_records",
+        lambda given, _ends: np.full(len(given.offset), ABSENT),
         _seed(0, "elected"),
     ),
-    Protection(
+    kept_by(
         "copies that a cut has taken are unread",
-        ((_TRANSLATE + "index.log_index.LogIndex.lose", lambda *_lost: None),),
+        "translate.index.log_index.LogIndex.lose",
+        nothing,
         _seed(120, "cut_grows"),
     ),
-    Protection(
+    kept_by(
         "holes below an index that began late are read with the next record only",
-        (
-            (
-                _TRANSLATE + "partition.needs_of_unindexed",
-                lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
-            ),
-        ),
+        "translate.partition.needs_of_unindexed",
+        lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
         _seed(47, "late_index", "drop"),
     ),
-    Protection(
+    kept_by(
         "below an index that began late there may be copies that a cut has taken, or of a former life",
-        ((_TRANSLATE + "exact._may_differ", lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_)),),
+        "translate.exact._may_differ",
+        lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_),
         _seed(5322, "late_index", "cut_grows", steps=600),
     ),
-    Protection(
+    kept_by(
         "the first own record of an index that began late may be a copy that came back",
-        ((_TRANSLATE + "exact._is_echo", lambda first_runs, _origin: np.zeros(len(first_runs), np.bool_)),),
+        "translate.exact._is_echo",
+        lambda first_runs, _origin: np.zeros(len(first_runs), np.bool_),
         _seed(226, "late_index", "echo"),
     ),
-    Protection(
+    kept_by(
         "our clock may be ahead of the index's",
-        ((_STATE + "cluster_clock.ClockOffset.at_most", lambda _clock: 0),),
+        "state.cluster_clock.ClockOffset.at_most",
+        lambda _clock: 0,
         _seed(15, "clocks", "late"),
     ),
-    Protection(
+    kept_by(
         "a truncation of __consumer_offsets is noticed",
-        ((_INGEST + "commit_log_check.CommitLogCheck.look", lambda _check, _id: UncheckedLogs().look(_id)),),
+        "ingest.commit_log_check.CommitLogCheck.look",
+        lambda _check, _id: UncheckedLogs().look(_id),
         _seed(0, "shrink"),
     ),
-    Protection(
+    kept_by(
         "a log that could not be read at the start may have a newer commit",
-        ((_STATE + "group_homes.UnreadLogs.may_count", lambda _logs, _source, rows, _answered: rows >= 0),),
+        "state.group_homes.UnreadLogs.may_count",
+        lambda _logs, _source, rows, _answered: rows >= 0,
         _seed(53, "unreadable"),
     ),
-    Protection(
+    kept_by(
         "a commit that some cluster has is not forgotten",
-        (("simulation.persisted.is_over", lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0)),),
+        "simulation.persisted.is_over",
+        lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0),
         _seed(201, "expire", "crash"),
     ),
-    Protection(
+    kept_by(
         "a driver that was taken over writes nothing",
-        ((_STATE + "lease.Lease.is_open", lambda _lease: True),),
+        "state.lease.Lease.is_open",
+        yes,
         _seed(77, "second", "pause"),
     ),
-    Protection(
+    kept_by(
         "what another driver took in is read",
-        (("simulation.persisted.Persisted.restore_between", lambda *_arguments: np.empty(0, np.intp)),),
+        "simulation.persisted.Persisted.restore_between",
+        lambda *_arguments: np.empty(0, np.intp),
         _seed(57, "second", "pause"),
     ),
-    Protection(
-        "a hole is on no list", ((_TRANSLATE + "read_list._HOLES_ARE_UNREAD", NEVER_YOUNG),), _seed(4, "lists", "drop")
-    ),
-    Protection(
+    kept_by("a hole is on no list", "translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, _seed(4, "lists", "drop")),
+    kept_by(
         "a list is of a leader epoch",
-        (
-            (
-                "simulation.skipping.is_skipped",
-                lambda _world, _where, found, offset: found and offset in found.listed,
-            ),
-        ),
+        "simulation.skipping.is_skipped",
+        lambda _world, _where, found, offset: found and offset in found.listed,
         _seed(79, "lists", "cut_grows"),
     ),
-    Protection(
+    kept_by(
         "a rewind that is noted after a list was planned takes it away",
-        ((_LISTS + "_rewinds", lambda _lists, _row: (0,)),),
+        "sync.read_lists.ReadLists._rewinds",
+        lambda _lists, _row: (0,),
         _seed(52, "lists", "reset", "pause"),
     ),
-    Protection(
+    kept_by(
         "what was set back elsewhere is not listed there",
-        (
-            (
-                _STATE + "sync_state.SyncState._is_back_elsewhere",
-                lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
-            ),
-        ),
+        "state.sync_state.SyncState._is_back_elsewhere",
+        lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
         _seed(5207, "lists", "drop", "reorder", "reset", steps=600),
     ),
     Protection(
@@ -227,120 +224,98 @@ PROTECTIONS = (
         ),
         _seed(1, "moves"),
     ),
-    Protection(
-        "our own commits are known", ((_STATE + "own_writes.OwnWrites.claim", _claim_nothing),), _seed(0, "moves")
-    ),
-    Protection(
+    kept_by("our own commits are known", "state.own_writes.OwnWrites.claim", _claim_nothing, _seed(0, "moves")),
+    kept_by(
         "records of different partitions have no order by offset",
-        (
-            (
-                _STATE + "committed_offsets.ClusterOffsets._is_newer",
-                _newer_by_offset,
-            ),
-        ),
+        "state.committed_offsets.ClusterOffsets._is_newer",
+        _newer_by_offset,
         _seed(35, "coordinators"),
     ),
-    Protection(
+    kept_by(
         "clusters' clocks are not believed",
-        ((_STATE + "cluster_clock.ClusterClock.made_ms", lambda _clock, timestamp_ms, _read: timestamp_ms),),
+        "state.cluster_clock.ClusterClock.made_ms",
+        lambda _clock, timestamp_ms, _read: timestamp_ms,
         _seed(0, "skewed"),
     ),
-    Protection(
+    kept_by(
         "what a clock was measured to be counts for a backlog",
-        ((_STATE + "cluster_clock.ClusterClock.ahead_ms", None),),
+        "state.cluster_clock.ClusterClock.ahead_ms",
+        None,
         _seed(1, "skewed"),
     ),
-    Protection(
-        "a home that is not silent stays the home", ((_STATE + "group_homes.homes", _newest_wins),), _seed(1, "twins")
+    kept_by("a home that is not silent stays the home", "state.group_homes.homes", _newest_wins, _seed(1, "twins")),
+    kept_by(
+        "two clusters that are active have no home", "state.group_homes.homes", _never_contested, _seed(1, "twins")
     ),
-    Protection(
-        "two clusters that are active have no home",
-        ((_STATE + "group_homes.homes", _never_contested),),
-        _seed(1, "twins"),
-    ),
-    Protection(
-        "times that are near each other have no order", ((_STATE + "group_homes.UNCERTAIN_MS", -1),), _seed(1, "twins")
-    ),
-    Protection(
-        "members count as active",
-        ((_STATE + "group_homes.GroupHomes.note_members", lambda *_told: None),),
-        _seed(2, "tools"),
-    ),
-    Protection(
-        "cutover decides",
-        ((_STATE + "group_homes.GroupHomes.note_moves", lambda _homes, _moves: None),),
-        _seed(14, "moves"),
-    ),
-    Protection(
+    kept_by("times that are near each other have no order", "state.group_homes.UNCERTAIN_MS", -1, _seed(1, "twins")),
+    kept_by("members count as active", "state.group_homes.GroupHomes.note_members", nothing, _seed(2, "tools")),
+    kept_by("cutover decides", "state.group_homes.GroupHomes.note_moves", nothing, _seed(14, "moves")),
+    kept_by(
         "what we wrote at a home raises nothing elsewhere",
-        (("offset_sync.sync.write_plan._is_raised_by_ours", lambda _mine, key, *_told: np.zeros(len(key), np.bool_)),),
+        "sync.write_plan._is_raised_by_ours",
+        lambda _mine, key, *_told: np.zeros(len(key), np.bool_),
         _seed(330, "retention", "reset", "late_index", "drop", "resend", steps=600),
     ),
-    Protection(
+    kept_by(
         "at home what the coordinator holds counts",
-        (
-            (
-                _STATE + "committed_offsets.ClusterOffsets.position",
-                lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
-            ),
-        ),
+        "state.committed_offsets.ClusterOffsets.position",
+        lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
         _seed(554, "moves"),
     ),
-    Protection(
+    kept_by(
         "a polled commit is as old as the last answer of its own group",
-        ((_POLLED + "CommitPoller.poll", _poll_as_if_all_had_answered),),
+        "ingest.polled_commits.CommitPoller.poll",
+        _poll_as_if_all_had_answered,
         _seed(17, "polls"),
     ),
-    Protection(
+    kept_by(
         "a driver that starts knows of recorded polls only",
-        ((_POLLED + "CommitPoller._recorded_ms", lambda poller: _Always(poller._state.now_ms())),),
+        "ingest.polled_commits.CommitPoller._recorded_ms",
+        lambda poller: _Always(poller._state.now_ms()),
         _seed(0, "polls"),
     ),
-    Protection(
+    kept_by(
         "a polled commit may have been made at any time of an interval",
-        ((_STATE + "group_homes.homes", _dated_by_the_poll),),
+        "state.group_homes.homes",
+        _dated_by_the_poll,
         _seed(7, "polls"),
     ),
-    Protection(
+    kept_by(
         "our own writes are known among what is polled",
-        ((_STATE + "own_writes.OwnWrites.claim", _claim_nothing),),
+        "state.own_writes.OwnWrites.claim",
+        _claim_nothing,
         _seed(1, "polls"),
     ),
-    Protection(
+    kept_by(
         "what coordinators do not hold any more was deleted",
-        ((_POLLED + "CommitPoller._held", lambda _poller: {}),),
+        "ingest.polled_commits.CommitPoller._held",
+        lambda _poller: {},
         _seed(1, "polls"),
     ),
-    Protection("all groups have to answer at first", ((_POLLED + "TransientError", KeyError),), _seed(0, "polls")),
-    Protection(
+    kept_by("all groups have to answer at first", "ingest.polled_commits.TransientError", KeyError, _seed(0, "polls")),
+    kept_by(
         "polls and records of the log have no order by offset",
-        (
-            (
-                _STATE + "committed_offsets.ClusterOffsets._is_newer",
-                _newer_by_offset,
-            ),
-        ),
+        "state.committed_offsets.ClusterOffsets._is_newer",
+        _newer_by_offset,
         _seed(2, "polls"),
     ),
-    Protection(
+    kept_by(
         "a history of polls and of the log is in the order of its times",
-        (
-            (
-                _STATE + "commit_log_incarnations.Places._is_polled",
-                lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
-            ),
-        ),
+        "state.commit_log_incarnations.Places._is_polled",
+        lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
         _seed(9, "polls"),
     ),
-    Protection("polls tell nothing of a cluster's clock", ((_STATE + "restore.POLLED", -1_000),), _seed(2, "polls")),
-    Protection(
+    kept_by("polls tell nothing of a cluster's clock", "state.restore.POLLED", -1_000, _seed(2, "polls")),
+    kept_by(
         "a strategy answers no later than exact",
-        ((_TRANSLATE + "partition.translate_no_later", _as_chosen),),
+        "translate.partition.translate_no_later",
+        _as_chosen,
         _seed(1, "by_header", "reorder", "late"),
     ),
-    Protection(
+    kept_by(
         "with --no-writes nothing is written",
-        (("offset_sync.sync.offset_writer._Batch._try", _try_as_if_it_were_to_write),),
+        "sync.offset_writer._Batch._try",
+        _try_as_if_it_were_to_write,
         _seed(1, "no_writes"),
     ),
 )

@@ -11,7 +11,7 @@ from offset_sync.model.values import State
 from offset_sync.translate import exact, partition, partition_log, pieces, read_window, strategies
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection
+from protections.entry import Protection, kept_by, nothing, yes
 
 _TRANSLATE, _INDEX = "offset_sync.translate.", "offset_sync.translate.index."
 _TRANSLATOR = "offset_sync.state.translator."
@@ -105,104 +105,124 @@ def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translation
 
 
 PROTECTIONS: tuple[Protection, ...] = (
-    Protection(
+    kept_by(
         "A record that the mirror sent again counts at its first offset",
-        ((_INDEX + "origin_positions.first_occurrences", _last_occurrences),),
+        "translate.index.origin_positions.first_occurrences",
+        _last_occurrences,
         _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",
     ),
-    Protection(
+    kept_by(
         "Of records in another order only those below all unread ones are read for sure",
-        ((_TRANSLATE + "read_heights.ReadHeights._not_above", lambda _heights, _origin, _committed, high, _low: high),),
-        "tests/unit/translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others[0-7-False]",
+        "translate.read_heights.ReadHeights._not_above",
+        lambda _heights, _origin, _committed, high, _low: high,
+        "translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others[0-7-False]",
     ),
-    Protection(
+    kept_by(
         "A record that comes late voids the answers computed before",
-        ((_INDEX + "log_index.LogIndex.reorder_count", lambda _log: 0),),
-        "tests/unit/state/test_translator.py::test_a_record_that_comes_late_meanwhile_makes_answers_void[1]",
+        "translate.index.log_index.LogIndex.reorder_count",
+        lambda _log: 0,
+        "state/test_translator.py::test_a_record_that_comes_late_meanwhile_makes_answers_void[1]",
     ),
-    Protection(
+    kept_by(
         "A hole is read only once the group has passed a later record of its origin",
-        ((_TRANSLATE + "pieces._mirrored", _holes_need_nothing),),
+        "translate.pieces._mirrored",
+        _holes_need_nothing,
         _CASES + "a_record_that_the_mirror_skipped_is_read_once_the_group_has_passed_later_ones",
     ),
-    Protection(
+    kept_by(
         "A hole is passed at the lowest of all later records of its origin",
-        ((_INDEX + "origin_positions._lowest_from_there_on", lambda position, seen_ms: (position, seen_ms)),),
+        "translate.index.origin_positions._lowest_from_there_on",
+        lambda position, seen_ms: (position, seen_ms),
         _CASES + "a_hole_is_passed_at_the_lowest_of_all_later_records_not_at_the_next_one",
     ),
-    Protection(
+    kept_by(
         "A hole younger than hole_grace is unread",
-        ((_TRANSLATE + "pieces._mirrored", _holes_are_old),),
+        "translate.pieces._mirrored",
+        _holes_are_old,
         _CASES + "a_young_hole_is_unread_because_the_record_may_only_be_pending",
     ),
-    Protection(
+    kept_by(
         "An answer above a young hole is computed again",
-        ((_TRANSLATE + "partition._translations", _may_never_move),),
+        "translate.partition._translations",
+        _may_never_move,
         _PARTITION + "a_young_hole_may_still_move_every_answer_of_the_window",
     ),
-    Protection(
+    kept_by(
         "A record that is not at the source yet is unread",
-        ((_TRANSLATE + "pieces._mirrored", _absent_need_nothing),),
+        "translate.pieces._mirrored",
+        _absent_need_nothing,
         _CASES + "a_record_that_was_never_mirrored_to_the_source_stops_the_answer",
     ),
-    Protection(
+    kept_by(
         "A record of unknown identity at the source may be the one that fills a hole",
-        ((_TRANSLATE + "pieces._mirrored", _unknown_fill_no_hole),),
+        "translate.pieces._mirrored",
+        _unknown_fill_no_hole,
         _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
     ),
-    Protection(
+    kept_by(
         "A record that was produced at the source needs no index of the source",
-        ((_TRANSLATE + "pieces._native", pieces._malformed),),
+        "translate.pieces._native",
+        pieces._malformed,
         _CASES + "a_record_of_the_source_itself_is_read_by_its_offset_even_where_the_source_has_no_index",
     ),
-    Protection(
+    kept_by(
         "Above the frontier of the target's index nothing is read",
-        ((_TRANSLATE + "exact.ReadWindow", _ToTheLogEnd),),
+        "translate.exact.ReadWindow",
+        _ToTheLogEnd,
         _CASES + "what_is_read_to_the_end_of_the_index_is_answered_with_the_frontier_not_the_log_end",
     ),
-    Protection(
+    kept_by(
         "A run ends at an offset without a record, as a transaction marker leaves it",
-        ((_INDEX + "runs.Runs.joined", _joined_across_gaps),),
-        "tests/unit/translate/index/test_log_index.py::test_what_the_table_repeats_after_it_was_indexed_again_is_left_out",
+        "translate.index.runs.Runs.joined",
+        _joined_across_gaps,
+        "translate/index/test_log_index.py::test_what_the_table_repeats_after_it_was_indexed_again_is_left_out",
     ),
-    Protection(
+    kept_by(
         "Our own reader reads only records of committed transactions",
-        (("offset_sync.kafka.log_reader._OPTIONS", {}),),
-        "tests/unit/kafka/test_log_reader.py::test_only_committed_records_are_read",
+        "kafka.log_reader._OPTIONS",
+        {},
+        "kafka/test_log_reader.py::test_only_committed_records_are_read",
     ),
-    Protection(
+    kept_by(
         "Spark reads only records of committed transactions",
-        (("offset_sync.ingest.kafka_source._ALWAYS", {"kafka.isolation.level": "read_uncommitted"}),),
-        "tests/unit/ingest/test_commit_batches.py::test_spark_reads_only_committed_records",
+        "ingest.kafka_source._ALWAYS",
+        {"kafka.isolation.level": "read_uncommitted"},
+        "ingest/test_commit_batches.py::test_spark_reads_only_committed_records",
     ),
-    Protection(
+    kept_by(
         "A commit beyond the index of its source is reported as behind, and computed again",
-        ((_TRANSLATE + "partition._states", _never_behind),),
+        "translate.partition._states",
+        _never_behind,
         _PARTITION + "a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known_to_be_read",
     ),
-    Protection(
+    kept_by(
         "A commit beyond the index of its source may repeat all that the index does not know",
-        ((_TRANSLATE + "exact.possible_duplicates", lambda window: np.zeros_like(window.committed)),),
+        "translate.exact.possible_duplicates",
+        lambda window: np.zeros_like(window.committed),
         _CASES + "a_commit_beyond_the_index_of_the_source_is_answered_small_and_said_to_be_behind",
     ),
-    Protection(
+    kept_by(
         "A commit beyond the end of its log is withheld",
-        ((_TRANSLATOR + "translate_partition", _beyond_the_end),),
-        _WITHHELD + "a_commit_beyond_the_end_of_its_log_is_withheld_alone",
+        "state.translator.translate_partition",
+        _beyond_the_end,
+        "sync/test_reconciler_withheld.py::test_a_commit_beyond_the_end_of_its_log_is_withheld_alone",
     ),
-    Protection(
+    kept_by(
         "A negative committed offset is no position",
-        (("offset_sync.state.committed_offsets.CommitRecords.is_position", property(lambda each: ~each.is_tombstone)),),
-        "tests/unit/state/test_own_writes.py::test_a_negative_offset_is_recorded_and_is_no_position",
+        "state.committed_offsets.CommitRecords.is_position",
+        property(lambda each: ~each.is_tombstone),
+        "state/test_own_writes.py::test_a_negative_offset_is_recorded_and_is_no_position",
     ),
-    Protection(
+    kept_by(
         "An answer below the target's log start becomes the log start",
-        ((_TRANSLATE + "partition_log.PartitionLog.log_start", property(lambda _log: 0)),),
+        "translate.partition_log.PartitionLog.log_start",
+        property(lambda _log: 0),
         _CASES + "an_unread_record_that_retention_took_is_a_loss_and_the_log_start_is_committed",
     ),
-    Protection(
+    kept_by(
         "Unread records that retention has deleted are counted as lost",
-        ((_TRANSLATE + "exact._lost", _none_lost),),
+        "translate.exact._lost",
+        _none_lost,
         _CASES + "retention_beyond_the_index_commits_the_log_start",
     ),
     Protection(
@@ -213,59 +233,64 @@ PROTECTIONS: tuple[Protection, ...] = (
         ),
         _PARTITION + "a_target_that_has_records_needs_an_index",
     ),
-    Protection(
+    kept_by(
         "A topic of another id than the indexed one is withheld",
-        ((_TRANSLATE + "partition_log.reason_of", _except(State.TOPIC_RECREATED, partition_log.reason_of)),),
-        _REASONS + "a_reason_on_either_side_withholds[changed2-TOPIC_RECREATED]",
+        "translate.partition_log.reason_of",
+        _except(State.TOPIC_RECREATED, partition_log.reason_of),
+        "translate/test_reasons_to_withhold.py::test_a_reason_on_either_side_withholds[changed2-TOPIC_RECREATED]",
     ),
-    Protection(
+    kept_by(
         "A source whose log ends below its index is withheld",
-        ((_TRANSLATE + "partition_log.reason_of", _without_frontier),),
-        _REASONS + "a_reason_on_either_side_withholds[changed4-LOG_TRUNCATED]",
+        "translate.partition_log.reason_of",
+        _without_frontier,
+        "translate/test_reasons_to_withhold.py::test_a_reason_on_either_side_withholds[changed4-LOG_TRUNCATED]",
     ),
-    Protection(
+    kept_by(
         "A commit that names another incarnation of its topic is withheld",
-        ((_TRANSLATE + "partition._names_another_topic", lambda ids, _source: np.zeros(len(ids), np.bool_)),),
+        "translate.partition._names_another_topic",
+        lambda ids, _source: np.zeros(len(ids), np.bool_),
         _PARTITION + "only_commits_of_another_incarnation_are_withheld",
     ),
-    Protection(
+    kept_by(
         "A partition that only one of two clusters has is withheld",
-        (
-            (
-                _TRANSLATE + "partition.reason_to_withhold",
-                _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
-            ),
-        ),
-        _WITHHELD + "a_partition_that_only_the_source_has_is_withheld_by_itself",
+        "translate.partition.reason_to_withhold",
+        _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
+        "sync/test_reconciler_withheld.py::test_a_partition_that_only_the_source_has_is_withheld_by_itself",
     ),
-    Protection(
+    kept_by(
         "Two different records at one offset withhold the log",
-        ((_INDEX + "log_index.LogIndex._confirms", lambda *_asked: True),),
-        "tests/unit/translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
+        "translate.index.log_index.LogIndex._confirms",
+        yes,
+        "translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
     ),
-    Protection(
+    kept_by(
         "Below an index that began late a third cluster may have produced records",
-        ((_TRANSLATE + "partition.needs_of_unindexed", _of_two_clusters),),
+        "translate.partition.needs_of_unindexed",
+        _of_two_clusters,
         _PARTITION + "a_third_cluster_may_have_produced_what_a_late_index_does_not_hold",
     ),
-    Protection(
+    kept_by(
         "A strategy that wants a later offset than t(c) is refused",
-        ((_TRANSLATE + "partition.translate_no_later", _later_too),),
+        "translate.partition.translate_no_later",
+        _later_too,
         _STRATEGIES + "an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end",
     ),
-    Protection(
+    kept_by(
         "A strategy is refused for origins that it cannot distinguish",
-        ((_TRANSLATE + "partition.reason_to_refuse", lambda *_asked: None),),
+        "translate.partition.reason_to_refuse",
+        nothing,
         _STRATEGIES + "origins_that_a_strategy_cannot_bear_refuse_the_whole_topic",
     ),
-    Protection(
+    kept_by(
         "timestamp counts the last records of one time off only where headers check its answer",
-        ((_TRANSLATE + "strategies.answer_by_timestamp", _always_placed),),
+        "translate.strategies.answer_by_timestamp",
+        _always_placed,
         _STRATEGIES + "the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer",
     ),
-    Protection(
+    kept_by(
         "A topic is idle only once both logs are quiet and indexed to their ends",
-        ((_TRANSLATE + "strategies._is_idle", lambda *_asked: True),),
+        "translate.strategies._is_idle",
+        yes,
         _STRATEGIES + "header_without_a_reference_waits_until_the_topic_is_idle",
     ),
 )

@@ -62,7 +62,7 @@ class Ingester:
 
     def note_start(self) -> None:
         """Note that the query is started: what it reads first may be as old as the log."""
-        self.judge.was_whole = False
+        self.judge.note_start()
 
     def note_ended(self) -> None:
         """Note that a micro-batch has ended."""

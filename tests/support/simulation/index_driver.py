@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
 
 from builders.record_schemas import MIRRORED_RECORDS
+from fakes.indexing import Plan
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryFrame
 from fakes.unchecked import ONLY_SPARK
@@ -27,25 +27,6 @@ from simulation.world import World
 _TYPES = MIRRORED_RECORDS.types
 _UNSEALED = 6
 """Versions of the table of runs that stay as they are."""
-
-
-@dataclass
-class Planned:
-    """A checkpoint: what each micro-batch reads, written down before it runs."""
-
-    query: str
-    ends: list[Offsets] = field(default_factory=list)
-    start: Offsets = field(default_factory=dict)
-    done: int = 0
-
-    def query_id(self) -> str:
-        return self.query
-
-    def start_offsets(self, batch_id: int) -> Offsets:
-        return self.ends[batch_id - 1] if batch_id else self.start
-
-    def end_offsets(self, batch_id: int) -> Offsets:
-        return self.ends[batch_id]
 
 
 class PatchedTime:
@@ -71,8 +52,7 @@ class Indexer:
 
     def __init__(self, world: World, alias: str, tables: SealedInMemory, checks: LogChecks) -> None:
         self.world, self.alias, self.tables, self.checks = world, alias, tables, checks
-        self.checkpoint = Planned(f"query {alias}")
-        self.skew_ms = 0
+        self.checkpoint, self.done = Plan({}, [], f"query {alias}"), 0  # what is planned outlives the process
         self.restart()
 
     def restart(self) -> None:
@@ -90,9 +70,8 @@ class Indexer:
 
     def set_back(self, batches: int) -> None:
         """Have the checkpoint be an older copy of itself."""
-        kept = max(min(1, self.checkpoint.done), self.checkpoint.done - batches)
-        self.checkpoint.done = kept
-        del self.checkpoint.ends[kept:]
+        self.done = max(min(1, self.done), self.done - batches)
+        del self.checkpoint.ends[self.done :]
         self.restart()
 
     def run(self, most: int) -> None:
@@ -100,26 +79,26 @@ class Indexer:
         plan, logs = self.checkpoint, self.world.logs
         if self.world.clusters[self.alias].is_down:
             return
-        if len(plan.ends) == plan.done:
-            before = plan.start_offsets(plan.done)
+        if len(plan.ends) == self.done:
+            before = plan.start_offsets(self.done)
             ends = {}
             for place in (p for p in self.world.shape.places if not self.world.clusters[self.alias].is_without(p)):
                 first = before.get(place, 0)
                 ends[place] = min(max(first, logs[self.alias, place].start) + most, logs[self.alias, place].end)
-            if plan.done and ends == before:
+            if self.done and ends == before:
                 return
             plan.ends.append(ends)
-        frame, read = self._read(plan.start_offsets(plan.done), plan.ends[plan.done])
-        PatchedTime.now_ms = self.world.clock_ms[0] + self.skew_ms
+        frame, read = self._read(plan.start_offsets(self.done), plan.ends[self.done])
+        PatchedTime.now_ms = self.world.clock_ms[0]
         # After a checkpoint was set back: the table takes it for a repetition, and misses the records it has read.
-        is_taken = (RECORD_RUNS.name, f"index_records-{plan.query}", plan.done) in self.tables.writers
+        is_taken = (RECORD_RUNS.name, f"index_records-{plan.query}", self.done) in self.tables.writers
         try:
-            self.indexer(frame, plan.done)  # type: ignore[arg-type]
+            self.indexer(frame, self.done)  # type: ignore[arg-type]
         except ClusterError:
             return
         for place, first, end in read if not is_taken else ():
             logs[self.alias, place].note_indexed(first, end)
-        plan.done += 1
+        self.done += 1
         self._seal()
 
     def _seal(self) -> None:

@@ -43,9 +43,14 @@ class Judge:
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self._driver, self._alias = driver, alias
         self._ended_ms: tuple[int | None, int | None] = None, None
-        self.was_whole = False
+        self._reads_on = False  # the last micro-batch read all that there was when it was planned
+        self._dated = -1, False  # the last one that was looked at, and whether the one before it has read on
         self.reach: dict[int, int] = {}
         self._measured: tuple[int, int] | None = None  # when its clock was measured last, and how well
+
+    def note_start(self) -> None:
+        """Note that the query is started: what it reads first may be as old as the log."""
+        self._reads_on, self._dated = False, (self._dated[0], False)
 
     def note_ended(self) -> None:
         """Note that a micro-batch has ended."""
@@ -61,8 +66,9 @@ class Judge:
     def look(self, batch: Any, is_own: list[bool]) -> None:
         """Raise Violation where a record was made by another client, or at another time."""
         plan, now_ms = self._driver.persisted.planned(self._alias), self._driver.now_ms()
-        since_ms = self._ended_ms[0] if self.was_whole and not batch.looked.again else None
-        self.was_whole = plan.is_whole
+        if plan.number != self._dated[0]:  # one that is tried again is as young as it was
+            self._dated, self._reads_on = (plan.number, self._reads_on), plan.is_whole
+        since_ms = self._ended_ms[0] if self._dated[1] and not batch.looked.again else None
         begin_again(batch, self.reach)
         records = batch.commit_records
         places = list(zip(batch.records, records.log_partition.tolist(), records.log_offset.tolist(), strict=True))

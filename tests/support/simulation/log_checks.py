@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from fakes.tables import MemoryFrame, MemoryTables
+from fakes.tables import MemoryFrame
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
+from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.incarnations import incarnations_of
-from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.state.highest_indexed import highest_indexed
 from simulation.logs import Record
 from simulation.world import GRACE_MS, World
 
@@ -43,10 +42,11 @@ class Epochs:
 class LogChecks:
     """What the queries of all clusters share, as in one job."""
 
-    def __init__(self, world: World, tables: MemoryTables) -> None:
-        self._world, self._tables = world, tables
+    def __init__(self, world: World, tables: Any) -> None:
+        self._world = world
         self._seen: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
-        self.restart()
+        epochs = {alias: Epochs(world, alias) for alias in world.shape.clusters}
+        self._incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), GRACE_MS)
 
     def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
@@ -68,12 +68,6 @@ class LogChecks:
         """Return the log end of the last query."""
         return self._seen.get((alias, place), (-1, 0))[1]
 
-    def restart(self) -> None:
-        """Begin as a new process does."""
-        tables: Any = self._tables
-        epochs = {alias: Epochs(self._world, alias) for alias in self._world.shape.clusters}
-        self._incarnations = IncarnationCheck(tables, epochs, self._reaches, GRACE_MS)
-
     def of(self, alias: str, reread: Reread) -> LogCheck:
         """Return the check of one cluster's query."""
         asked: Any = Asked(self, self, reread)  # type: ignore[arg-type]
@@ -91,13 +85,3 @@ class LogChecks:
         logs = {each: self._world.logs[alias, each] for each in said.ends if each in partitions}
         self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs}, said.refused)
-
-    def _reaches(self) -> dict[ClusterPartition, int]:
-        last = dict(incarnations_of(self._tables.all_rows(LOG_INCARNATIONS)))
-        found: dict[ClusterPartition, int] = {}
-        for row in self._tables.all_rows(RECORD_RUNS).to_pylist():
-            log = ClusterPartition(row["origin"], row["topic"], row["partition"])
-            is_former = log in last and row["indexed_at"].timestamp() * 1000 <= last[log].noticed_ms
-            if row["length"] and not is_former:
-                found[log] = max(found.get(log, 0), row["origin_start"] + row["length"])
-        return found

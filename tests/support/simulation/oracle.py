@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync.model.values import TopicPartition
-from simulation.knowledge import Home, Knowledge
+from simulation.knowledge import Home
 from simulation.logs import Log
 from simulation.mirrors import Mirror
 from simulation.readers import Twin
 from simulation.world import Position, World
+
+if TYPE_CHECKING:
+    from simulation.sync_driver import SyncDriver
 
 NEVER = 1 << 60
 
@@ -21,18 +24,6 @@ class Violation(AssertionError):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind = kind
-
-
-class Planner(Protocol):
-    """A driver that is about to write."""
-
-    knowledge: Knowledge
-
-    def now_ms(self) -> int:
-        """Return its clock."""
-
-    def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
-        """Return whether it has read a record of a cluster's log of commits."""
 
 
 class Known(NamedTuple):
@@ -131,7 +122,7 @@ class Oracle:
                     f"{self._words(where, number)} is unread below it",
                 )
 
-    def known(self, driver: Planner, where: Position) -> Known:
+    def known(self, driver: SyncDriver, where: Position) -> Known:
         """Return what a driver knows when it plans to write."""
         homes = driver.knowledge.homes(where.group, where.place.topic, driver.now_ms())
         return Known(homes, [twin for twin in self.twins if self._is_active(driver, twin, where)])
@@ -148,7 +139,7 @@ class Oracle:
                 raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
             self._active[where] = [twin for twin in known[0].active if all(twin in each.active for each in known)]
 
-    def _is_active(self, driver: Planner, twin: Twin, where: Position) -> bool:
+    def _is_active(self, driver: SyncDriver, twin: Twin, where: Position) -> bool:
         """Return whether a reader is there whose group is at that place, and the driver has read that it is."""
         if (twin.name, twin.at) != (where.group, where.cluster):
             return False

@@ -8,9 +8,7 @@ from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.sync.reconciliation import Reconciliation
 
 CRASH = " and a crash"
-LEAVING = {}
-"""Words that no simulation comes to, for they go with their promise: delete both together."""
-WORDS = frozenset(each.name for each in (*State, *Outcome)) - LEAVING.keys()
+WORDS = frozenset(each.name for each in (*State, *Outcome))
 WANTED = WORDS | {word + CRASH for word in WORDS}
 """What a thousand seeds have to come to."""
 

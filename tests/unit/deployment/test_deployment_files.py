@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import offset_sync
-from offset_sync.jobs.run import Patience
+from offset_sync.jobs.run import STOPPING_S
 from offset_sync.jobs.runner import BAD_ARGUMENTS, TAKEN_OVER
 from spark_properties import read_properties
 from submit import IN_IMAGE
@@ -120,5 +120,5 @@ def test_systemd_waits_for_the_jobs_and_starts_none_again_that_must_not_be() -> 
     service = unit["Service"]
     assert service["ExecStart"].split()[1:3] == ["run", "--conf"]
     assert service["RestartPreventExitStatus"].split() == [str(BAD_ARGUMENTS), str(TAKEN_OVER)]
-    assert Patience().stopping < int(service["TimeoutStopSec"]) < Patience().stopping + 30
+    assert STOPPING_S < int(service["TimeoutStopSec"]) < STOPPING_S + 30
     assert service["KillMode"] == "mixed", "the job passes SIGTERM on"

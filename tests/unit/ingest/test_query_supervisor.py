@@ -1,100 +1,118 @@
-"""Queries side by side, with queries and a clock in memory: who is started when, and how all of them end."""
+"""Queries side by side, with queries in memory: who is started when, and how all of them end."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
-from fakes.streaming_query import WAITING, Clock, Query, Starts, Stop
+from fakes.streaming_query import WAITING, Query
 from offset_sync.ingest import query_supervisor
-from offset_sync.ingest.query_supervisor import (
-    LONGEST_BACK_OFF_SECONDS,
-    QuerySupervisor,
-    StopRequestedError,
-    has_caught_up,
-)
+from offset_sync.ingest.query_supervisor import QuerySupervisor, StopRequestedError, has_caught_up
 from offset_sync.model.errors import ClusterError, TakenOverError
 
-Run = Callable[[float], None]
+PATIENCE_S = 10.0
 BUSY = {**WAITING, "isTriggerActive": True}
+Result = Query | Exception | None
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("_POLL", 0.01), ("FIRST_BACK_OFF", 0.05), ("LONGEST_BACK_OFF", 0.2)):
+        monkeypatch.setattr(query_supervisor, f"{name}_SECONDS", seconds)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    turned = Clock()
-    monkeypatch.setattr(query_supervisor, "time", turned)
-    return turned
+def stop() -> threading.Event:
+    return threading.Event()
 
 
 @pytest.fixture
-def stop(clock: Clock) -> Stop:
-    return Stop(clock)
-
-
-@pytest.fixture
-def group(stop: Stop) -> QuerySupervisor:
+def group(stop: threading.Event) -> QuerySupervisor:
     return QuerySupervisor(stop)
 
 
-@pytest.fixture
-def run_for(group: QuerySupervisor, clock: Clock, stop: Stop) -> Run:
-    """Run the queries for so many seconds."""
+class Starts:
+    """What a query's start does, one entry each time, the last one again and again; it remembers when that was."""
 
-    def run(seconds: float) -> None:
-        clock.after(seconds, stop.set)
-        group.run_until_stopped()
+    def __init__(self, *results: Result) -> None:
+        self._results, self.times = list(results), list[float]()
 
-    return run
+    def start(self) -> Any:
+        self.times.append(time.monotonic())
+        result = self._results.pop(0) if len(self._results) > 1 else self._results[0]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def gaps(self) -> list[float]:
+        return [later - earlier for earlier, later in pairwise(self.times)]
 
 
-def forever(*first: Query | Exception | None, then: Query | Exception | None) -> Iterator[Query | Exception | None]:
-    yield from first
-    while True:
-        yield then
+def until(is_so: Callable[[], object]) -> None:
+    ends_at = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
 
 
-def ends_when(query: Query, clock: Clock) -> list[float]:
-    """Return when *query* is told to end, in seconds."""
-    at: list[float] = []
-    query.stop = lambda: (at.append(clock.seconds - 100), query.end())  # type: ignore[method-assign,assignment,return-value]
-    return at
+@contextmanager
+def running(
+    group: QuerySupervisor, stop: threading.Event, every_poll: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    thread = threading.Thread(target=group.run_until_stopped, args=(every_poll,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
 
 
 def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
-    group: QuerySupervisor, clock: Clock, run_for: Run
+    group: QuerySupervisor, stop: threading.Event
 ) -> None:
-    broken, fine = Starts(clock, forever(then=OSError("no brokers"))), Starts(clock, iter([Query()]))
-    nothing = Starts(clock, forever(None, None, None, then=Query()))  # there is nothing to read yet: no error
+    broken, fine = Starts(OSError("no brokers")), Starts(Query())
+    nothing = Starts(None, None, None, Query())  # there is nothing to read yet: no error
     for name, starts in (("dc1", broken), ("dc2", fine), ("dc3", nothing)):
         group.add(name, starts)
-    run_for(250)
-    assert broken.gaps() == [1, 2, 4, 8, 16, 32, *[round(LONGEST_BACK_OFF_SECONDS)] * 3]
-    assert group.errors() == {"dc1": "no brokers"}
-    assert (len(fine.times), nothing.gaps()) == (1, [1, 1, 1])
+    with running(group, stop):
+        until(lambda: len(broken.times) >= 6 and len(nothing.times) == 4)
+        assert group.errors() == {"dc1": "no brokers"}
+    assert all(gap >= least for gap, least in zip(broken.gaps(), [0.05, 0.1, 0.2, 0.2, 0.2], strict=False))
+    assert (len(fine.times), all(gap >= 0.05 for gap in nothing.gaps())) == (1, True)
 
 
 # Stopping
 
 
-@pytest.mark.parametrize(("done_after", "ends_at"), [(15, 15), (999, 70)], ids=["in time", "never"])
+@pytest.mark.parametrize("is_idle_in_time", [True, False])
 def test_stopping_lets_the_micro_batch_in_hand_finish_for_a_while(
-    group: QuerySupervisor, clock: Clock, run_for: Run, done_after: float, ends_at: float
+    group: QuerySupervisor, is_idle_in_time: bool
 ) -> None:
-    query = Query(status=dict(BUSY))
-    group.add("dc1", Starts(clock, iter([query])))
-    ended_at = ends_when(query, clock)
-    clock.after(done_after, lambda: query.status.update(isTriggerActive=False))
-    run_for(10)
-    assert ended_at == [pytest.approx(ends_at, abs=0.5)]
+    query, ended_at = Query(status=dict(BUSY)), list[float]()
+    query.stop = lambda: (ended_at.append(time.monotonic()), query.end())  # type: ignore[method-assign,assignment,return-value]
+    group.add("dc1", Starts(query))
+    group._begin(is_once=False)
+    until(lambda: group._queries["dc1"].query)
+    began = time.monotonic()
+    if is_idle_in_time:
+        threading.Timer(0.3, lambda: query.status.update(isTriggerActive=False)).start()
+    group.stop(patience_seconds=PATIENCE_S if is_idle_in_time else 0.6)
+    least_s = 0.25 if is_idle_in_time else 0.6
+    assert least_s <= ended_at[0] - began < PATIENCE_S
 
 
 def test_a_micro_batch_that_finds_the_driver_taken_over_ends_the_job_quietly_and_none_begins_after_it(
-    group: QuerySupervisor, stop: Stop, monkeypatch: pytest.MonkeyPatch
+    group: QuerySupervisor, stop: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, silenced = list[int](), list[object]()
     monkeypatch.setattr(query_supervisor, "silence_batches", silenced.append)
@@ -113,16 +131,16 @@ def test_a_micro_batch_that_finds_the_driver_taken_over_ends_the_job_quietly_and
 # Once
 
 
-def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor, clock: Clock) -> None:
+def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor) -> None:
     fine, failing = Query(), Query()
-    results: list[Query | Exception | None] = [fine, failing, OSError("no brokers\nat all"), None]
-    for number, result in enumerate([*results, ClusterError("dc5", "refused")], 1):
-        group.add(f"dc{number}", Starts(clock, iter([result])))
-    clock.after(5, lambda: failing.end("ValueError: bad"))
-    clock.after(9, fine.end)
+    results: list[Result] = [fine, failing, OSError("no brokers\nat all"), None, ClusterError("dc5", "refused")]
+    for number, result in enumerate(results, 1):
+        group.add(f"dc{number}", Starts(result))
+    threading.Timer(0.1, lambda: failing.end("ValueError: bad")).start()
+    threading.Timer(0.3, fine.end).start()
     found = group.run_once()
     assert found == {"dc2": "ValueError: bad", "dc3": "no brokers", "dc5": "clusters.dc5: refused"}
-    assert round(clock.seconds) == 109
+    assert not fine.isActive
     named = ["clusters.dc2: ValueError: bad", "clusters.dc3: no brokers", "clusters.dc5: refused"]
     assert group.failures() == named, "each its cluster once"
 
@@ -146,16 +164,14 @@ def test_a_query_has_caught_up_when_it_has_read_its_log_to_the_end(query: Query,
 
 
 def test_one_that_cannot_read_its_log_is_not_waited_for_and_has_not_read_it(
-    group: QuerySupervisor, clock: Clock, run_for: Run
+    group: QuerySupervisor, stop: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group.add("dc1", Starts(clock, iter([Query(isActive=False, error="down")])))
-    group.add("nothing to read", Starts(clock, forever(then=None)))
-    run_for(0.5)
-    assert group.have_caught_up()
-    assert [group.has_caught_up(name) for name in ("dc1", "nothing to read")] == [False, True]
-
-
-PATIENCE_S = 10.0
+    monkeypatch.setattr(query_supervisor, "FIRST_BACK_OFF_SECONDS", PATIENCE_S)  # what has failed is not tried again
+    group.add("dc1", Starts(Query(isActive=False, error="down")))
+    group.add("nothing to read", Starts(None))
+    with running(group, stop):
+        until(lambda: group.errors() and group.has_caught_up("nothing to read"))
+        assert (group.have_caught_up(), group.has_caught_up("dc1")) == (True, False)
 
 
 @dataclass
@@ -173,13 +189,6 @@ class Cluster:
     @property
     def has_started(self) -> bool:
         return bool(self.starts)
-
-
-def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.config import Config, parse_config
 from offset_sync.decode.mirror_headers import NO_PLACE, OTHER_ORIGIN
 from offset_sync.ingest.kafka_source import MirroredRecords
-from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
-from offset_sync.jobs.index_records import builder_of
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities, identities_at
 from offset_sync.model.values import RecordContent, TopicPartition
 
 
@@ -168,7 +167,7 @@ def config_of(names: str = "mm2", **mirror: Any) -> Config:
 
 def runs_at(config: Config, alias: str, topic: str, *records: Headers) -> tuple[list[Told], list[tuple[int, str]]]:
     """Return the runs of records of partition 3 of what *alias* calls *topic*, and which are malformed and why."""
-    builder, place = builder_of(config, alias), TopicPartition(topic, 3)
+    builder, place = RunBuilder(identities_at(config, alias), config.is_timed), TopicPartition(topic, 3)
     rows = MirroredRecords(config.mirror)(
         [(place, RecordContent(offset, 1, None, b"v", each)) for offset, each in enumerate(records)]
     )

@@ -13,14 +13,13 @@ import pytest
 import yaml
 from rich.console import Console
 
-from fakes.newest_logs import MemoryLogs, asked, known_config, natives, stamped, told
+from fakes.newest_logs import known_config
 from offset_sync.check import sample
 from offset_sync.config import load_config
 from offset_sync.jobs import check
 from offset_sync.jobs.check import check_places, show_findings
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
-from offset_sync.model.values import TopicPartition
 from offset_sync.tables.files import Files
 
 REPO = Path(__file__).resolve().parents[3]
@@ -85,26 +84,6 @@ def test_clusters_that_do_not_answer_end_with_1_and_need_no_java(config_file: Pa
     (warned,) = [each for each in told if each["level"] == "WARN"]
     assert (warned["place"], warned["check"]) == ("mirror.place_header", "configuration")
     assert "WARNING" not in ended.stderr
-
-
-LONG = natives(1_000)
-
-
-def test_what_has_no_answer_in_time_is_named_and_the_rest_is_judged() -> None:
-    config = known_config()
-    logs = {"dc1": {"orders": LONG, "pay": LONG}, "dc2": {"orders": stamped(LONG), "pay": LONG}}
-    is_judged = "OK mirror headers: orders: stamped, from dc1; 50 of 50 records checked"
-    unread = "SKIP mirror headers: pay: no record there yet, or none was read in time; repeat check"
-    late = asked(config, logs, late={"dc2": frozenset({TopicPartition("pay", 0)})})
-    assert {is_judged, unread} <= {*told(config, late)["clusters.dc2"]}
-    without_end = asked(config, logs)
-    reader = without_end["dc2"].reader
-    assert isinstance(reader, MemoryLogs)
-    reader.logs = {place: each for place, each in reader.logs.items() if place.topic != "pay"}
-    assert {is_judged, unread} <= {*told(config, without_end)["clusters.dc2"]}
-    silent = told(config, asked(config, logs, is_silent={"dc1": True}))
-    assert [each for each in silent["clusters.dc1"] if "headers" in each] == ["FAIL mirror headers: no answer"]
-    assert is_judged in silent["clusters.dc2"]
 
 
 def found_at(root: object, checkpoints: object) -> list[Finding]:

@@ -7,10 +7,8 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,15 +16,12 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
-from offset_sync import __version__
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.jobs import index_records
 from offset_sync.jobs import log_format as logs
 from offset_sync.jobs.index_records import IndexOutput
-from offset_sync.jobs.metrics.positions import Positions
+from offset_sync.jobs.metrics import positions as sync_summary
+from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
-from offset_sync.jobs.spark_session import LOG_FORMAT
-from offset_sync.jobs.sync_run import SyncSummary
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -78,8 +73,6 @@ def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
     exception = event["exception"]
     assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
     assert "test_log_format.py" in exception["stacktrace"]
-    (line,) = written("json", lambda: logging.getLogger("x").error("%d of %d", "one"))
-    assert json.loads(line)["msg"] == "%d of %d ('one',)"
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
@@ -92,33 +85,21 @@ def test_in_text_a_name_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> No
     assert others[-2:] == ["ValueError: no", "such thing"]
 
 
-def job(tmp_path: Path, last: str, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a job without Spark as a process of its own; *last* is what it does."""
-    script = tmp_path / "job.py"
-    lines = ["import os, sys, threading, warnings", "from offset_sync.jobs.runner import job_arguments, run_job"]
-    lines += ["def do(config, arguments, stop):", f"    {last}", "    return ['clusters.dc1: away']"]
-    lines += [f"sys.exit(run_job(do, job_arguments('x'), {['--conf', str(REPO / 'conf/two-clusters.yaml'), *argv]!r}))"]
-    script.write_text("\n".join(lines))
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib")} | environ
-    return subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environ, timeout=300
-    )
+def test_an_uncaught_exception_is_a_line_of_json_also_of_a_thread() -> None:
+    def die() -> None:
+        thread = threading.Thread(target=lambda: 1 // 0)
+        thread.start()
+        thread.join()
+        sys.excepthook(KeyError, KeyError("x"), None)
 
-
-@pytest.mark.parametrize("last", ["raise KeyError('x')", "threading.Thread(target=lambda: 1 // 0).start()"])
-def test_an_uncaught_exception_is_a_line_of_json(tmp_path: Path, last: str) -> None:
-    ended = job(tmp_path, last, "--log-format", "json")
-    first, *events = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert ended.returncode == 1
-    assert (first["level"], first["msg"].split(":")[0]) == ("INFO", f"do {__version__}")
-    assert events[0]["level"] == "FATAL"
-    assert events[0]["exception"]["class"] in ("KeyError", "ZeroDivisionError")
+    events = [json.loads(line) for line in written("json", die)]
+    assert [each["level"] for each in events] == ["FATAL"] * 2
+    assert [each["exception"]["class"] for each in events] == ["ZeroDivisionError", "KeyError"]
 
 
 def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
     text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
     assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
-    assert LOG_FORMAT == logs.VARIABLE
     names = [
         line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
     ]
@@ -127,31 +108,30 @@ def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() ->
     assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]
 
 
-@pytest.mark.timeout(40)  # it does not wait for the next summary, a minute later
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(index_records, "_LINE_EVERY_S", 0.01)
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
-        output = IndexOutput(progress, threading.Event())
-        output.start()
-        while not caplog.records:
-            time.sleep(0.01)
+        output = IndexOutput(progress)
+        output.look()
+        output._due_at = 0.0
+        output.look()
         progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
         output.caught_up()
         output.caught_up()
-        output.end()
+        output.look()
+        output.log("ended after")
     said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
     nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
     assert said[0] == f"indexing for …: {nothing}"
-    assert sum(line.startswith("caught up after") for line in said) == 1
+    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
     assert said[-1].startswith("ended after …: 90 records, ")
     assert said[-1].endswith("100% of the records present at the start, time left 0 s")
 
 
-def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
+def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:
     site = mirrored_site()
     metrics = SyncMetrics(site.config)
     lists = ReadLists(site.config, site.state, {})
@@ -164,9 +144,13 @@ def test_sync_offsets_says_what_has_happened_since_the_line_before() -> None:
     lines = [summary.caught_up()]
     metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
     site.reconcile()
-    lines += [summary.minute(), summary.minute()]
+    caplog.set_level(logging.INFO, sync_summary.__name__)
+    summary.log()
+    summary.log()
     site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
     site.commit("X", "readers", 5)
     site.reconcile()
     site.pass_time(90_000)
-    expect("sync_offsets.txt", "\n".join([*lines, summary.minute(), summary.ended()]))
+    summary.log()
+    minutes = [each.getMessage() for each in caplog.records if each.name == sync_summary.__name__]
+    expect("sync_offsets.txt", "\n".join([*lines, *minutes, summary.ended()]))

@@ -87,7 +87,6 @@ def test_what_no_commit_is_judged_by_goes_and_everything_else_stays(site: Site) 
     ("read_to", "ends"),
     [
         ({0: 5, 1: 6}, [5, 7]),
-        ({0: 5}, [5, 7]),
         ({0: 5, 1: 7}, [5, None]),
         ({0: 5, 1: 7}, []),
         ({0: 5, 1: 9}, [5, 7]),
@@ -95,7 +94,6 @@ def test_what_no_commit_is_judged_by_goes_and_everything_else_stays(site: Site) 
     ],
     ids=[
         "a commit is unread",
-        "a log is unread",
         "no leader",
         "no such topic",
         "another log than was read",
@@ -113,6 +111,3 @@ def test_nothing_goes_while_a_commit_may_be_unread(
     site.read_to(read_to)
     site.ends = answer
     assert (site.cut(), site.epochs()) == (0, [5, 6, 7])
-
-
-# Against plain Python

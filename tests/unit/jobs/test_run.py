@@ -16,13 +16,13 @@ from unittest.mock import MagicMock
 import pytest
 
 from offset_sync.config.sections import Rehearse, Reporting
+from offset_sync.jobs import run as module
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.process_end import PARENT
-from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Patience, Supervisor, commands, rehearsals, run
+from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Supervisor, children, run
 from offset_sync.model.errors import ConfigError, TakenOverError
 from offset_sync.spark.packages import SPARK_OPTIONS
 
-QUICK = Patience(first=0.05, longest=0.2, steady=600, stopping=5)
 UNTIL_TERM = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (print("stopping", flush=True), sys.exit(0)))
@@ -31,19 +31,19 @@ time.sleep(60)
 """
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("FIRST_S", 0.05), ("LONGEST_S", 0.2), ("STOPPING_S", 5.0)):
+        monkeypatch.setattr(module, name, seconds)
+
+
 class Running:
     """A supervisor in a thread, its jobs given as scripts of Python."""
 
-    def __init__(
-        self,
-        scripts: Mapping[str, str],
-        patience: Patience = QUICK,
-        log_format: str = "text",
-        recurring: Sequence[Child] = (),
-    ) -> None:
+    def __init__(self, scripts: Mapping[str, str], recurring: Sequence[Child] = ()) -> None:
         self.stop, self.out = threading.Event(), io.StringIO()
-        commands = {name: [sys.executable, "-c", script] for name, script in scripts.items()}
-        self.supervisor = Supervisor(commands, self.stop, JobLog(self.out, log_format), patience, recurring)
+        jobs = [Child(name, [sys.executable, "-c", script]) for name, script in scripts.items()]
+        self.supervisor = Supervisor([*jobs, *recurring], self.stop, JobLog(self.out, "text"))
         self.codes: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -91,8 +91,8 @@ def test_a_job_that_fails_is_started_again_after_longer_and_longer_pauses(
     codes = running.ended()
     assert codes["other"] == 0
     assert running.out.getvalue().count("ready") == 1, "the other goes on"
-    pauses = [record.args[2] for record in caplog.records if "restarting it" in record.getMessage()]
-    assert pauses[:3] == [0.05, 0.1, 0.2]
+    said = [each.getMessage() for each in caplog.records if "restarting it" in each.getMessage()]
+    assert [line.rpartition(" in ")[2] for line in said[:3]] == ["0.1 s", "0.1 s", "0.2 s"]
 
 
 def test_a_line_that_cannot_be_written_as_on_a_full_disk_is_lost_and_the_next_is_read() -> None:
@@ -124,10 +124,9 @@ def config(**rehearse: Any) -> Any:
     ("ending", "error", "words"),
     [
         ({"maintain_tables": 2}, ConfigError, "maintain_tables ended with exit code 2"),
-        ({"sync_offsets": 3}, TakenOverError, "sync_offsets ended with exit code 3"),
         ({"sync_offsets": 3, "maintain_tables": 2}, TakenOverError, "index_records ended with exit code 1; sync_off"),
     ],
-    ids=["configuration", "taken over", "taken over: nothing starts the jobs again"],
+    ids=["configuration", "taken over: nothing starts the jobs again"],
 )
 def test_the_largest_exit_code_is_that_of_the_command(
     monkeypatch: pytest.MonkeyPatch, ending: dict[str, int], error: type[Exception], words: str
@@ -144,31 +143,36 @@ def test_each_job_gets_the_configuration_and_the_options_of_spark_and_is_a_comma
     monkeypatch.setenv(SUBMIT, "python 'a folder/submit.py'")
     monkeypatch.setenv(SPARK_OPTIONS, "--conf 'spark.a=b c'")
     wanted = {job: ["python", "a folder/submit.py", job, "--conf", "spark.a=b c", "--conf", "my.yaml"] for job in JOBS}
-    assert commands("my.yaml") == wanted
+    assert {each.name: each.command for each in children(config(), "my.yaml")} == wanted
     monkeypatch.delenv(SUBMIT)
     assert {*JOBS, "cutover"} <= COMMANDS.keys()
     console = [sys.executable, "-m", "offset_sync.jobs.console"]
-    assert commands("my.yaml") == {job: [*console, job, "--conf", "my.yaml"] for job in JOBS}
+    assert [each.command for each in children(config(), "my.yaml")] == [
+        [*console, job, "--conf", "my.yaml"] for job in JOBS
+    ]
 
 
-def test_configured_groups_are_rehearsed_daily(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("settings", "every", "first_s"),
+    [({}, 86_400, 600), ({"interval": "5m"}, 300, 300)],
+    ids=["daily, once the jobs have caught up", "often"],
+)
+def test_configured_groups_are_rehearsed(
+    settings: Any, every: float, first_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(SUBMIT, "python submit.py")
-    assert rehearsals(config(), "my.yaml") == []
-    (daily,) = rehearsals(config(groups=("billing",)), "my.yaml")
-    assert daily.command == ["python", "submit.py", "cutover", "--conf", "my.yaml", "rehearse"]
-    assert daily.due_at is not None
-    assert 590 < daily.due_at - time.monotonic() < 610
-    (often,) = rehearsals(config(groups=("billing",), interval="5m"), "my.yaml")
-    assert (daily.every, often.every) == (86_400, 300)
-    assert often.due_at is not None
-    assert often.due_at - time.monotonic() <= 300
+    *jobs, found = children(config(groups=("billing",), **settings), "my.yaml")
+    assert [each.name for each in jobs] == [*JOBS]
+    assert found.command == ["python", "submit.py", "cutover", "--conf", "my.yaml", "rehearse"]
+    assert found.due_at is not None
+    assert (found.every, found.due_at - time.monotonic()) == (every, pytest.approx(first_s, abs=10))
 
 
 @pytest.mark.parametrize("code", [3, -9])
 def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else(code: int) -> None:
     end = "os.kill(os.getpid(), 9)" if code < 0 else f"sys.exit({code})"
     script = f"import os, sys; print('rehearsing', flush=True); {end}"
-    daily = Child("rehearse", [sys.executable, "-c", script], due_at=time.monotonic(), every=0.2)
+    daily = Child("rehearse", [sys.executable, "-c", script], every=0.2)
     running = Running({"other": UNTIL_TERM}, recurring=[daily])
     running.until("rehearsing", 3)
     running.stop.set()

@@ -90,8 +90,6 @@ def test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3(conf: str, capsys
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("clusters: {", []),
-        ("clusters: {}\n", []),
         (None, []),
         (
             CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n",

@@ -15,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_ingester import Reading
 from offset_sync.ingest.index_parts import IndexParts
-from offset_sync.jobs.sync_offsets import SyncJob
+from offset_sync.jobs.commit_query import CommitQuery
 from offset_sync.kafka.librdkafka import refuse_other
 from offset_sync.model.errors import OtherClusterError
 from offset_sync.model.values import ABSENT
@@ -114,14 +114,15 @@ def test_a_query_of_the_index_does_not_start_at_another_cluster(config: Config) 
 
 
 def test_a_query_of_commits_does_not_start_at_another_cluster(config: Config, tmp_path: Any) -> None:
-    job: Any = SimpleNamespace(
-        _config=config,
-        _lease=SimpleNamespace(renew=lambda: None),
-        _run=SimpleNamespace(is_dry=True),
-        _checkpoint=lambda _alias: Checkpoint(Files(), str(tmp_path)),
-        _log=lambda _alias: None,
-        _gone=set(),
+    run = SimpleNamespace(is_dry=True, lease=SimpleNamespace(renew=lambda: None))
+    query: Any = SimpleNamespace(
+        _parts=SimpleNamespace(config=config, run=run),
+        _alias="X",
+        _checkpoint=Checkpoint(Files(), str(tmp_path)),
+        _is_polled=False,
+        _records=lambda: None,
+        is_gone=False,
     )
     with pytest.raises(OtherClusterError):
-        SyncJob.start_query(job, "X")
-    assert job._gone == {"X"}, "its commits are not waited for"
+        CommitQuery.start(query)
+    assert query.is_gone, "its commits are not waited for"

@@ -55,16 +55,6 @@ def named(*commits: Commit) -> NamedEpochs:
     return NamedEpochs(pa.Table.from_pylist([dict(zip(names, each, strict=True)) for each in rows], NamedEpochs.schema))
 
 
-def gone(rows: Sequence[dict[str, Any]], *commits: Commit, read: Sequence[str] = ("X", "Y")) -> list[int]:
-    """Return the leader epochs of the rows that may go."""
-    found = retired_elections(to_table(rows), named(*commits), NOW - KEPT, read)
-    return sorted(found.column("leader_epoch").to_pylist())
-
-
-def test_an_old_election_goes_that_is_not_the_newest_and_that_no_commit_is_judged_by() -> None:
-    assert gone([row(9, 5), row(8, 6), row(1, 7)], (ORDERS, 6, 500), (ORDERS, 4, 100)) == [5, 6]
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_without_them_all_readers_know_the_same_of_every_log_and_every_commit(seed: int) -> None:
     rng = random.Random(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.index_histories import HISTORIES, PLACES, history, index_of, known, lives, moment, taken_in_whole
-from builders.index_rows import add, begin, edge, life, run
+from builders.index_histories import HISTORIES, history, index_of, known, lives, taken_in_whole
+from builders.index_rows import add, run
 from builders.record_indexes import alternating, content, log_of, read_in_one
-from fakes.sealed_tables import SealedTables
+from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.state.index_pages import MisstatedError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
-from offset_sync.tables.files import Files
 from offset_sync.tables.segments import Directory
 
 
 @law(40)
 @given(HISTORIES, st.booleans())
 def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffled: bool) -> None:
-    tables, plain = SealedTables(), MemoryTables()
+    tables, plain = SealedInMemory(), MemoryTables()
     rows, begun = history(rng), lives(rng) if rng.random() < 0.6 else []
     if is_shuffled:
         rng.shuffle(rows)
@@ -44,50 +43,8 @@ def test_a_start_from_sealed_files_knows_the_same(rng: random.Random, is_shuffle
     assert known(index_of(tables)) == known(index_of(plain)) == known(taken_in_whole(plain))
 
 
-def batches_of(rng: random.Random) -> Iterator[list[dict[str, Any]]]:
-    """Yield what an indexer appends that is never set back: begin, runs with markers between them, and an end."""
-    at, seen_ms, numbers = dict.fromkeys(PLACES, 0), 0, dict.fromkeys([(p, o) for p in PLACES for o in "XY"], 0)
-    for _ in range(rng.randrange(1, 25)):
-        rows, seen_ms = list[dict[str, Any]](), seen_ms + rng.randrange(40)
-        for place in rng.sample(PLACES, rng.randrange(1, 4)):
-            if rng.random() < 0.2:
-                told = {"complete_until": moment(rng.choice([None, seen_ms])), "indexed_at": moment(seen_ms)}
-                rows.append(begin(at[place], place=place) | told)
-            for _ in range(rng.randrange(6)):
-                origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
-                at[place] += rng.random() < 0.3
-                number = at[place]
-                if origin not in (place[0], ""):
-                    number = numbers[place, origin] + rng.choice([0, 0, 0, 1])
-                    numbers[place, origin] = number + length
-                rows.append(run(at[place], length, origin, number, place=place, seen_ms=seen_ms))
-                at[place] += length
-            rows.append(edge(at[place], place=place) | {"indexed_at": moment(seen_ms)})
-        yield rows
-
-
-@law(25)
-@given(HISTORIES)
-def test_an_index_that_is_kept_up_while_its_files_are_sealed_knows_what_a_start_does(rng: random.Random) -> None:
-    tables, plain = SealedTables(), MemoryTables()
-    index, moments = index_of(tables), rng.sample(range(200), 200)  # no log is cut twice in one
-    for rows in batches_of(rng):
-        for each in (tables, plain):
-            add(each, RECORD_RUNS, *rows)
-        if rng.random() < 0.3:
-            tables.seal(rng.randrange(1, 6))
-        if rng.random() < 0.1:
-            begun = life(rng.choice("XY"), rng.randrange(9), moments.pop())
-            for each in (tables, plain):
-                add(each, LOG_INCARNATIONS, begun)
-        if rng.random() < 0.7:
-            index.refresh()
-    index.refresh()
-    assert known(index) == known(index_of(tables)) == known(index_of(plain))
-
-
 def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> None:
-    tables = SealedTables()
+    tables = SealedInMemory()
     alternating(tables, 0, 100)
     tables.seal(8)
     index = read_in_one(tables)
@@ -98,7 +55,7 @@ def test_a_start_reads_no_row_of_what_is_sealed_and_an_answer_reads_a_page() -> 
 
 
 def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(caplog: pytest.LogCaptureFixture) -> None:
-    tables = SealedTables()
+    tables = SealedInMemory()
     alternating(tables, 0, 20)
     index = read_in_one(tables)
     tables.versions[RECORD_RUNS.name][1:] = []
@@ -113,19 +70,18 @@ def test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory(capl
     assert content(index) == content(read_in_one(tables))
 
 
-def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = SealedTables()
+def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in() -> None:
+    tables = SealedInMemory()
     alternating(tables, 0, 20)
     tables.seal(2)
     index = read_in_one(tables)
     log = log_of(index)
     add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
-    with monkeypatch.context() as patch:
-        patch.setattr(Files, "open_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("the network")))
-        index._segments._open.clear()  # type: ignore[attr-defined]
-        with pytest.raises(OSError, match="the network"):
-            index.refresh()
-        assert (log.frontier, log.is_contradicted) == (20, False)
+    tables.is_unreadable = True
+    with pytest.raises(OSError, match="cannot be read"):
+        index.refresh()
+    assert (log.frontier, log.is_contradicted) == (20, False)
+    tables.is_unreadable = False
     index.refresh()
     assert (log.frontier, log.is_contradicted) == (21, True)
 
@@ -161,7 +117,7 @@ def first_more(values: Any) -> Any:
 def test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing(
     caplog: pytest.LogCaptureFixture, damage: Callable[[Directory], Directory]
 ) -> None:
-    tables = SealedTables(damage=damage)
+    tables = SealedInMemory(damage=damage)
     alternating(tables, 0, 60)
     tables.seal(4)
     index = read_in_one(tables)

@@ -4,41 +4,73 @@ from __future__ import annotations
 
 import json
 import logging
-import random
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 
-from fakes.driver import MINUTES_MS, Driver, driver, live, read_to_the_end
-from fakes.short_life import DAY_MS, KEY, Life
-from fakes.starts import by_last_known, whole
+from builders.commit_histories import BEGINS, History, answers_in, known, last_writes, new_state
+from builders.commits import commit
+from fakes.clusters import to_records
+from fakes.reconciler_site import config_of
+from offset_sync.config import Config
+from offset_sync.model.values import GroupPartition
 from offset_sync.state import last_known
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.last_known import LastKnown
+from offset_sync.state.restore import restore_answers, restore_commits
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
+
+DAY_MS = 24 * 3600 * 1000
+
+
+class Start(NamedTuple):
+    """What a new driver knows."""
+
+    commits: dict[Any, Any]
+    answers: dict[Any, Any]
+    pending: dict[Any, int]
+    captured_ms: int
+
+
+def seen(state: SyncState, captured_ms: int) -> Start:
+    return Start(known(state), answers_in(state), last_writes(state), captured_ms)
+
+
+def whole(tables: TableStore) -> Start:
+    """Start from the whole history."""
+    state = new_state()
+    captured_ms = restore_commits(tables, state, CommitLogIncarnations(tables))
+    restore_answers(tables, state)
+    return seen(state, captured_ms)
+
+
+def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
+    """Start from the table last_known, which is replaced by an owner."""
+    state = new_state()
+    return seen(state, LastKnown(tables, config, replaces=is_owner).restore(state, CommitLogIncarnations(tables)))
 
 
 @pytest.fixture(scope="module")
 def history() -> dict[Any, pa.Table]:
     """Rows of a long life, in the order in which they were written."""
-    made = driver()
-    live(made, random.Random(11), 300)
-    read_to_the_end(made)
-    made.pass_time(2 * MINUTES_MS)
-    made.commit("X", "late", 4, metadata="of the client")
-    made.ingest("X", 50)
-    made.history.close()
-    by = {OFFSET_COMMITS: "captured_at", OFFSET_TRANSLATIONS: "translated_at"}
-    return {table: made.written.all_rows(table).sort_by(name) for table, name in by.items()}
+    made = History(11, cuts=False)
+    made.go_on(400)
+    by = {OFFSET_COMMITS: made.table_of_commits(), OFFSET_TRANSLATIONS: made.table_of_answers()}
+    return {
+        table: rows.sort_by("captured_at" if table is OFFSET_COMMITS else "translated_at") for table, rows in by.items()
+    }
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Driver:
-    found = driver()
-    tree = found.config.tables.model_copy(update={"checkpoints": str(tmp_path / "checkpoints")})
-    found.config = found.config.model_copy(update={"tables": tree})
-    return found
+def config(tmp_path: Path) -> Config:
+    found = config_of(["X", "Y"])
+    tables = found.tables.model_copy(update={"checkpoints": str(tmp_path / "checkpoints")})
+    return found.model_copy(update={"tables": tables})
 
 
 @pytest.fixture(autouse=True)
@@ -65,19 +97,18 @@ def no_whole_history(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_of_it_knows(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table], request: pytest.FixtureRequest
+    tables: TableStore, config: Config, history: dict[Any, pa.Table], request: pytest.FixtureRequest
 ) -> None:
     append(tables, history, 0, 0.3)
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
+    assert by_last_known(tables, config) == whole(tables)
     request.getfixturevalue("no_whole_history")
     for shares in ((0.3, 0.31), (0.31, 1)):
         append(tables, history, *shares)
-        found = by_last_known(tables, made.config)
-        assert found == whole(tables, made.config)
-    assert by_last_known(tables, made.config, is_owner=False) == found
-    assert len(found.commits) > 60
-    assert len(found.answers) > 20
-    assert any(found.pending.values())
+        found = by_last_known(tables, config)
+        assert found == whole(tables)
+    assert by_last_known(tables, config, is_owner=False) == found
+    assert len(found.commits) == len(found.answers) == 24
+    assert found.pending
 
 
 def spoil(kind: str, tables: TableStore) -> None:
@@ -118,60 +149,66 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
     ],
 )
 def test_what_does_not_fit_is_not_believed_and_replaced(
-    kind: str, tables: TableStore, made: Driver, history: dict[Any, pa.Table], caplog: pytest.LogCaptureFixture
+    kind: str, tables: TableStore, config: Config, history: dict[Any, pa.Table], caplog: pytest.LogCaptureFixture
 ) -> None:
     append(tables, history, 0, 0.3)
-    by_last_known(tables, made.config)
+    by_last_known(tables, config)
     spoil(kind, tables)
     append(tables, history, 0.3, 0.4)
     with caplog.at_level(logging.INFO):
-        assert by_last_known(tables, made.config) == whole(tables, made.config)
+        assert by_last_known(tables, config) == whole(tables)
     assert len([record for record in caplog.records if "not used" in record.getMessage()]) == 1
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        assert by_last_known(tables, made.config) == whole(tables, made.config)
+        assert by_last_known(tables, config) == whole(tables)
     assert not [record for record in caplog.records if "not used" in record.getMessage()]
 
 
 def test_a_commit_that_arrives_late_counts_in_its_place(
-    tables: TableStore, made: Driver, history: dict[Any, pa.Table]
+    tables: TableStore, config: Config, history: dict[Any, pa.Table]
 ) -> None:
     """A driver that was paused records what a later one has passed already."""
     append(tables, history, 0, 0.15)
     append(tables, history, 0.19, 0.4)
-    by_last_known(tables, made.config)
+    by_last_known(tables, config)
     append(tables, history, 0.15, 0.19)
-    assert by_last_known(tables, made.config) == whole(tables, made.config)
+    assert by_last_known(tables, config) == whole(tables)
 
 
-BOTH_STARTS = pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
-
-
-@BOTH_STARTS
+@pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
 def test_a_cluster_that_was_away_does_not_get_the_last_word(
-    tables: TableStore, tmp_path: Path, is_folded: bool
+    tables: TableStore, config: Config, is_folded: bool
 ) -> None:
-    life = Life(tables, tmp_path, "XYZ")
-    life.commit("X", 0, 20, 1000)
-    life.commit("X", 1, None, 2000)
-    life.commit("X", 2, 5, 8 * DAY_MS, "other")
+    """The group's last word was at X, and was deleted; then Z answers again, which has an older commit of it."""
+    key = GroupPartition("g", "orders", 0)
+    for place, (offset, group, at_ms) in enumerate([(20, "g", 1000), (None, "g", 2000), (5, "other", 8 * DAY_MS)]):
+        at = BEGINS + timedelta(milliseconds=at_ms)
+        row = key._asdict() | {"group_id": group, "cluster": "X", "committed_offset": offset, "metadata": ""}
+        row |= {"is_tombstone": offset is None, "is_own": False, "log_partition": 0, "log_offset": place}
+        row |= dict.fromkeys(("committed_at", "made_at", "captured_at"), at)
+        tables.append(OFFSET_COMMITS, pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema))
     for _ in range(2):
-        life.start(is_folded=is_folded)
-    life.site.pass_time(8 * DAY_MS)
-    life.says("Z", 7, 500, days_ago=9)
-    assert life.stands("X") is None, "the group's last word was 20 there, and then it was deleted"
+        state = new_state("XYZ")
+        if is_folded:
+            LastKnown(tables, config, replaces=True).restore(state, CommitLogIncarnations(tables))
+        else:
+            restore_commits(tables, state, CommitLogIncarnations(tables))
+    state.record("Z", [key], to_records([commit(500, round(BEGINS.timestamp() * 1000) - DAY_MS)], [], 7))
+    assert state.homes_of(state.offsets.ids([key])).home.tolist() == [0]
 
 
 def test_a_table_that_cannot_be_replaced_prevents_no_start(
-    tables: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tables: TableStore,
+    config: Config,
+    history: dict[Any, pa.Table],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    life = Life(tables, tmp_path, "XY")
-    life.commit("X", 0, 100, 0)
+    append(tables, history, 0, 0.1)
 
     def refuse(*_: object) -> None:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(tables, "replace", refuse)
-    life.start(is_folded=True)
-    assert life.site.offsets.keys == [KEY]
+    assert by_last_known(tables, config) == whole(tables)
     assert [each.getMessage() for each in caplog.records] == ["last_known was not replaced: no space left on device"]

@@ -20,8 +20,7 @@ from offset_sync.translate.partition_log import NOT_ASKED
 from oracles.translation import Case
 from oracles.translation_check import ask, every_commit, growing, logs_of
 
-KEYS = np.arange(3)
-ONE, COMMIT, AT_MS = np.array([0]), np.array([5]), np.array([1])
+KEYS, ONE = np.arange(3), np.array([0])
 
 
 def answers(*wanted: int, state: State = State.EXACT, may_move: bool = False, duplicates: int = 0) -> Translations:
@@ -42,15 +41,6 @@ def noted(
 
 def is_settled(pair: LastTranslations, *, commit: int = 5, at_ms: int = 1) -> bool:
     return bool(pair.is_settled(ONE, np.array([commit]), np.array([at_ms]))[0])
-
-
-def settled() -> LastTranslations:
-    pair, seen = LastTranslations(), list[bool]()
-    for outcome in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.UNCHANGED):
-        noted(pair, 7, outcome)
-        seen.append(is_settled(pair))
-    assert seen == [False, False, True], "when the same answer has come three times"
-    return pair
 
 
 @pytest.mark.parametrize(

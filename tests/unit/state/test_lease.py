@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -185,9 +184,6 @@ def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     assert not fence.is_open()
 
 
-DRIVERS_AT_ONCE = 6
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> str:
     TableStore(str(tmp_path)).create((DRIVERS, INDEXED_TOPICS))
@@ -197,31 +193,6 @@ def root(tmp_path: Path) -> str:
 def lease_of(root: str, clock: HandClock, job: str = "sync_offsets") -> Lease:
     """A lease with tables of its own, as in a process of its own."""
     return Lease(TableStore(root), job, threading.Event(), clock)
-
-
-def is_lost(one: Lease) -> bool:
-    try:
-        one.renew()
-    except TakenOverError:
-        return True
-    return False
-
-
-def test_of_drivers_that_start_at_once_each_has_its_own_epoch_and_exactly_one_holds(root: str) -> None:
-    clock = HandClock()
-    leases = [lease_of(root, clock) for _ in range(DRIVERS_AT_ONCE)]
-    starting = threading.Barrier(DRIVERS_AT_ONCE)
-
-    def claim(one: Lease) -> None:
-        starting.wait()
-        one.claim()
-
-    with ThreadPoolExecutor(DRIVERS_AT_ONCE) as pool:
-        list(pool.map(claim, leases))
-    rows = TableStore(root).all_rows(DRIVERS).to_pylist()
-    assert sorted(row["epoch"] for row in rows) == list(range(1, DRIVERS_AT_ONCE + 1))
-    clock.seconds += 60
-    assert [is_lost(one) for one in leases].count(False) == 1
 
 
 def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(root: str) -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ABSENT, GroupPartition, TopicPartition
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.key_index import KeyIndex
 from offset_sync.state.own_writes import OwnWrites
 
 MOST_PENDING = 64
@@ -56,17 +55,6 @@ def test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end
         found += claimed(own_writes, log[first:end])
     assert found == by_every_choice(pending, log)
     assert sum(found) <= len(pending)
-
-
-ONE, NINE = np.array([0]), np.array([9])
-
-
-def test_a_write_whose_answer_was_lost_is_ours_once_however_often_it_is_tried_again() -> None:
-    own_writes = written(7)
-    for _ in range(5):
-        own_writes.begin(ONE, NINE)
-        own_writes.doubt(np.array([1, 0]), np.array([9, 9]))  # of the first key nothing is pending
-    assert claimed(own_writes, [7, 9, 9]) == [True, True, False]
 
 
 class Ledger:
@@ -150,27 +138,6 @@ def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
 
 
 # In the light of a cluster's log
-
-
-def test_an_answer_that_comes_late_does_not_hide_what_the_group_has_committed_since() -> None:
-    """One answer for a thousand groups: the first of them commits at the target before the last one is written."""
-    committed = CommittedOffsets(["X"])
-    key = committed.ids([("g", "orders", 0)])
-    committed.clusters["X"].own_writes.begin(key, np.array([120]))
-    assert take_in(committed, commit(120, 2), commit(50, 3)) == [True, False]
-    committed.clusters["X"].acknowledge(key, np.array([120]), 4)
-    found = known(committed)
-    assert (found["actual_offset"], found["actual_at_ms"], found["actual_is_own"]) == (50, 3, False)
-    committed.clusters["X"].forget_acknowledged()
-    assert known(committed)["actual_offset"] == 50
-
-
-def test_what_a_cluster_acknowledged_is_believed_before_it_is_read() -> None:
-    committed = CommittedOffsets(["X"])
-    take_in(committed, commit(5, 1), commit(None, 2))
-    acknowledge(committed, 9, 3)
-    found = known(committed)
-    assert (found["actual_offset"], found["actual_at_ms"], found["is_deleted"]) == (9, 3, False)
 
 
 def model(log: list[CommitRecord], written: list[int]) -> dict[str, object]:
@@ -262,45 +229,6 @@ def test_a_commit_that_repeats_an_older_one_is_not_in_doubt_at_a_start(is_in_one
         taken = to_records(batch, [key] * len(batch), len(found))
         found += committed.clusters["X"].record(taken, is_starting=True).is_doubtful.tolist()
     assert found == [True, True, False, False, True]
-
-
-Key = tuple[str, str, int]
-keys = st.tuples(st.sampled_from("abc"), st.sampled_from(["orders", "pay", "off"]), st.integers(0, 2))
-
-
-@law(200)
-@given(st.lists(st.lists(keys, max_size=6), max_size=4))
-def test_keys_are_found_by_partition_however_the_book_grew(batches: list[list[Key]]) -> None:
-    committed = CommittedOffsets(["X"])
-    places = KeyIndex(committed, lambda group_id: group_id != "c", lambda topic: topic != "off")
-    for batch in batches:
-        committed.ids(batch)
-        everything = np.arange(len(committed.keys))
-        included = places.is_included(everything)
-        assert included.tolist() == [group_id != "c" and topic != "off" for group_id, topic, _ in committed.keys]
-        chosen = places.by_partition(everything[included])
-        found = {}
-        for place, rows in places.slices(chosen):
-            assert place not in found
-            found[place] = {committed.keys[key] for key in chosen[rows].tolist()}
-        wanted: dict[TopicPartition, set[Key]] = {}
-        for group_id, topic, partition in committed.keys:
-            if group_id != "c" and topic != "off":
-                wanted.setdefault(TopicPartition(topic, partition), set()).add((group_id, topic, partition))
-        assert found == wanted
-        assert set(places.partitions_of(chosen)) == set(wanted)
-        for place in wanted:
-            every = {key for key in committed.keys if key[1:] == (place.topic, place.partition)}
-            assert {committed.keys[key] for key in places.keys_in(place).tolist()} == every
-
-
-def test_a_commit_that_was_in_doubt_does_not_replace_a_later_one_that_was_not() -> None:
-    committed = CommittedOffsets(["X"])
-    key = committed.ids([GroupPartition("g", "orders", 0)])
-    records = to_records([commit(5, 1), commit(5, 60_002)], [*key, *key], 0)
-    assert committed.clusters["X"].record(records, is_starting=True).is_doubtful.tolist() == [True, False]
-    committed.clusters["X"].settle(records.take(np.array([0])), np.array([False]))
-    assert (known(committed)["genuine_at_ms"], committed.clusters["X"].columns["first_ms"][0]) == (60_002, 1)
 
 
 def test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it() -> None:

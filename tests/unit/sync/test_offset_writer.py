@@ -191,15 +191,6 @@ def test_what_a_quota_delays_may_have_been_applied_only_where_it_was_sent() -> N
 LATE = TransientError("dc2", "group 'slow': _TIMED_OUT")
 
 
-def test_a_dry_run_tells_what_would_be_written_and_writes_nothing() -> None:
-    target = Target()
-    target.put("seen", 0, 50)
-    target.put("theirs", 0, 99)
-    results = write_batch(target, write("new"), write("seen"), write("theirs"), dry_run=True)
-    assert outcomes(results) == [Outcome.DRY_RUN, Outcome.UNCHANGED, Outcome.NOT_FORWARD]
-    assert target.writes == []
-
-
 def test_a_group_that_cannot_be_asked_for_fails_without_its_neighbours_and_at_once() -> None:
     refusal = ClusterError("dc2", "group '': the empty group id has no coordinator")
     target = Target(read_errors={"": [refusal]})

@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import Site, config_of, mirrored_site
+from fakes.reconciler_site import Site, config_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -107,27 +106,3 @@ def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -
     site.batch(4)
     assert site.hangs.wait(10)
     assert not site.reconciler.writing_to("Y").acquire(blocking=False)  # type: ignore[attr-defined]
-
-
-def test_the_state_is_free_while_clusters_are_asked_and_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    site, was_free = mirrored_site(), list[bool]()
-
-    def take() -> None:
-        was_free.append(site.lock.acquire(timeout=2))
-        if was_free[-1]:
-            site.lock.release()
-
-    def noting(do: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*given: Any) -> Any:
-            other = threading.Thread(target=take)
-            other.start()
-            other.join()
-            return do(*given)
-
-        return noted
-
-    for name in ("fetch", "write"):
-        monkeypatch.setattr(site, name, noting(getattr(site, name)))
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    assert was_free == [True, True]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import logging
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 Wrap = Callable[["WSGIApplication"], "WSGIApplication"]
+Told = Callable[[], Iterable[Metric]]
+"""Returns metrics as of now."""
 Part = Literal["sync_offsets", "report_status"]
 WORST = 20
 """So many groups of a pair, and topics of a cluster, are named."""
@@ -36,9 +38,9 @@ _BREAKING = ("Cc", "Cs")  # control characters and halves of surrogate pairs
 class Endpoint:
     """A running endpoint at *port*."""
 
-    def __init__(self, address: str, port: int, collectors: Sequence[Collector], wrap: Wrap | None = None) -> None:
+    def __init__(self, address: str, port: int, told: Sequence[Told], wrap: Wrap | None = None) -> None:
         """Open it; raises OSError if the address or port is unavailable. *wrap* may serve more than metrics."""
-        registry = registry_of(collectors)
+        registry = registry_of(told)
         self._server, self._thread = start_http_server(port, address, registry)
         self.port: int = self._server.server_port
         if wrap is not None:
@@ -51,16 +53,14 @@ class Endpoint:
         self._thread.join()
 
 
-def open_endpoint(
-    part: Part, config: Metrics, collectors: Sequence[Collector], wrap: Wrap | None = None
-) -> Endpoint | None:
+def open_endpoint(part: Part, config: Metrics, told: Sequence[Told], wrap: Wrap | None = None) -> Endpoint | None:
     """Open the endpoint of *part* as configured; None if it is off, or cannot be opened, which is logged."""
     option = f"{part}_port"
     port = getattr(config, option)
     if port == "off":
         return None
     try:
-        endpoint = Endpoint(str(config.address), port, collectors, wrap)
+        endpoint = Endpoint(str(config.address), port, told, wrap)
     except (OSError, OverflowError, UnicodeError) as problem:
         logger.error(
             "metrics.%s: %s:%s cannot be opened (%s), so this job goes on without metrics; free the port or choose "
@@ -75,26 +75,26 @@ def open_endpoint(
     return endpoint
 
 
-def registry_of(collectors: Sequence[Collector]) -> CollectorRegistry:
-    """Return a registry of *collectors* and process metrics; a failing collector does not affect the others."""
+def registry_of(told: Sequence[Told]) -> CollectorRegistry:
+    """Return a registry of what is *told* and process metrics; one that fails does not affect the others."""
     registry = CollectorRegistry()
-    for collector in collectors:
-        registry.register(_Careful(collector))
+    for each in told:
+        registry.register(_Careful(each))
     ProcessCollector(registry=registry)
     return registry
 
 
 class _Careful(Collector):
-    """Returns no metrics if *collector* fails: an exception would void the whole scrape."""
+    """Has no metrics if *told* fails: an exception would void the whole scrape."""
 
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
+    def __init__(self, told: Told) -> None:
+        self._told = told
 
     def collect(self) -> Iterator[Metric]:
         try:
-            found = list(self._collector.collect())
+            found = list(self._told())
         except Exception:
-            logger.exception("metrics: %s failed at a scrape; its metrics are missing", type(self._collector).__name__)
+            logger.exception("metrics: some failed at a scrape, and are missing")
             return
         yield from found
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import add_worst, gauge
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
 
 
-class LogWatch(Collector):
+class LogWatch:
     """Checks every cluster's logs and collects the last results.
 
     A cluster that does not answer has cluster_up 0 and no metric of its logs.

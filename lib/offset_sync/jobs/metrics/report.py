@@ -1,25 +1,38 @@
-"""The newest report of report_status as metrics, until the next one."""
+"""The newest report of report_status over HTTP: as metrics, as the page at ``/``, and as ``/status.json``.
+
+Unless ``metrics.address`` is set, pages are only served to requests from this machine: metrics are for a remote
+scraper, the names of all groups are not. Errs to refusing: such a request must also name this machine in its Host
+header, so that no other web site can read them by a name of its own that resolves to this machine (DNS rebinding).
+"""
 
 from __future__ import annotations
 
+import gzip
+import ipaddress
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
-from offset_sync.config import Config
+from offset_sync.config import Config, Metrics
 from offset_sync.jobs.metrics.endpoint import gauge
 from offset_sync.status.assessment import STATUS_WORDS
+from offset_sync.status.outputs import to_json
 from offset_sync.status.report import PAIR, Report, newest_drift, roll_up
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 Row = Mapping[str, Any]
 Labels = tuple[str, ...]
 
 
-class ReportMetrics(Collector):
+class ReportMetrics:
     """Collects the metrics of the last report, and its age; *clock* in monotonic seconds."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,3 +89,88 @@ def _gauge(name: str, text: str, values: Mapping[Labels, float], *labels: str) -
 
 def _pair_of(row: Row) -> Labels:
     return row["source_cluster"], row["target_cluster"]
+
+
+_HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+# By a script: a browser treats a refresh of an address with a # as a jump within the page.
+_WAITING = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+    "<title>Offset Sync</title><p>report_status makes its first report."
+    "<script>setTimeout(() => location.reload(), 1000)</script>"
+)
+_ELSEWHERE = "The status page is for this machine only. To serve it to others set metrics.address.\n"
+
+
+def is_open_to_others(config: Metrics) -> bool:
+    """Return whether an address is configured that other machines can reach."""
+    return "address" in config.model_fields_set and not _is_loopback(str(config.address))
+
+
+class PageServer:
+    """Serves the last report; *is_open*: also to requests from other machines."""
+
+    def __init__(self, stalled_after: timedelta, *, is_open: bool) -> None:
+        self._stalled_after, self._is_open = stalled_after, is_open
+        self._bodies: dict[str, tuple[str, Callable[[], bytes]] | None] = {"/": None, "/status.json": None}
+
+    def put(self, report: Report, page: str) -> None:
+        """Serve a report and its page from now on."""
+        as_json = cache(lambda: to_json(report, self._stalled_after).encode())  # if asked for, once
+        self._bodies = {"/": (_HTML, page.encode), "/status.json": (_JSON, as_json)}
+
+    def over(self, metrics: WSGIApplication) -> WSGIApplication:
+        """Return an application that serves the pages at their paths, and *metrics* at all others."""
+
+        def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            is_page = (environ.get("PATH_INFO") or "/") in self._bodies
+            return (self._answer if is_page else metrics)(environ, start_response)
+
+        return answer
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO") or "/"
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return _answer(start_response, "405 Method Not Allowed", _TEXT, b"", ("Allow", "GET, HEAD"))
+        if not self._is_open and not _is_of_this_machine(environ):
+            return _answer(start_response, "403 Forbidden", _TEXT, _ELSEWHERE.encode())
+        body = self._bodies[path]
+        if body is None:
+            kind, text = (_HTML, _WAITING) if path == "/" else (_JSON, "{}")
+            return _answer(start_response, "503 Service Unavailable", kind, text.encode(), ("Retry-After", "2"))
+        kind, content, more = body[0], body[1](), [("Vary", "Accept-Encoding")]
+        if "gzip" in environ.get("HTTP_ACCEPT_ENCODING", ""):
+            content, more = gzip.compress(content, 1), [*more, ("Content-Encoding", "gzip")]
+        found = _answer(start_response, "200 OK", kind, content, *more)
+        return found if environ["REQUEST_METHOD"] == "GET" else [b""]
+
+
+def _answer(
+    start_response: StartResponse, status: str, kind: str, content: bytes, *more: tuple[str, str]
+) -> list[bytes]:
+    headers = [
+        ("Content-Type", kind),
+        ("Content-Length", str(len(content))),
+        ("Cache-Control", "no-cache"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Content-Security-Policy", "frame-ancestors 'none'"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+    start_response(status, [*headers, *more])
+    return [content]
+
+
+def _is_of_this_machine(environ: WSGIEnvironment) -> bool:
+    try:
+        host = urlsplit(f"//{environ.get('HTTP_HOST', '')}").hostname or ""
+    except ValueError:
+        return False
+    return _is_loopback(host) and _is_loopback(environ["REMOTE_ADDR"])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback

@@ -6,13 +6,12 @@ import collections
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from offset_sync.config import Config
 from offset_sync.jobs.metrics.endpoint import gauge
@@ -33,7 +32,7 @@ _LATENCIES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each counter, which no rule needs
 
 
-class SyncMetrics(Collector):
+class SyncMetrics:
     """Counts and times; *clock* gives monotonic seconds. Threads may share it."""
 
     def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,13 +55,7 @@ class SyncMetrics(Collector):
             self._latencies.labels(*pair)
 
     def count(self, reconciliation: Reconciliation) -> None:
-        """Count the outcomes of translations; an error in counting is logged only."""
-        try:
-            self._count(reconciliation)
-        except Exception:
-            logger.exception("metrics: a reconciliation was not counted")
-
-    def _count(self, reconciliation: Reconciliation) -> None:
+        """Count the outcomes of translations."""
         counts = np.bincount(reconciliation.outcome, minlength=len(Outcome)).tolist()
         with self._lock:
             self._outcomes.update({outcome.name: count for outcome, count in zip(Outcome, counts, strict=True)})
@@ -114,42 +107,32 @@ class CountedHistory:
     """Appends to *history*, then counts for *metrics*."""
 
     def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
-        self._history = history
-        self._metrics = metrics
+        self._history, self._metrics = history, metrics
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Append and count a reconciliation."""
+        """Append and count a reconciliation; an error in counting is logged only."""
         self._history.append(reconciliation)
-        self._metrics.count(reconciliation)
+        try:
+            self._metrics.count(reconciliation)
+        except Exception:
+            logger.exception("metrics: a reconciliation was not counted")
 
 
-class JobHealth(Collector):
-    """Whether sync_offsets works: translates, reads the commits of each cluster, and writes its history.
+def health(
+    is_ready: bool, history_error: str | None, aliases: Iterable[str], failed: Collection[str]
+) -> Iterator[Metric]:
+    """Yield whether sync_offsets translates, writes its history, and reads the commits of each cluster.
 
-    *query_errors* are those of queries that do not run, by cluster; *history_error* is None if all rows are written.
+    Queries of the clusters *failed* do not run; *history_error* is None if all rows are written.
     """
-
-    def __init__(
-        self,
-        aliases: Collection[str],
-        is_ready: Callable[[], bool],
-        query_errors: Callable[[], Mapping[str, str]],
-        history_error: Callable[[], str | None],
-    ) -> None:
-        self._aliases, self._is_ready = aliases, is_ready
-        self._query_errors, self._history_error = query_errors, history_error
-
-    def collect(self) -> Iterator[Metric]:
-        """Return the present health of the job."""
-        text = "1 once every cluster's commits were read to their end; before that nothing is synced"
-        yield gauge("ready", text, value=self._is_ready())
-        text = "0 while appends to offset_translations are failing"
-        yield gauge("history_up", text, value=self._history_error() is None)
-        queries = gauge("query_up", "1 while the cluster's commits are read; 0: failed, will be restarted", "cluster")
-        errors = self._query_errors()
-        for alias in self._aliases:
-            queries.add_metric([alias], alias not in errors)
-        yield queries
+    text = "1 once every cluster's commits were read to their end; before that nothing is synced"
+    yield gauge("ready", text, value=is_ready)
+    text = "0 while appends to offset_translations are failing"
+    yield gauge("history_up", text, value=history_error is None)
+    queries = gauge("query_up", "1 while the cluster's commits are read; 0: failed, will be restarted", "cluster")
+    for alias in aliases:
+        queries.add_metric([alias], alias not in failed)
+    yield queries
 
 
 class CommitLatency:

@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 import pytest
 
-from builders.logs import log
-from fakes.clusters import MemoryIndex
-from fakes.reconciler_site import config_of
-from offset_sync.jobs.metrics.logs import LogProgress, LogWatch
+from offset_sync.jobs.metrics.logs import LogProgress
 from offset_sync.kafka.requests import Reach as At
 from offset_sync.model.values import TopicPartition
-from tools.prometheus_scrape import Scrape, read
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 0)
-OFFSETS = TopicPartition("__consumer_offsets", 7)
-
-
-@dataclass
-class Cluster:
-    """Logs that reach as far as the test says; *error* is raised instead."""
-
-    logs: dict[TopicPartition, At] = field(default_factory=dict)
-    error: Exception | None = None
-
-    def reaches(self, is_wanted: Callable[[str], bool], deadline: float) -> Mapping[TopicPartition, At]:
-        assert deadline > 0
-        if self.error:
-            raise self.error
-        return {place: at for place, at in self.logs.items() if is_wanted(place.topic)}
-
-
-class Looking:
-    """A watch over X, whose clock is turned by hand; topics that begin with o are indexed."""
-
-    def __init__(self) -> None:
-        self.x, self.index, self.now = Cluster(), MemoryIndex(), 100.0
-        config = config_of(["X", "Y"], topics={"include": ["o.*"]})
-        self.watch = LogWatch(config, {"X": self.x}, self.index, lambda: self.now)
-
-    def look(self, seconds: float = 30, **logs: At) -> Scrape:
-        self.now += seconds
-        self.x.logs.update({TopicPartition(name, 0): at for name, at in logs.items()})
-        self.watch.check()
-        return read([self.watch])
 
 
 def looks(*looks: Mapping[TopicPartition, At], **indexed: list[int]) -> list[LogProgress]:
@@ -91,13 +56,3 @@ def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
     pay = ({}, {}, {}, {PAY: At(5, 5)}, {PAY: At(5, 5)})
     found = looks(*({ORDERS: at} | more for at, more in zip(orders, pay)), orders=[4, 9, 10, 10, 30], pay=[0] * 4 + [5])
     assert [each.behind_seconds for each in found] == [0, 30, 0, 30, 0]
-
-
-def test_the_index_is_compared_with_what_can_be_read_of_indexed_topics_only() -> None:
-    looking = Looking()
-    looking.index.extend(log("X", "X0:10"), ORDERS)
-    looking.x.logs[OFFSETS] = At(1000, 1000)
-    looking.look(orders=At(10, 20), pay=At(50, 50))
-    assert looking.look(orders=At(10, 20)).value("index_behind_seconds", cluster="X") == 0
-    looking.look(orders=At(14, 20))
-    assert looking.look(orders=At(20, 20)).value("index_behind_seconds", cluster="X") == 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from fakes.reconciler_site import config_of, mirrored_site
 from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import OUTCOME_NAMES
 from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import RECORD_KINDS, JobHealth
+from offset_sync.jobs.metrics.sync import RECORD_KINDS, health
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.assessment import STATUS_WORDS
@@ -55,8 +56,8 @@ def told_by_sync() -> Scrape:
     watch.check()
     now[0] = 30.0
     watch.check()
-    health = JobHealth(config.clusters, lambda: True, dict, lambda: None)
-    return read([health, told.metrics, told.positions, watch])
+    works = partial(health, True, None, config.clusters, ())
+    return read([works, told.metrics, told.positions, watch])
 
 
 def told_by_reports() -> Scrape:

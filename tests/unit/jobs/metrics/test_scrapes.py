@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
-from prometheus_client.registry import Collector
 
 from builders.logs import log
 from builders.offset_records import commit_key, commit_value
@@ -23,7 +22,7 @@ from offset_sync.status.report import Report
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.golden_output import expect
-from tools.prometheus_scrape import read
+from tools.prometheus_scrape import Telling, read
 
 REFUSED = "GROUP_AUTHORIZATION_FAILED"
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)
@@ -31,7 +30,7 @@ UNTOLD = ("_bucket{", "reconcile_age")  # the last one goes by the clock of this
 PAY = [TopicPartition("pay-1", number) for number in range(2)]
 
 
-def samples(collectors: Iterable[Collector]) -> list[str]:
+def samples(collectors: Iterable[Telling]) -> list[str]:
     """Return the samples of ours that are not 0, but for UNTOLD."""
     lines = [line for line in read([*collectors]).text.splitlines() if line.startswith("offset_sync_")]
     told = [line.rpartition(" ") for line in lines if not any(word in line for word in UNTOLD)]
@@ -133,13 +132,6 @@ def is_withheld(told: Told) -> None:
     assert {*told.scrape().values("withheld", "reason", **XY)} == {each.name for each in State if each.is_withheld}
 
 
-def goes_on_there(told: Told) -> None:
-    told.commit(9, "Y")
-    told.commit(2)
-    told.reconcile()
-    told.after(60, "a genuine commit at the target is further on")
-
-
 def repeats(told: Told) -> None:
     for place in PAY:  # records of X that a group has read are at Y after records of Y that it has not
         told.site.put(log("X", "X0:5 Y0:5"), place, partitions=2)
@@ -191,11 +183,6 @@ REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
         ),
         drift(),
     ),
-    "another pair": (
-        status({"source_cluster": "old", "status": "Behind", "lost": 4}),
-        drift({"drift": 3, "windowed_change": 3}),
-    ),
-    "nothing of it is left": (status(), drift()),
     "the newest drift of a pair": (
         status(),
         drift(
@@ -211,7 +198,7 @@ REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
 def test_a_scrape_is_what_the_golden_file_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offset_sync.jobs.metrics.endpoint.WORST", 3)
     stories: tuple[Callable[[Told], None], ...]
-    stories = (arrives, fails, is_lost_there, is_restarted, is_withheld, goes_on_there, repeats, loses, are_many)
+    stories = (arrives, fails, is_lost_there, is_restarted, is_withheld, repeats, loses, are_many)
     lines = ["# sync_offsets"]
     for story in stories:
         told = Told()
