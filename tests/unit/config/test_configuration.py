@@ -40,11 +40,11 @@ def test_a_size_is_read_in_binary_and_decimal_units_and_in_bytes(written: object
     assert parsed(sync={"index_memory": written}).sync.index_memory == size
 
 
-@pytest.mark.parametrize(("written", "port"), [(9470, 9470), ("9470", 9470), (0, 0), ("off", "off"), (False, "off")])
+@pytest.mark.parametrize(("written", "port"), [(9470, 9470), ("9470", 9470), (0, 0), ("off", None), (False, None)])
 def test_a_port_is_a_number_or_off(written: object, port: object) -> None:
     metrics = parsed(metrics={"sync_offsets_port": written}).metrics
     assert (metrics.sync_offsets_port, type(metrics.sync_offsets_port)) == (port, type(port))
-    assert metrics.report_status_port == "off"
+    assert metrics.report_status_port is None
 
 
 def test_redpanda_migrators_headers_are_set_and_the_clusters_are_to_be_asked() -> None:
