@@ -168,5 +168,6 @@ def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_
     what = "the operation Read is not allowed; grant Read on the group"
     assert said == f"GROUP_AUTHORIZATION_FAILED: clusters.dc2: {what} {MANUAL}"
     assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
+    assert str(with_remedy("dc2", "GROUP_ID_NOT_FOUND")).endswith("another id, or list it in groups.exclude")
     # Compared with the names of errors elsewhere, so these must not grow.
     assert [with_remedy("dc2", error) for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]
