@@ -68,7 +68,7 @@ HEADERS: list[MirrorCase] = [
         "copies are stamped, beside records of this cluster",
         {},
         {},
-        {"orders": stamped(ORDERS), "pay/1": [*natives(3), *stamped(ORDERS[:2], first=3)]},
+        {"orders": stamped(ORDERS), "pay/7": [*natives(3), *stamped(ORDERS[:2], first=3)]},
     ),
     ("topics without headers beside one with", {}, {}, {"orders": stamped(ORDERS), "pay": natives(3), "eur": ORDERS}),
     (
