@@ -188,6 +188,7 @@ SETTINGS: list[tuple[str, Sections, Sections]] = [
     ("little room for metadata", {}, {"settings": SMALL}),
     ("little room for read lists", LISTED, {"settings": SMALL}),
     ("just enough room for read lists", LISTED, {"settings": SMALL | {"offset.metadata.max.bytes": "4096"}}),
+    ("another vendor's", LISTED, {"settings": {"offsets.retention.minutes": "-1", "offset.metadata.max.bytes": "4k"}}),
     ("not to be read", {}, {"settings": "CLUSTER_AUTHORIZATION_FAILED"}),
     ("commits compacted and deleted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact,delete"}}),
     ("commits compacted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact"}}),
