@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from builders.configurations import clusters
 from fakes.newest_logs import NOW_MS, asked, copied, known_config, natives, record, silent_cluster, stamped, told
 from offset_sync.check.judge import judge
 from offset_sync.check.sample import OWN_GROUPS, with_records
@@ -122,6 +123,7 @@ COPIES: list[MirrorCase] = [
 ]
 TOPICS: list[MirrorCase] = [
     ("numbers of partitions", {}, names("orders/2", "pay"), names("orders/3", "pay")),
+    ("dc3 does not answer", {"clusters": clusters("dc1", "dc2", "dc3")}, {}, names("orders")),
     ("missing at dc2, by a pattern", {}, names("orders", "pay"), names("orders")),
     ("missing at dc2, by name", TWO_NAMED, names("orders", "pay"), names("orders")),
     ("nowhere", NAMED, {}, {}),
