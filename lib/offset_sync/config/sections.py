@@ -27,6 +27,8 @@ from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"]
+
+
 def _to_option(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
