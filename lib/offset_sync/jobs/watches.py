@@ -36,7 +36,7 @@ def look_until(
                 look()
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
-                logger.exception("querying the clusters failed; retrying")
+                logger.exception("a periodic task failed; retrying")
         stop.wait(pause_s)
 
 
@@ -55,11 +55,10 @@ class HomeWatch:
 
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; one that does not answer counts as having none."""
-        aliases = list(self._state.offsets.clusters)
         if not self._state.homes.silence_ms:
             return
         self._members.refresh()
-        for alias in aliases:
+        for alias in self._state.offsets.clusters:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias) or frozenset(), self._state.now_ms())
 
