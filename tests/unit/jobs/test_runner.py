@@ -83,25 +83,13 @@ def test_a_full_disk_is_a_line_and_no_other_error_of_the_machine_or_of_ours_is_h
             run(raising(error), "--conf", conf)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, []),
-        (
-            CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n",
-            ["sync.trigger_intervall", "index.starting"],
-        ),
-    ],
-)
-def test_a_configuration_that_is_wrong_or_missing_is_2_and_every_problem_is_said(
-    tmp_path: Path, content: str | None, said: list[str], capsys: pytest.CaptureFixture[str]
+def test_every_problem_of_a_configuration_is_said_and_the_code_is_2(
+    conf: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "wrong.yaml"
-    if content is not None:
-        path.write_text(content)
-    assert run(doing("never run"), "--conf", str(path)) == 2
+    Path(conf).write_text(CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n")
+    assert run(doing("never run"), "--conf", conf) == 2
     text = capsys.readouterr().err
-    assert text
+    said = ["sync.trigger_intervall", "index.starting"]
     assert [word for word in ["never run", *said] if word in text] == said
 
 

@@ -114,7 +114,7 @@ class Coordinator(Target):
 
 
 @pytest.mark.parametrize(
-    ("partitions", "metadata", "most_requests"), [(8, "", 1), (300, "", 1), (7000, "", 2), (300, "x" * 4096, 3)]
+    ("partitions", "metadata", "most_requests"), [(300, "", 1), (7000, "", 2), (300, "x" * 4096, 3)]
 )
 def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata: str, most_requests: int) -> None:
     coordinator = Coordinator(KAFKA_DEFAULT)
