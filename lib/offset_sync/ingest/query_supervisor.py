@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -277,6 +278,8 @@ class QuerySupervisor:
                 time.sleep(_POLL_SECONDS if ends_by is None else _ENDING_POLL_SECONDS)
             return failure_of(query), query.lastProgress is not None
         except Exception as problem:  # else this thread would end, and nobody would start the query again
+            with suppress(Exception):
+                query.stop()  # or it would go on by itself, and keep its name from the next one
             return reason_of(problem), False
 
     def _wait(self, seconds: float, each: _Supervised) -> None:

@@ -84,6 +84,8 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
     nothing = Starts(None, None, None, Query())  # there is nothing to read yet: no error
     ended = MagicMock(isActive=False)
     type(ended).lastProgress = PropertyMock(side_effect=ValueError)  # nor can its progress be read
+    type(lost := MagicMock()).isActive = PropertyMock(side_effect=ValueError)
+    group.add("dc5", Starts(lost, Query()))
     for name, starts in (("dc1", broken), ("dc2", fine), ("dc3", nothing), ("dc4", again := Starts(ended, Query()))):
         group.add(name, starts)
     with running(group, stop):
@@ -91,6 +93,7 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
         assert group.errors() == {"dc1": "no brokers"}
     assert all(gap >= least for gap, least in zip(broken.gaps(), [0.05, 0.1, 0.2, 0.2, 0.2], strict=False))
     assert (len(fine.times), all(gap >= 0.05 for gap in nothing.gaps())) == (1, True)
+    lost.stop.assert_called_once()
 
 
 # Stopping
