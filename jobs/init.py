@@ -2,7 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.console import init_command
+from offset_sync.jobs.init import init
 
 if __name__ == "__main__":
-    sys.exit(init_command())
+    sys.exit(init())

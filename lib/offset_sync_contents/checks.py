@@ -146,7 +146,7 @@ def _compared_topics(config: Config, seen: Mapping[str, SeenLogs], alias: str) -
     found = {config.names.outside(alias, stream): Alike() for stream in origins}
     for origin in {*origins.values()} & seen.keys():
         there = seen[str(origin)]
-        logs = {place: each for s in origins if origins[s] == origin for place, each in mine.logs_of(s).items()}
+        logs = {place: each for place, each in mine.records.items() if each and origins.get(place.topic) == origin}
         compared = {place: _compared(each, there.records.get(place, ())) for place, each in logs.items()}
         lagging = [place for place, one in compared.items() if not one.matches and place in there.ends]
         for place, originals in _around(there, logs, lagging).items():

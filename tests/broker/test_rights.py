@@ -218,7 +218,7 @@ def test_without_a_right_on_the_log_of_commits_these_can_be_polled(
         findings = found(installation)
     assert committed(secured.brokers["dc2"], ["polled"])["polled"][PLACE].offset == 10
     assert [each for each in findings if each.level is Level.FAIL] == []
-    assert sum("polled every 5s" in each.text for each in findings) == 2
+    assert sum("polled every 5 s" in each.text for each in findings) == 2
 
 
 def test_without_the_right_to_write_read_lists_offsets_are_written_and_one_line_names_it(

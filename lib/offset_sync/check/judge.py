@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import timedelta
 from itertools import chain
+from math import inf
 from typing import Any, NamedTuple
 
 from offset_sync.check import rules
@@ -70,6 +70,8 @@ def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
         if not config.is_stamped:
             found += config.of_extension("checks").judge(config, sample.seen, alias)
         told = {each.check for each in found}
+        if len(sample.clusters) < len(config.clusters):
+            told.add("partitions")  # a silent cluster may have others
         yield from found
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
@@ -138,13 +140,13 @@ def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
     if isinstance(cluster.settings, str):
         yield _case(rules.HIDDEN, said=cluster.settings)
         return
-    refresh, is_by_time = config.sync.refresh_interval, "timestamp" in config.topics.strategies
+    refresh, is_by_time = to_ms(config.sync.refresh_interval) / 60_000, "timestamp" in config.topics.strategies
     wrong: tuple[tuple[str, Rule, Callable[[str], object]], ...] = (
-        (RETENTION, rules.EXPIRED, lambda value: _minutes(value) <= refresh),
-        (RETENTION, rules.EXPIRING, lambda value: refresh < _minutes(value) < 2 * refresh),
+        (RETENTION, rules.EXPIRED, lambda value: _number(value) <= refresh),
+        (RETENTION, rules.EXPIRING, lambda value: refresh < _number(value) < 2 * refresh),
         ("unclean.leader.election.enable", rules.UNCLEAN, lambda value: value == "true"),
         ("log.message.timestamp.type", rules.APPEND_TIMES, lambda value: is_by_time and value == "LogAppendTime"),
-        (METADATA, rules.SMALL, lambda value: config.sync.read_lists.groups and int(value) < MOST_CHARACTERS),
+        (METADATA, rules.SMALL, lambda value: config.sync.read_lists.groups and _number(value) < MOST_CHARACTERS),
         ("offsets.topic.replication.factor", rules.ONE_COPY, lambda value: value == "1" and cluster.brokers > 1),
     )
     for name, rule, is_wrong in wrong:
@@ -152,8 +154,8 @@ def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
             yield _case(rule, said=f"{name}={value}")
 
 
-def _minutes(value: str) -> timedelta:
-    return timedelta(minutes=int(value))
+def _number(value: str) -> float:
+    return int(value) if value.isdecimal() else inf  # -1 is no limit; another vendor's value is no reason to fail
 
 
 def _topics(sample: Sample, cluster: Cluster) -> Iterator[Case]:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TypeVar
 
 from offset_sync.check import rules
@@ -26,8 +28,9 @@ DEADLINE_S = 10.0
 _CLUSTERS_AT_ONCE = 8
 _MOST_GROUPS = 100
 _MOST_LOGS = 2_000
-"""The most logs of a cluster that are read, the first partitions of all topics first."""
+"""The most logs of a cluster that are read, those with the lowest numbers of all topics first."""
 _LOGS_OF_A_TOPIC = 3
+"""Those with the lowest numbers that hold records."""
 _RECORDS_OF_A_LOG = (5, 50)
 _RECORDS_OF_A_CLUSTER = 20_000
 _WITHOUT_STAMPS = 200
@@ -197,12 +200,20 @@ def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
         if may_read(cluster.topics.get(config.names.outside(cluster.alias, stream)))
     }
     seen = SeenLogs(cluster.admin, cluster.reader, topics)
-    logs = [TopicPartition(s, n) for n in range(_LOGS_OF_A_TOPIC) for s, count in topics.items() if n < count]
     least, most = _RECORDS_OF_A_LOG
-    count = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(logs)))) if config.is_stamped else _WITHOUT_STAMPS
     try:
-        ends = cluster.admin.ends(logs[:_MOST_LOGS], DEADLINE_S)
-        ranges = {place: OffsetRange(max(e.log_start, e.log_end - count), e.log_end) for place, e in ends.items()}
+        ends = cluster.admin.ends(
+            [TopicPartition(s, n) for s, count in topics.items() for n in range(count)], DEADLINE_S
+        )
+        filled = sorted(place for place, each in ends.items() if each.log_start < each.log_end)
+        firsts = (islice(places, _LOGS_OF_A_TOPIC) for _, places in groupby(filled, attrgetter("topic")))
+        logs = sorted(chain.from_iterable(firsts), key=attrgetter("partition"))[:_MOST_LOGS]
+        wanted = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(logs))))
+        count = wanted if config.is_stamped else _WITHOUT_STAMPS
+        ranges = {
+            each: OffsetRange(max(ends[each].log_start, ends[each].log_end - count), ends[each].log_end)
+            for each in logs
+        }
         # Most mirrors without headers copy records of aborted transactions too.
         tails = cluster.reader.read(ranges, DEADLINE_S, is_committed=config.is_stamped)
     except ClusterError as error:

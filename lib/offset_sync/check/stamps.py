@@ -6,6 +6,7 @@ import base64
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from offset_sync.model.values import TopicPartition
 
 _MOST_SHOWN = 40
 _Stamp = tuple[Rule, str, str, int]
+_stream = attrgetter("place.topic")
 
 
 class Stamped(NamedTuple):
@@ -55,15 +57,11 @@ def stamped_records(config: Config, seen: Mapping[str, SeenLogs]) -> dict[str, l
         for alias, logs in seen.items()
     }
     new = {alias: _new_natives(records) for alias, records in found.items()}
-    streams = {alias: _by_stream(records) for alias, records in found.items()}
+    streams = {
+        alias: {stream: [*of] for stream, of in groupby(sorted(records, key=_stream), _stream)}
+        for alias, records in found.items()
+    }
     return {alias: [*_compared(config, alias, streams, new)] for alias in found}
-
-
-def _by_stream(records: Sequence[Stamped]) -> dict[str, list[Stamped]]:
-    found: dict[str, list[Stamped]] = {}
-    for each in records:
-        found.setdefault(each.place.topic, []).append(each)
-    return found
 
 
 def has_stamps(config: Config, alias: str, stream: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ for _name, _written, _first in (
 def load_config(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
     """Return the configuration in the YAML file at *path*; ``${NAME}`` is looked up in *environment* (os.environ).
 
-    Raises ConfigError with all values that are wrong or, once there are none, with all rules between them that are
-    broken. Never quotes the file where it may hold secrets.
+    Raises ConfigError with all values that are wrong, and all rules between sections without such values that are
+    broken: those of options of clusters once all of ``clusters`` is right, those of extensions once all of the file is.
+    Never quotes the file where it may hold secrets.
     """
     path = Path(path)
     try:
@@ -66,11 +68,16 @@ def parse_config(
     Raises ConfigError as :func:`load_config` does, and with *problems*, found when the file was read.
     """
     read = Substitution(os.environ if environment is None else environment, [*problems])
+    given = read.apply(tree)
     try:
-        config = Config.model_validate(read.apply(tree))
-        found = rule_problems(config)
+        config = Config.model_validate(given)
+        found = [*rule_problems(config)]
     except ValidationError as error:
-        found = explain(error, Config)
+        found = [*explain(error, Config)]
+        wrong = {"extensions", *(each.path[0] for each in found)}
+        valid = {"topics": {"include": ["x"]}} | {name: each for name, each in given.items() if name not in wrong}
+        with suppress(ValidationError):
+            found += rule_problems(Config.model_validate(valid))
     if lines := to_lines(read.problems, found):
         raise ConfigError(lines)
     return config

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidatorFunctionWrapHandler
 
@@ -51,7 +52,7 @@ class Substitution:
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
 
-    def apply(self, value: object, key_path: KeyPath = ()) -> object:
+    def apply(self, value: Any, key_path: KeyPath = ()) -> Any:
         """Return *value* with every reference replaced; keys stay as they are."""
         if isinstance(value, Mapping):
             return {key: self.apply(item, (*key_path, key)) for key, item in value.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +27,6 @@ from offset_sync.config.problems import refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"]
-Strategy = Literal["exact", "header", "timestamp", "off"]
 
 
 def _to_option(value: object) -> object:
@@ -52,19 +51,17 @@ def _not_bool(value: object) -> object:
     return value
 
 
-def _to_port(value: object) -> object:
-    """Return a port number or ``off``; ``${PORT}`` gives text, and templates write ``off`` as false."""
-    if value is False or value == "off":
-        return "off"
-    number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,5}", value) else value
-    is_port = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 65_536
-    if not is_port:
-        raise refused("is no port; write off, 0 for any free port, or 1 to 65535")
-    return number
+def _to_off(value: object) -> object:
+    return "off" if value is False else value
 
 
-def _to_limit(value: object) -> object:
-    return None if value is False or value == "off" else value
+def _off_to_none(value: object) -> object:
+    return None if _to_off(value) == "off" else value
+
+
+def _or_off(**limits: int) -> WithJsonSchema:
+    number = {"type": ["integer", "string"], "pattern": "^[0-9]+$", **limits}
+    return WithJsonSchema({"anyOf": [{"enum": ["off", False, None]}, number]})
 
 
 def _to_pair(value: object) -> tuple[str, str]:
@@ -89,18 +86,14 @@ Option = Annotated[_Written, WrapValidator(keep_secret)]
 SecretOption = Annotated[_Written, AfterValidator(Secret)]
 Options = Annotated[dict[str, Option], AfterValidator(with_secrets)]
 Pattern = Annotated[str, WrapValidator(keep_secret), AfterValidator(_checked_pattern)]
-Port = Annotated[
-    int | Literal["off"],
-    PlainValidator(_to_port),
-    WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 0, "maximum": 65_535}]}),
-]
-Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, lt=2**63)]
-Limit = Annotated[
-    Count | None,
-    BeforeValidator(_to_limit),
-    WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 1}]}),
-]
-"""A number, or None for ``off``, which templates write as false."""
+_Number = Annotated[int, BeforeValidator(_not_bool)]
+Count = Annotated[_Number, Field(gt=0, lt=2**63)]
+# None for off, which templates write as false.
+Limit = Annotated[Count | None, BeforeValidator(_off_to_none), _or_off(minimum=1)]
+_Port = Annotated[_Number, Field(ge=0, lt=65_536)]
+Port = Annotated[_Port | None, BeforeValidator(_off_to_none), _or_off(minimum=0, maximum=65_535)]
+_Strategies = Literal["exact", "header", "timestamp", "off"]
+Strategy = Annotated[_Strategies, BeforeValidator(_to_off), WithJsonSchema({"enum": [*get_args(_Strategies), False]})]
 _PAIR: JsonSchemaValue = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
 Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair), WithJsonSchema(_PAIR)], ...]
 """Pairs of a source and a target cluster."""
@@ -269,8 +262,8 @@ class Metrics(Section):
     """Where each job serves its metrics."""
 
     address: Text = "0.0.0.0"
-    sync_offsets_port: Port = "off"
-    report_status_port: Port = "off"
+    sync_offsets_port: Port = None
+    report_status_port: Port = None
 
 
 class Rehearse(Section):

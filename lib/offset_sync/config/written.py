@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 import yaml
 
 
 def to_yaml(tree: Mapping[str, object]) -> str:
     """Return *tree* as YAML, without a line break at its end."""
-    return yaml.safe_dump(dict(tree), sort_keys=False, width=float("inf")).rstrip("\n")
+    return yaml.safe_dump(tree, sort_keys=False, width=inf).rstrip()

@@ -86,7 +86,7 @@ class _Checked:
     make: MakeRows
 
     def __call__(self, rows: pa.Table) -> pa.Table:
-        if not pc.all(pc.is_in(rows.column(ATTEMPT), self.attempts)).as_py():
+        if not pc.all(pc.is_in(rows.column(ATTEMPT), self.attempts), min_count=0).as_py():
             raise RuntimeError(_UNCHECKED)
         cut = rows.select(CUT_SCHEMA.names).cast(CUT_SCHEMA)
         return self.make(refute_beyond(cut.filter(pc.invert(is_of(cut, self.without))), self.beyond))

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -245,8 +246,8 @@ class QuerySupervisor:
                 if not self._must_end():
                     each.error, each.query, each.is_starting = problem, query, False
             if query is not None:
-                problem = self._awaited(each, query)
-                failures = failures if query.lastProgress is None else 0
+                problem, has_progressed = self._awaited(each, query)
+                failures = 0 if has_progressed else failures
             if self._must_end():  # it was told to end, or fails with the rest
                 return
             if is_once:
@@ -262,19 +263,24 @@ class QuerySupervisor:
                     why = with_full_disk(problem, self._folders)
                     logger.error("query %s failed, next try in %.0f s: %s", name, pause, why)
                 self._wait(pause, each)
-            each.is_starting, each.ends_by = True, None
+            each.is_starting, each.query, each.ends_by = True, None, None  # in this order: other threads read them
 
-    def _awaited(self, each: _Supervised, query: StreamingQuery) -> str | None:
-        """Wait for the end of a query, and have it end when it is idle or its time is up; return why it failed."""
+    def _awaited(self, each: _Supervised, query: StreamingQuery) -> tuple[str | None, bool]:
+        """Wait for the end of a query, and have it end when it is idle or its time is up.
+
+        Return why it failed, and whether it has made progress before.
+        """
         try:
             while query.isActive:
                 ends_by = self._deadline if self._must_end() else each.ends_by
                 if ends_by is not None and (not query.status["isTriggerActive"] or time.monotonic() > ends_by):
                     query.stop()  # Spark waits there for the query to terminate, which a silent cluster may delay
                 time.sleep(_POLL_SECONDS if ends_by is None else _ENDING_POLL_SECONDS)
-            return failure_of(query)
-        except Exception as problem:
-            return reason_of(problem)
+            return failure_of(query), query.lastProgress is not None
+        except Exception as problem:  # else this thread would end, and nobody would start the query again
+            with suppress(Exception):
+                query.stop()  # or it would go on by itself, and keep its name from the next one
+            return reason_of(problem), False
 
     def _wait(self, seconds: float, each: _Supervised) -> None:
         """Wait so long, or until the query is to be restarted or to end."""

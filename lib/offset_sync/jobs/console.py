@@ -53,7 +53,9 @@ def main(words: Sequence[str] | None = None) -> int:
         print(_usage())
         return 0
     if name == INIT:
-        return init_command(rest[:-1], f"offset-sync {name}")
+        from offset_sync.jobs.init import init
+
+        return init(rest[:-1], f"offset-sync {name}")
     if name not in COMMANDS:
         print(f"{name}: unknown command\n\n{_usage()}" if name else _usage(), file=sys.stderr)
         return _BAD_ARGUMENTS
@@ -101,13 +103,6 @@ def _run_on_spark(name: str, words: Sequence[str] | None, prog: str | None) -> N
     from offset_sync.jobs.process_end import end_process
 
     end_process(_run(name, words, prog))
-
-
-def init_command(words: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run the command that writes the configuration; return the exit code."""
-    from offset_sync.jobs.init import init
-
-    return init(words, prog)
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):

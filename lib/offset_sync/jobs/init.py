@@ -150,9 +150,7 @@ def mirror_makers(aliases: Iterable[str]) -> list[str]:
     return [rf"(({prefix})[._-])?heartbeats", mm2, r".+[._-]checkpoints[._-]internal"]
 
 
-def prefixed(
-    clusters: Mapping[str, Cluster], is_included: Callable[[str], bool] = lambda _: True
-) -> Counter[tuple[str, str]]:
+def prefixed(clusters: Mapping[str, Cluster], is_included: Callable[[str], bool]) -> Counter[tuple[str, str]]:
     """Return, by cluster and prefix, how many topics are called ``dc1.orders`` where cluster dc1 has ``orders``.
 
     Only topics whose original is included count: others may be mirrored by another tool.
@@ -192,9 +190,13 @@ def to_text(tree: Tree, path: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that must not be there yet; raises ConfigError where it cannot be written."""
+    """Write a file that must not be there yet, whole or not at all; raises ConfigError where it cannot be written."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        path.touch(exist_ok=False)
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError:
+            path.unlink()
+            raise
     except OSError as problem:
         raise ConfigError([f"{path}: cannot be written ({problem.strerror}); name another file"]) from None

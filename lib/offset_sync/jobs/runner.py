@@ -17,7 +17,7 @@ from offset_sync.jobs.log_format import FORMATS, VARIABLE, default_format, start
 from offset_sync.jobs.process_end import ProcessEnd
 from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import check_client
-from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError, TakenOverError
+from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError
 from offset_sync.model.text import escaped, one_line
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_ids import with_known_ids
@@ -67,8 +67,8 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         logger.warning("%s", each)
     if failpoint := os.environ.get(failpoints.VARIABLE):
         logger.warning("failpoint %s=%s is set: this process will kill itself there", failpoints.VARIABLE, failpoint)
-    is_endless = not getattr(arguments, "once", True)
-    end = ProcessEnd(log_format, DONE if is_endless else FAILED)
+    code_when_stopped = FAILED if getattr(arguments, "once", True) else DONE
+    end = ProcessEnd(log_format, code_when_stopped)
     try:
         with end:
             log_in_at_once(config)
@@ -78,7 +78,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
         if not end.was_interrupted:
             raise
         tell("stopped by SIGINT while starting", log_format)
-        return DONE if is_endless else FAILED
+        return code_when_stopped
     except OffsetSyncError as error:
         return code_of(error, log_format)
     except Exception as problem:
@@ -94,8 +94,7 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
 def code_of(error: OffsetSyncError, log_format: str) -> int:
     """Print *error*, and return the exit code for it."""
     tell(str(error), log_format)
-    codes = {ConfigError: BAD_ARGUMENTS, TakenOverError: TAKEN_OVER}
-    return next((code for kind, code in codes.items() if isinstance(error, kind)), FAILED)
+    return error.exit_code
 
 
 def log_in_at_once(config: Config) -> None:

@@ -36,7 +36,7 @@ def look_until(
                 look()
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
-                logger.exception("querying the clusters failed; retrying")
+                logger.exception("a periodic task failed; retrying")
         stop.wait(pause_s)
 
 
@@ -55,9 +55,8 @@ class HomeWatch:
 
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; of one that does not answer that is unknown."""
-        aliases = list(self._state.offsets.clusters)
         self._members.refresh()
-        for alias in aliases:
+        for alias in self._state.offsets.clusters:
             with self._state.lock:
                 self._state.homes.note_members(alias, self._members.of(alias), self._state.now_ms())
 

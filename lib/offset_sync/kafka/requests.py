@@ -287,11 +287,10 @@ def with_remedy(cluster: str, error: str | None) -> str | None:
     if error in (GROUP_REFUSED, TOPIC_REFUSED):
         what = "group" if error == GROUP_REFUSED else "topic"
         return f"{error}: clusters.{cluster}: {missing_right(what, 'Read')}"
-    if error == "UNKNOWN":
-        return UNKNOWN
     if error == "GROUP_ID_NOT_FOUND":
-        return f"{error}: is a share group at {cluster}: offsets of share groups cannot be committed"
-    return error
+        remedy = "give one of the two groups another id, or list it in groups.exclude"
+        return f"{error}: is a share group at {cluster}, whose offsets cannot be committed; {remedy}"
+    return UNKNOWN if error == "UNKNOWN" else error
 
 
 def explained(line: str) -> str:

@@ -138,10 +138,6 @@ class SeenLogs:
     unread: frozenset[str] = frozenset()
     error: str = ""
 
-    def logs_of(self, stream: str) -> dict[TopicPartition, Sequence[TailRecord]]:
-        """Return the records read of a stream, by log."""
-        return {place: each for place, each in self.records.items() if place.topic == stream and each}
-
 
 def _to_tail(message: Message) -> TailRecord:
     content = to_content(message)

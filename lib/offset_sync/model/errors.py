@@ -4,11 +4,15 @@ from __future__ import annotations
 
 
 class OffsetSyncError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose; *exit_code* is that of a job that ends by it."""
+
+    exit_code = 1
 
 
 class ConfigError(OffsetSyncError):
     """The configuration is wrong; *problems* holds one ``path: what is wrong; remedy`` line each."""
+
+    exit_code = 2
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -31,6 +35,12 @@ class TableError(OffsetSyncError):
     """A Delta table or checkpoint is unusable."""
 
 
+class FormatError(TableError):
+    """Tables or checkpoints are of a version with another format; the configuration has to name other places."""
+
+    exit_code = 2
+
+
 class UnknownVersionError(OffsetSyncError):
     """Brokers write records of a version that this program cannot decode; update it."""
 
@@ -45,3 +55,5 @@ class JvmEndedError(PlatformError):
 
 class TakenOverError(OffsetSyncError):
     """Another driver has claimed this driver's job; this one must stop writing and exit."""
+
+    exit_code = 3

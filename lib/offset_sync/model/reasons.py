@@ -107,8 +107,8 @@ class Reason(Enum):
     )
     READS_ALONE = "committed {} ago at {} without members: stop the reader, or pass --confirm-readers"
     HAS_INTERNAL = (
-        "records of {} that it has not processed stay at {}, and are lost to it: move it by the guide, and pass "
-        "--confirm-internal",
+        "records of {} that it has not processed stay at {}, and are lost to it unless they are mirrored and included: "
+        "move it by the guide, and pass --confirm-internal",
         "kafka-streams",
     )
     NOTHING_TO_MOVE = "it has no commits at {} to move; its newest commits are at {}"

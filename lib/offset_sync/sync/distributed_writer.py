@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -59,8 +60,10 @@ class TaskWrites:
         frame = self._spark.createDataFrame(pa.table(columns)).repartition(self.tasks(writes), "group_id")
         self._fence.renew()
         with _ended_when_closed(self._spark, self._fence):
-            found = frame.mapInArrow(_WriteTask(writer.for_tasks()), "row bigint, outcome binary").toArrow()
-        return [pickle.loads(each) for each in found.sort_by("row").column("outcome").to_pylist()]
+            task = partial(_write_rows, writer.for_tasks())
+            found = frame.mapInArrow(task, "row bigint, outcome binary").toArrow().sort_by("row")["outcome"].to_pylist()
+        # With another number of outcomes the caller has to learn here that all writes are in doubt.
+        return [pickle.loads(each) for each, _ in zip(found, writes, strict=True)]
 
 
 @contextmanager
@@ -93,13 +96,9 @@ def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
         watching.join()
 
 
-class _WriteTask:
-    def __init__(self, writer: SharedWriter) -> None:
-        self._writer = writer
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        writer = self._writer.fenced_by(TaskFence())  # its time begins now
-        rows = [row for batch in batches for row in batch.to_pylist()]
-        outcomes = writer.write([pickle.loads(row["write"]) for row in rows])
-        found = [{"row": row["row"], "outcome": pickle.dumps(each)} for row, each in zip(rows, outcomes, strict=True)]
-        yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)
+def _write_rows(shared: SharedWriter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    writer = shared.fenced_by(TaskFence())  # its time begins now
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    outcomes = writer.write([pickle.loads(row["write"]) for row in rows])
+    found = [{"row": row["row"], "outcome": pickle.dumps(each)} for row, each in zip(rows, outcomes, strict=True)]
+    yield pa.RecordBatch.from_pylist(found, schema=_OUTCOMES)

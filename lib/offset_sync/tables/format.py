@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from offset_sync.model.errors import TableError
+from offset_sync.model.errors import FormatError
 from offset_sync.tables.files import Files
 
 FORMAT = 3
@@ -21,12 +21,12 @@ _JOBS = ("index_records", "sync_offsets")
 
 
 def check_table(path: str, properties: Mapping[str, str]) -> None:
-    """Raise TableError if a table with these *properties* has another format."""
+    """Raise FormatError if a table with these *properties* has another format."""
     _check(path, properties.get(PROPERTY))
 
 
 def check_checkpoints(files: Files, folder: str) -> None:
-    """Raise TableError if the checkpoints in *folder* have another format; note the number where there are none yet.
+    """Raise FormatError if the checkpoints in *folder* have another format; note the number where there are none yet.
 
     To be called before anything is written there.
     """
@@ -49,7 +49,7 @@ def _noted(files: Files, folder: str) -> str | None:
 def _check(place: str, found: str | None) -> None:
     if found != str(FORMAT):
         said = f"has format {found}" if found else "is of a version without formats"
-        raise TableError(
+        raise FormatError(
             f"{place}: {said}, and this version has format {FORMAT}; give tables.root and tables.checkpoints new "
             "places, see docs/operations.md, Rebuild the index"
         )

@@ -131,7 +131,7 @@ class Installation:
         """Run ``index_records`` or ``sync_offsets`` in a thread of this process; see :func:`thread_job`."""
         self._give_tables()  # before there are two threads
         function = {"index_records": index_records, "sync_offsets": sync_offsets}[job]
-        return thread_job(job, lambda stop: self._run(function, stop, once=False))
+        return thread_job(lambda stop: self._run(function, stop, once=False))
 
     def run(self, job: str, *options: str, kill_at: str | None = None) -> Job:
         """Run a job as in production until it ends."""

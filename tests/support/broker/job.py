@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.jobs import spark_session
 
+OPEN_SESSION = spark_session.open_session
 PATIENCE_SECONDS = 900.0  # ends what hangs; on a machine with other work all takes several times as long
 
 
@@ -88,19 +89,19 @@ class ThreadJob(logging.Handler):
 
 
 @contextmanager
-def thread_job(name: str, run: Callable[[threading.Event], Sequence[str]]) -> Iterator[ThreadJob]:
-    """Run the job *name* in a thread until the end of the block, with settings and queries of its own.
+def thread_job(run: Callable[[threading.Event], Sequence[str]]) -> Iterator[ThreadJob]:
+    """Run the job *run* in a thread until the end of the block, with settings and queries of its own.
 
     In a process of its own it would take ten seconds of processor time to come as far as this, and then compile.
     """
 
     def open_apart(*words: Any, **options: Any) -> SparkSession:
-        session = spark_session.open_session(*words, **options).newSession()
+        session = OPEN_SESSION(*words, **options).newSession()
         internal = str(options.get("reads_internal_topics", False)).lower()
         session.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", internal)
         return session
 
-    with mock.patch(f"offset_sync.jobs.{name}.open_session", open_apart), ThreadPoolExecutor(1) as pool:
+    with mock.patch.object(spark_session, "open_session", open_apart), ThreadPoolExecutor(1) as pool:
         job = ThreadJob(run, pool)
         logging.getLogger().addHandler(job)
         try:

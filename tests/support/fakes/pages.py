@@ -45,16 +45,16 @@ class CountedPages(KeptPages):
         self.alive -= not columns
 
 
-def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages, *, cuts_runs: bool = True) -> None:
+def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages) -> None:
     """Have *index* let go of pages of so many runs each, until it has not more than *kept* beside the next page.
 
-    Where it *cuts_runs* every third page ends within its last run, as files do that were sealed in between.
+    Every third page ends within its last run, as files do that were sealed in between.
     """
     tail, begin, found, runs = index.paged.tail, index.paged.tail_begin, list[Stretches](), 0
     for number in range((len(tail) - kept) // page_runs):
         last = (number + 1) * page_runs
         end = int(tail.start[last]) if last < len(tail) else index.frontier
-        if cuts_runs and number % 3 == 2:
+        if number % 3 == 2:
             end = max(begin + 1, int(tail.end[last - 1]) - int(tail.length[last - 1]) // 2)
         page = tail.from_offset(begin).below(end)
         if len(page):

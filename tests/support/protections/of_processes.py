@@ -208,9 +208,9 @@ PROTECTIONS = (
     ),
     kept_by(
         "a job that was taken over ends with 3",
-        "jobs.runner.TAKEN_OVER",
+        "model.errors.TakenOverError.exit_code",
         1,
-        "jobs/test_runner.py::test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3",
+        "jobs/test_runner.py::test_each_failure_is_one_line_whatever_it_names",
     ),
     # The JVM of a job dies; SIGTERM or SIGINT.
     kept_by(

@@ -19,7 +19,7 @@ def arguments_of(job: str, words: Sequence[str]) -> Namespace:
     """Return what the script of *job* makes of *words*; AssertionError where it refuses them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "run_job", lambda _, parser, words=None: parser.parse_args(words))
-        patch.setattr(init, "init", lambda words, prog: init.init_arguments(prog).parse_args(words))
+        patch.setattr(init, "init", lambda words=None, prog=None: init.init_arguments(prog).parse_args(words))
         patch.setattr(process_end, "end_process", sys.exit)
         patch.setattr(sys, "argv", [job, *words])
         with pytest.raises(SystemExit) as ended:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from builders.configurations import clusters
 from fakes.newest_logs import NOW_MS, asked, copied, known_config, natives, record, silent_cluster, stamped, told
 from offset_sync.check.judge import judge
 from offset_sync.check.sample import OWN_GROUPS, with_records
@@ -68,7 +69,7 @@ HEADERS: list[MirrorCase] = [
         "copies are stamped, beside records of this cluster",
         {},
         {},
-        {"orders": stamped(ORDERS), "pay/1": [*natives(3), *stamped(ORDERS[:2], first=3)]},
+        {"orders": stamped(ORDERS), "pay/7": [*natives(3), *stamped(ORDERS[:2], first=3)]},
     ),
     ("topics without headers beside one with", {}, {}, {"orders": stamped(ORDERS), "pay": natives(3), "eur": ORDERS}),
     (
@@ -122,6 +123,7 @@ COPIES: list[MirrorCase] = [
 ]
 TOPICS: list[MirrorCase] = [
     ("numbers of partitions", {}, names("orders/2", "pay"), names("orders/3", "pay")),
+    ("dc3 does not answer", {"clusters": clusters("dc1", "dc2", "dc3")}, {}, names("orders")),
     ("missing at dc2, by a pattern", {}, names("orders", "pay"), names("orders")),
     ("missing at dc2, by name", TWO_NAMED, names("orders", "pay"), names("orders")),
     ("nowhere", NAMED, {}, {}),
@@ -188,6 +190,7 @@ SETTINGS: list[tuple[str, Sections, Sections]] = [
     ("little room for metadata", {}, {"settings": SMALL}),
     ("little room for read lists", LISTED, {"settings": SMALL}),
     ("just enough room for read lists", LISTED, {"settings": SMALL | {"offset.metadata.max.bytes": "4096"}}),
+    ("another vendor's", LISTED, {"settings": {"offsets.retention.minutes": "-1", "offset.metadata.max.bytes": "4k"}}),
     ("not to be read", {}, {"settings": "CLUSTER_AUTHORIZATION_FAILED"}),
     ("commits compacted and deleted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact,delete"}}),
     ("commits compacted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact"}}),

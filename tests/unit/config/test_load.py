@@ -34,9 +34,7 @@ def file_problems(path: Path, text: str | bytes | None) -> list[str]:
     [
         (None, "cannot be read (No such file or directory); name a readable file with --conf"),
         ("", ""),
-        ("# only a comment\n---\n", ""),
         ("- a\n- b\n", "not a mapping"),
-        ("5\n", "not a mapping"),
         ("clusters:\n  dc1: {\n", "sync.yaml, line 3: not valid YAML"),
         (b"\xff\xfe\x00", "not valid YAML"),
         ("a: b\n--- \nc: d\n", "not valid YAML"),

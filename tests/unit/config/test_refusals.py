@@ -98,7 +98,7 @@ CASES = """
 {dc1: {spark: {ssl.keystore.location: x, ssl.key.password: c4n4ry, sasl.kerberos.service.name: x}}}
 {dc1: {admin: {ssl.ca.location: x, ssl.certificate.pem: x, ssl.key.pem: c4n4ry, sasl.oauthbearer.config: c4n4ry}}}
 {dc1: {admin: {sasl.oauthbearer.client.id: x, sasl.oauthbearer.token.endpoint.url: x, sasl.oauthbearer.scope: x}}}
-{dc1: {admin: {sasl.kerberos.principal: x, sasl.kerberos.keytab: x}, security: {protocol: SSL}}}
+{dc1: {admin: {sasl.kerberos.principal: x, sasl.kerberos.keytab: x}}, sync: {deletes: keep}, topics: {}}
 """
 
 

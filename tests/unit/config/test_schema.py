@@ -20,18 +20,17 @@ CLUSTERS = clusters("dc1", "dc2")
 TAKEN: list[dict[str, Any]] = [
     {},
     {"sync": {"hole_grace": 7, "home_silence": "7", "refresh_interval": "2d", "index_memory": "1GiB"}},
-    {"metrics": {"sync_offsets_port": 0, "report_status_port": "off"}, "sync": {"max_commits_per_second": "off"}},
+    {"metrics": {"sync_offsets_port": 0, "report_status_port": "off"}, "sync": {"max_commits_per_second": "5"}},
+    {"metrics": {"sync_offsets_port": False, "report_status_port": "9"}, "sync": {"max_commits_per_second": False}},
     {"metrics": {"sync_offsets_port": "${PORT}"}, "index": {"starting": "${START}", "max_offsets_per_trigger": "${N}"}},
-    {"directions": [["dc1", "dc2"]], "topics": {"include": ["a"], "overrides": [{"topics": ["b"], "strategy": "off"}]}},
+    {"directions": [["dc1", "dc2"]], "topics": {"include": ["a"], "overrides": [{"topics": ["b"], "strategy": False}]}},
     {"clusters": CLUSTERS | {"dc3": {"kafka": {"bootstrap.servers": "c:1", "x": 1, "y": True}, "commits": "admin"}}},
 ]
 REFUSED: list[dict[str, Any]] = [
-    {"tabels": {}},
     {"sync": {"home_silense": "5m"}},
     {"sync": {"home_silence": "soon"}},
     {"sync": {"index_memory": []}},
     {"sync": {"max_commits_per_second": 0}},
-    {"sync": {"requests_in_flight": 5}},
     {"index": {"max_offsets_per_trigger": 0}},
     {"topics": {"include": []}},
     {"topics": {"include": ["a"], "strategy": "exakt"}},

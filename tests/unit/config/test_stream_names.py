@@ -52,11 +52,9 @@ def fresh(naming: PrefixNames) -> PrefixNames:
     ("cluster", "topic", "stream"),
     [
         ("dc1", "pay.eu", "dc1.pay.eu"),
-        ("dc2", "pay.eu", "dc2.pay.eu"),
         ("dc2", "dc1.pay.eu", "dc1.pay.eu"),
         ("dc2", "dc10.orders", "dc2.dc10.orders"),
         ("dc1", "dc1.orders", "dc1.dc1.orders"),
-        ("dc2", "dc1.dc1.orders", "dc1.dc1.orders"),
         ("dc2", "dc1.", "dc2.dc1."),
         ("dc1", "dc2.dc1.orders", None),  # what was here already
         ("dc1", "heartbeats", None),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key
-from offset_sync.decode.byte_rows import BulkCursor, Spans, to_byte_rows, to_text, with_nulls
+from offset_sync.decode.byte_rows import BulkCursor, Spans, to_byte_rows, to_text, window, with_nulls
 from offset_sync.decode.consumer_offsets import RECORDS, decode_records
 from offset_sync.decode.cursor import Cursor, DecodeError
 from oracles.decode import decode_record
@@ -115,3 +115,11 @@ def test_text_is_null_where_its_bytes_are_and_where_they_are_no_text() -> None:
     assert (is_bad.tolist(), is_bad.dtype) == ([False, False, True, False], np.bool_)
     assert with_nulls(octets, is_bad).type == pa.binary()
     assert with_nulls(octets, np.zeros(4, np.bool_)) is octets
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 5])
+def test_a_window_has_a_place_for_each_stretch_of_its_width(size: int) -> None:
+    content = np.arange(size, dtype=np.uint8)
+    view = window(content, 4)
+    assert [each.tobytes() for each in view] == [content[n : n + 4].tobytes() for n in range(size - 3)]
+    assert view.dtype.itemsize == 4

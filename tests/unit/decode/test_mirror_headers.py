@@ -100,3 +100,10 @@ def test_every_record_is_judged_by_the_rules_in_every_slice(
     found = answers(decode_identities(columns[0], columns[1], encoding))
     expected = [by_the_rules(*pair, encoding) for pair in pairs[start:]]
     assert [("malformed" if isinstance(answer, str) else answer) for answer in found] == expected
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.binary_view()])
+def test_other_layouts_and_chunks_are_read(kind: pa.DataType) -> None:
+    origin = pa.chunked_array([pa.array(["IDC1"], kind), pa.array([None, "IDC2"], kind)])
+    found = decode_identities(origin, pa.array(["1", "2", "3"], kind), "text")
+    assert answers(found) == [("IDC1", 1), None, ("IDC2", 3)]

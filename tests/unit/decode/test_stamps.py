@@ -20,6 +20,7 @@ from offset_sync.decode.mirror_headers import (
     decode_stamps,
     of_one_origin,
     read_places,
+    without_added,
 )
 from offset_sync.model.values import TopicPartition
 
@@ -177,3 +178,10 @@ def test_records_of_one_batch_are_judged_each_by_itself() -> None:
 )
 def test_what_redpanda_migrator_never_writes_is_malformed(offset: bytes, reason: str) -> None:
     assert read(REDPANDA, {SOURCE_ID}, of_redpanda(SOURCE_ID, offset)) == [reason]
+
+
+def test_what_a_mirror_adds_to_its_copies_is_no_part_of_a_record() -> None:
+    assert without_added([("a", b"1"), ("__mskmr", b"a"), ("k2k_offset", None), ("b", None)]) == (
+        ("a", b"1"),
+        ("b", None),
+    )

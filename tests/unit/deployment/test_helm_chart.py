@@ -159,7 +159,7 @@ SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
 WRONG: dict[str, Manifest] = {
     "mode": {"mode": "operator"},
-    "config.topics.strategy": {"config": {"topics": {"strategy": False}}},
+    "config.topics.strategy": {"config": {"topics": {"strategy": True}}},
     "config": {"config": {"topic": {"include": ["orders"]}}},
     "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
     "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, PropertyMock
 
 import pytest
 
@@ -82,13 +82,18 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
 ) -> None:
     broken, fine = Starts(OSError("no brokers")), Starts(Query())
     nothing = Starts(None, None, None, Query())  # there is nothing to read yet: no error
-    for name, starts in (("dc1", broken), ("dc2", fine), ("dc3", nothing)):
+    ended = MagicMock(isActive=False)
+    type(ended).lastProgress = PropertyMock(side_effect=ValueError)  # nor can its progress be read
+    type(lost := MagicMock()).isActive = PropertyMock(side_effect=ValueError)
+    group.add("dc5", Starts(lost, Query()))
+    for name, starts in (("dc1", broken), ("dc2", fine), ("dc3", nothing), ("dc4", again := Starts(ended, Query()))):
         group.add(name, starts)
     with running(group, stop):
-        until(lambda: len(broken.times) >= 6 and len(nothing.times) == 4)
+        until(lambda: len(broken.times) >= 6 and len(nothing.times) == 4 and len(again.times) == 2)
         assert group.errors() == {"dc1": "no brokers"}
     assert all(gap >= least for gap, least in zip(broken.gaps(), [0.05, 0.1, 0.2, 0.2, 0.2], strict=False))
     assert (len(fine.times), all(gap >= 0.05 for gap in nothing.gaps())) == (1, True)
+    lost.stop.assert_called_once()
 
 
 # Stopping
@@ -212,3 +217,16 @@ def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_i
     assert not silent.has_started
     silent.answers.set()
     until(lambda: silent.has_started and not silent.starts[0].isActive)
+
+
+def test_one_started_again_has_read_nothing_before(
+    group: QuerySupervisor, stop: threading.Event, silent: Cluster
+) -> None:
+    group.add("dc1", silent)  # type: ignore[arg-type]
+    silent.answers.set()
+    with running(group, stop):
+        until(lambda: group.has_caught_up("dc1"))
+        silent.answers.clear()
+        group.restart("dc1")
+        until(lambda: group._queries["dc1"].is_starting)
+        assert not group.has_read("dc1")

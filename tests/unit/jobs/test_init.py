@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from offset_sync.check.stamps import Stamped
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
 from offset_sync.jobs.init import init, mirror_makers, note_stamps, prefixed, to_text, write
+from offset_sync.model.errors import ConfigError
 
 SCHEMA = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -48,14 +50,13 @@ def test_what_is_given_on_the_command_line_is_in_the_file(seen: list[Any], tmp_p
     assert init(["--conf", str(path), *GIVEN, *more]) == 0
     first = path.read_text().splitlines()[0].removeprefix("# yaml-language-server: $schema=")
     assert (tmp_path / first).resolve() == SCHEMA
-    config = load_config(path)
-    assert {alias: each.kafka["bootstrap.servers"] for alias, each in config.clusters.items()} == {
-        "dc1": "one:9092",
-        "dc2": "two:9092,three:9092",
-    }
+    load_config(path)
     tree = yaml.safe_load(path.read_text())
-    assert tree["clusters"]["dc1"]["security"] == {"protocol": "SSL"}
-    assert tree["clusters"]["dc2"]["security"] == {"protocol": "SSL", "ca": "/a=b.pem"}
+    ssl = {"protocol": "SSL"}
+    assert tree["clusters"] == {
+        "dc1": {"kafka": {"bootstrap.servers": "one:9092"}, "security": ssl},
+        "dc2": {"kafka": {"bootstrap.servers": "two:9092,three:9092"}, "security": {**ssl, "ca": "/a=b.pem"}},
+    }
     assert tree["topics"]["include"] == [r"orders\..*"]
 
 
@@ -83,6 +84,13 @@ def test_a_file_that_is_there_is_left_alone(seen: list[Any], tmp_path: Path) -> 
     assert (path.read_text(), seen) == ("mine", [])
 
 
+def test_on_a_full_disk_no_part_of_a_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "write_text", Mock(side_effect=OSError(28, "disk full")))
+    with pytest.raises(ConfigError, match="disk full"):
+        write(tmp_path / "my.yaml", "")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
     clusters = {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}
     topics = {"include": [".*"], "exclude": mirror_makers(CLUSTERS)}
@@ -107,7 +115,7 @@ def test_topics_with_the_name_of_another_cluster_before_them_are_copies(
     at_dc1: str, at_dc2: str, found: dict[tuple[str, str], int]
 ) -> None:
     clusters = {"dc1": cluster("dc1", *at_dc1.split()), "dc2": cluster("dc2", *at_dc2.split())}
-    assert prefixed(clusters) == found
+    assert prefixed(clusters, bool) == found
     assert prefixed(clusters, "none".__eq__) == {}
 
 

@@ -17,7 +17,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
 from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
-from offset_sync.model.errors import ClusterError, ConfigError, TakenOverError
+from offset_sync.model.errors import ClusterError, ConfigError, FormatError, TakenOverError
 
 CONF = """
 clusters: {x: {kafka: {bootstrap.servers: "x:9092"}}, y: {kafka: {bootstrap.servers: "y:9092"}}}
@@ -59,8 +59,10 @@ def raising(error: Exception) -> JobFunction:
         ),
         (raising(ClusterError("x", "silent")), ["clusters.x: silent"], 1),
         (raising(ConfigError(["SPARK_REMOTE: unset it"])), ["SPARK_REMOTE: unset it"], 2),
+        (raising(FormatError("has format 1")), ["has format 1"], 2),
+        (raising(TakenOverError("by process 7")), ["by process 7"], 3),
     ],
-    ids=["failures", "hostile", "error of ours", "configuration, while running"],
+    ids=["failures", "hostile", "error of ours", "configuration, while running", "format", "taken over"],
 )
 def test_each_failure_is_one_line_whatever_it_names(
     conf: str, capsys: pytest.CaptureFixture[str], function: JobFunction, lines: list[str], code: int
@@ -81,31 +83,13 @@ def test_a_full_disk_is_a_line_and_no_other_error_of_the_machine_or_of_ours_is_h
             run(raising(error), "--conf", conf)
 
 
-def test_a_job_that_was_taken_over_is_a_line_and_the_code_is_3(conf: str, capsys: pytest.CaptureFixture[str]) -> None:
-    line = "sync_offsets was taken over by process 7 on another; this one writes nothing more and ends"
-    assert run(raising(TakenOverError(line)), "--conf", conf) == 3
-    assert capsys.readouterr().err.splitlines()[-1] == line
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, []),
-        (
-            CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n",
-            ["sync.trigger_intervall", "index.starting"],
-        ),
-    ],
-)
-def test_a_configuration_that_is_wrong_or_missing_is_2_and_every_problem_is_said(
-    tmp_path: Path, content: str | None, said: list[str], capsys: pytest.CaptureFixture[str]
+def test_every_problem_of_a_configuration_is_said_and_the_code_is_2(
+    conf: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "wrong.yaml"
-    if content is not None:
-        path.write_text(content)
-    assert run(doing("never run"), "--conf", str(path)) == 2
+    Path(conf).write_text(CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n")
+    assert run(doing("never run"), "--conf", conf) == 2
     text = capsys.readouterr().err
-    assert text
+    said = ["sync.trigger_intervall", "index.starting"]
     assert [word for word in ["never run", *said] if word in text] == said
 
 

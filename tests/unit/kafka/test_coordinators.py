@@ -114,7 +114,7 @@ class Coordinator(Target):
 
 
 @pytest.mark.parametrize(
-    ("partitions", "metadata", "most_requests"), [(8, "", 1), (300, "", 1), (7000, "", 2), (300, "x" * 4096, 3)]
+    ("partitions", "metadata", "most_requests"), [(300, "", 1), (7000, "", 2), (300, "x" * 4096, 3)]
 )
 def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata: str, most_requests: int) -> None:
     coordinator = Coordinator(KAFKA_DEFAULT)
@@ -168,5 +168,6 @@ def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_
     what = "the operation Read is not allowed; grant Read on the group"
     assert said == f"GROUP_AUTHORIZATION_FAILED: clusters.dc2: {what} {MANUAL}"
     assert str(with_remedy("dc2", "TOPIC_AUTHORIZATION_FAILED")).startswith("TOPIC_AUTHORIZATION_FAILED: ")
+    assert str(with_remedy("dc2", "GROUP_ID_NOT_FOUND")).endswith("another id, or list it in groups.exclude")
     # Compared with the names of errors elsewhere, so these must not grow.
     assert [with_remedy("dc2", error) for error in ("UNKNOWN_MEMBER_ID", None)] == ["UNKNOWN_MEMBER_ID", None]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fakes.clusters import CommitRecord, to_records
 from offset_sync.model.values import POLLED, GroupPartition, Outcome, Rule, State, TopicPartition
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
+from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import Commits
+from offset_sync.sync.distributed_writer import TaskWrites
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
@@ -51,6 +55,14 @@ def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
 ) -> None:
     (write,) = planned(target).writes
     assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
+
+
+def test_another_number_of_outcomes_of_tasks_is_an_error_so_that_their_writes_are_in_doubt() -> None:
+    spark = MagicMock()
+    frame = spark.createDataFrame().repartition().mapInArrow()
+    frame.toArrow.return_value = pa.table({"row": [], "outcome": []})
+    with pytest.raises(ValueError, match="longer"):
+        TaskWrites(spark, OpenFence()).write(MagicMock(), planned([(40, 0, OURS)]).writes)
 
 
 # Any row at all

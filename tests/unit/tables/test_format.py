@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from offset_sync.model.errors import TableError
+from offset_sync.model.errors import FormatError
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS, TABLES
 from offset_sync.tables.files import Files
 from offset_sync.tables.format import FORMAT, PROPERTY, check_checkpoints
@@ -32,7 +32,7 @@ def test_tables_of_another_format_are_neither_read_nor_written(tmp_path: Path, n
     tables = of_format(tmp_path, number)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     for act in (tables.create, lambda: tables.all_rows(DRIVERS)):
-        with pytest.raises(TableError) as caught:
+        with pytest.raises(FormatError) as caught:
             act()
         assert REMEDY in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -45,7 +45,7 @@ def test_checkpoints_of_another_format_are_refused(tmp_path: Path, number: str |
     (tmp_path / "index_records" / "dc1" / "offsets" / "0").write_text("v1\n")
     if number is not None:
         (tmp_path / PROPERTY).write_text(number)
-    with pytest.raises(TableError, match=REMEDY):
+    with pytest.raises(FormatError, match=REMEDY):
         check_checkpoints(Files(), str(tmp_path))
 
 

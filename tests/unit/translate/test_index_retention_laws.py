@@ -6,16 +6,11 @@ import random
 from dataclasses import replace
 from itertools import permutations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.long_logs import disordered
-from fakes.pages import CountedPages, let_go_of_all_but
 from generators.hypothesis_strategies import generators, law
 from generators.retention import Indexes, answers_of, place_of, random_indexes
-from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import _OriginParts
 from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
@@ -89,24 +84,3 @@ def test_the_histories_are_cut_often_and_by_much() -> None:
         cut, removed = cut + (gone > 0), removed + gone
     assert cut > 12, cut
     assert removed > 65, removed
-
-
-@law(100)
-@given(st.integers(0, 2**32), st.sampled_from([None, 1, 2, 4]))
-def test_the_newest_record_below_an_offset_and_the_first_that_is_repeated_above_it(
-    seed: int, page_runs: int | None
-) -> None:
-    index = disordered(random.Random(seed), 0)
-    runs = index.runs.take(np.asarray(index.runs.origin == 1))
-    columns = zip(*(each.tolist() for each in (runs.start, runs.length, runs.origin_start)), strict=True)
-    held = [(start + n, first + n, start) for start, length, first in columns for n in range(length)]
-    if page_runs:
-        let_go_of_all_but(index, 1, page_runs, CountedPages(), cuts_runs=False)
-    for floor in range(index.frontier + 1):
-        below = [each for each in held if each[0] < floor]
-        above = {number for offset, number, _ in held if offset >= floor}
-        newest = max((number for _, number, _ in below), default=-1)
-        last = next((offset for offset, number, _ in below if number == newest), NO_LIMIT)
-        parts = _OriginParts(index, 1, floor)
-        assert parts.newest_below() == (newest + 1, last)
-        assert parts.first_sent_again() == next((start for _, number, start in below if number in above), NO_LIMIT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -95,12 +96,6 @@ def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most:
         assert min(map(len, one_more)) > MOST_CHARACTERS or 2 * (len(kept) + 1) > MOST_BYTES
 
 
-def test_the_text_is_the_one_of_the_design() -> None:
-    head = f"offset-sync/1 {CLUSTER}"
-    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)]), CLUSTER).text == f"{head} 100 7 rAgMCAQ\0"
-    assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
-
-
 @law(100)
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=128), max_size=210))
 def test_a_cluster_id_is_read_again_or_refused(cluster_id: str) -> None:
@@ -159,3 +154,17 @@ def test_not_more_is_inflated_than_a_list_can_have() -> None:
     assert peak < 10 * MOST_BYTES
     assert told(framed("0 0", b"\1" * MOST_BYTES, "z")) is not None
     assert told(framed("0 0", b"\1" * (MOST_BYTES + 2), "z")) is None
+
+
+def test_the_text_is_the_one_of_the_design() -> None:
+    head = f"offset-sync/1 {CLUSTER}"
+    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)]), CLUSTER).text == f"{head} 100 7 rAgMCAQ\0"
+    assert encode_read_list(found(100, 7, [(100, 300)]), CLUSTER).text == f"{head} 100 7 rAMgB\0"
+    assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
+    assert encode_read_list(found(9, 0, ranges_from(9, [2, 3, 2, 1, 1, 23])), CLUSTER).text == f"{head} 9 0 rAgMCAQEX\0"
+    borders = [2**bits - below for bits in range(7, 63, 7) for below in (0, 1)]
+    for numbers in ([1, 1, 1, 1, 1, 2], *([each, each] for each in borders)):
+        texts = [text_of(0, 0, ranges_from(0, numbers), kind) for kind in "rz"]
+        assert encode_read_list(found(0, 0, ranges_from(0, numbers)), CLUSTER).text == min(texts, key=len)
+    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)), CLUSTER)
+    assert re.fullmatch(f"{head} 0 0 z[A-Za-z0-9_-]{{3,9}}\0", written.text)

@@ -313,3 +313,38 @@ def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_noth
     assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
     behind = replace(case, target=replace(case.target, log_end=end + 2))
     assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]
+
+
+def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> None:
+    here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "B", 0, 1)), 0, 2, 2)
+    there = Log("B", (LogRecord(0, "B", 0, 1), LogRecord(1, "A", 0, 1)), 0, 2, 2)
+    assert states(chosen(Case("A", here, there), "timestamp", 0, 1)) == ["STRATEGY_REFUSED"] * 2
+    found = chosen(Case("A", here, there), "header", 0, 1, 2)
+    assert (states(found), found.wanted.tolist()) == (["EXACT", "EXACT", "APPROXIMATE"], [0, 0, 1])
+
+
+def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
+    case = Case("A", native("A", 1, 2, 3, 4), native("B", 1, 2, 3, 4))
+    found = chosen(case, "timestamp", 1, log_start=3)
+    assert (found.wanted.tolist(), found.lost.tolist()) == ([3], [2])
+    case = Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4))
+    found = [chosen(case, "timestamp", 3, log_start=start) for start in (0, 2, 4)]
+    columns = [(each.wanted[0], each.duplicates[0], each.duplicates_at_most[0], each.lost[0]) for each in found]
+    assert columns == [(1, 2, 3, 0), (2, 1, 2, 0), (4, 0, 0, 1)]  # the 9, read out of order, is deleted first
+
+
+@pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])
+def test_a_topic_of_which_times_are_not_known_is_idle_by_its_ends_alone(without: set[int]) -> None:
+    logs, said = [], PartitionMetadata("id", 0, 2, frozenset({"id"}), 2)
+    for code in (0, 1):
+        index = LogIndex()
+        index.extend(Runs.of([0], [2], [code], [0], [0]), 2)
+        index.times = None if code in without else times_of(native("A", 1, 2))
+        logs.append(PartitionLog(index, code, said))
+    found = translate_partition(np.array([2]), [None], *logs, Bounds(0), Strategy("timestamp", 1000, 0))
+    assert found.wanted.tolist() == [2]
+
+
+def test_a_header_above_the_cut_of_its_target_is_answered_with_the_cut() -> None:
+    found = chosen(Case("A", copied("A", "B", *range(10)), native("B", *range(10))), "header", 8, cut_at=4)
+    assert (states(found), found.wanted.tolist()) == (["AT_FRONTIER"], [4])

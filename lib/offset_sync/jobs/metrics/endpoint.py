@@ -57,7 +57,7 @@ def open_endpoint(part: Part, config: Metrics, told: Sequence[Told], wrap: Wrap 
     """Open the endpoint of *part* as configured; None if it is off, or cannot be opened, which is logged."""
     option = f"{part}_port"
     port = getattr(config, option)
-    if port == "off":
+    if port is None:
         return None
     try:
         endpoint = Endpoint(str(config.address), port, told, wrap)

@@ -33,7 +33,7 @@ class Groups:
 
 
 def at(port: object) -> Metrics:
-    return Metrics(address=HERE, sync_offsets_port=port, report_status_port="off")
+    return Metrics(address=HERE, sync_offsets_port=port)
 
 
 def test_a_scrape_brings_what_the_collectors_say_now() -> None:
@@ -69,7 +69,7 @@ def test_what_cannot_be_opened_is_an_error_in_the_log_with_the_remedy_and_nothin
         taken.bind((HERE, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        config = Metrics.model_construct(address=address, sync_offsets_port=port, report_status_port="off")
+        config = Metrics.model_construct(address=address, sync_offsets_port=port)
         assert open_endpoint("sync_offsets", config, []) is None
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith(f"metrics.sync_offsets_port: {address}:{port} cannot be opened (")

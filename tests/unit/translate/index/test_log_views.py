@@ -106,14 +106,3 @@ def test_what_was_known_of_stretches_is_void_when_pages_are_let_go() -> None:
     let_go_of_all_but(log, 2, 2, KeptPages())
     log.adopt(view)
     assert [*ends, log.stretches().end.tolist(), view.stretches().end.tolist()] == [[6], [2, 4, 6], [6]]
-
-
-def test_positions_that_a_log_has_taken_over_from_a_view_grow_without_it() -> None:
-    log = LogIndex()
-    log.extend(Runs.of([0, 1], [1, 1], [1, 0], [0, 1], [0, 0]), 2)
-    view = log.view()
-    view.positions(1)
-    log.adopt(view)
-    log.extend(Runs.of([2, 3], [1, 1], [0, 1], [2, 5], [0, 0]), 4)
-    assert log.positions(1).start.tolist() == [0, 5]
-    assert view.view().positions(1).start.tolist() == [0]
