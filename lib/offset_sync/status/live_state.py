@@ -95,12 +95,14 @@ class LiveState:
 
     @cached_property
     def _own(self) -> OwnVerdicts:
-        config = self._config
+        there = self.clusters.admins()
+        pairs = tuple(pair for pair in self._config.pairs() if pair[1] in there)  # a lost target gets no answers
+        config = self._config.model_copy(update={"directions": pairs}) if pairs else self._config
+        options = {alias: config.admin_options(alias) for alias in there}
         writers = {
-            alias: TargetWriter(alias, config.admin_options(alias), is_dry_run=True, names=config.names)
-            for alias in config.clusters
+            alias: TargetWriter(alias, each, is_dry_run=True, names=config.names) for alias, each in options.items()
         }
-        return OwnVerdicts(config, self.state, self.clusters, self.clusters.admins(), writers)
+        return OwnVerdicts(config, self.state, self.clusters, there, writers)
 
     def published(self, now_ms: int) -> pa.Table:
         """Return rows of sync_status about all groups: by what a living sync_offsets says, or else decided here."""
