@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -20,7 +20,6 @@ from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
-from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_ids import verify
@@ -53,15 +52,13 @@ class Backfill:
 
 
 class IndexProgress:
-    """Tracks what micro-batches have read; thread-safe. *clock* gives monotonic seconds.
+    """Tracks what micro-batches have read; thread-safe.
 
     Offsets without a record (markers, compacted ones) count as done when they are passed, and not as records.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._began_at = clock()
+    def __init__(self) -> None:
+        self._lock, self._began_at = threading.Lock(), time.monotonic()
         self._first: dict[ClusterPartition, int] = {}
         self._goal: dict[ClusterPartition, int] = {}
         self._reached: dict[ClusterPartition, int] = {}
@@ -80,7 +77,7 @@ class IndexProgress:
                 key = ClusterPartition(alias, *partition)
                 self._first.setdefault(key, start.get(partition, 0))
                 self._reached[key] = max(offset, self._reached.get(key, 0))
-            now, (done, _) = self._clock(), self._offsets()
+            now, (done, _) = time.monotonic(), self._offsets()
             self._counts.append((now, self._counts[-1][1] + records, done))
             # One entry older than the window stays, to measure from.
             while len(self._counts) > 2 and self._counts[1][0] < now - _RATE_OVER_S:
@@ -90,7 +87,7 @@ class IndexProgress:
         """Return where the index is now."""
         with self._lock:
             (since, before, done_before), (_, records, _) = self._counts[0], self._counts[-1]
-            seconds = max(self._clock() - since, 1e-9)
+            seconds = max(time.monotonic() - since, 1e-9)
             done, total = self._offsets()
             offsets_per_s = (done - done_before) / seconds
             left = (total - done) / offsets_per_s if offsets_per_s > 0 else None
@@ -99,7 +96,7 @@ class IndexProgress:
     @property
     def seconds(self) -> float:
         """Return for how long the job has been indexing."""
-        return self._clock() - self._began_at
+        return time.monotonic() - self._began_at
 
     def _offsets(self) -> tuple[int, int]:
         """Return how many offsets are done and how many there were, of the partitions whose end is known."""
@@ -123,10 +120,10 @@ class TopicAccess:
     Every method waits for clusters, so call none from a loop that serves several. Thread-safe.
     """
 
-    def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin], clock: Clock = SYSTEM_CLOCK) -> None:
-        self._config, self._admins, self._clock = config, admins, clock
+    def __init__(self, config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
+        self._config, self._admins = config, admins
         self._refused: dict[str, dict[str, ClusterError]] = {}
-        self._ask_again_at = clock.now() + EVERY_S
+        self._ask_again_at = time.monotonic() + EVERY_S
         self._unreadable: list[UnreadableLogs] = []
 
     def watch(self, logs: UnreadableLogs) -> None:
@@ -153,9 +150,9 @@ class TopicAccess:
 
     def granted(self) -> list[str]:
         """Return the clusters where a topic or log has become readable or is gone; queries at intervals."""
-        if self._clock.now() < self._ask_again_at:
+        if time.monotonic() < self._ask_again_at:
             return []
-        self._ask_again_at = self._clock.now() + EVERY_S
+        self._ask_again_at = time.monotonic() + EVERY_S
         known = list(self._refused.items())  # a query that is being started may add to it
         granted = [alias for alias, refused in known if refused and self._is_changed(alias, set(refused))]
         return granted + [logs.alias for logs in self._unreadable if logs.can_be_read()]

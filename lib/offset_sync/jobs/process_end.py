@@ -41,7 +41,7 @@ def end_process(code: int) -> NoReturn:
     """End the process as a job does: run the atexit functions, without finalizing the interpreter.
 
     A daemon thread that returns from Arrow or delta-rs into an interpreter in finalization sometimes ends the process
-    with SIGSEGV, and the exit code is lost.
+    with SIGSEGV, and the exit code is lost. So does a thread of librdkafka that calls back.
     """
     atexit._run_exitfuncs()
     sys.stdout.flush()

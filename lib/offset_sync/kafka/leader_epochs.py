@@ -2,7 +2,7 @@
 
 Brokers return that (OffsetsForLeaderEpoch, KIP-320) to consumers only, for their own position. librdkafka sends the
 request for an assignment with a leader epoch, and puts the answer into its error message. So we assign a position
-beyond every log. ``tests/broker`` checks the wording of that message; with another wording the answer is unknown.
+beyond every log. ``tests/broker`` checks the wording of that message; one of another wording is no answer.
 
 A deposed leader that has not learned of the election yet would answer that its epoch goes on. So each broker is asked
 first for the present leader's epoch, and only a later answer of the same broker counts.
@@ -28,6 +28,7 @@ _BEYOND_ALL = 1 << 60
 _POLL_S = 0.2
 _AT_ONCE = 1_000
 _TRUNCATED = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
+_NO_EPOCH = "No epoch found less or equal to"
 _BY = re.compile(r"\(broker (\d+)\)$")
 _WANTED = {"auto.offset.reset": "error"}
 
@@ -40,9 +41,11 @@ class _Reported(NamedTuple):
     broker: str
 
     @classmethod
-    def of(cls, message: str) -> _Reported:
-        """Parse the client's error *message*."""
+    def of(cls, message: str) -> _Reported | None:
+        """Parse the client's error *message*; None: it is no answer, as where the client has fetched instead."""
         reported, by = _TRUNCATED.search(message), _BY.search(message)
+        if reported is None and _NO_EPOCH not in message:
+            return None
         end, epoch = (int(reported[1]), int(reported[2])) if reported is not None else (None, ABSENT)
         return cls(end, epoch, by[1] if by is not None else "")
 
@@ -59,8 +62,8 @@ class LeaderEpochs(StreamReader):
     ) -> dict[TopicPartition, ReportedEnd]:
         """Return the first offset after the records of each known epoch and of those before that the log still has.
 
-        0 where the log has none of them, or where the error message cannot be parsed: errs to the small side. Raises
-        ClusterError where the present leader of a partition has not answered within *deadline* (seconds).
+        0 where the log has none of them. Raises ClusterError where the present leader of a partition has not answered
+        within *deadline* (seconds), so that it is asked again: no answer is no truncation.
         """
         found = self.ends_in_time(epochs, deadline)
         if waiting := epochs.keys() - found.keys():
@@ -98,5 +101,6 @@ class LeaderEpochs(StreamReader):
                     partition, error = place_of(message), message.error()
                     if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
                         waiting.remove(partition)
-                        found[partition] = _Reported.of(error.str())
+                        if (reported := _Reported.of(error.str())) is not None:
+                            found[partition] = reported
         return found

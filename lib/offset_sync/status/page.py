@@ -170,8 +170,8 @@ def _shares_text(shares: Sequence[Mapping[str, float]]) -> str | None:
     return ", ".join(f"{name} {100 * mean:.1f} %" for name, mean in largest if mean > _TINY_SHARE) or None
 
 
-def drift_curves(drift: pa.Table, groups: int = CURVES_OF_GROUPS) -> list[dict[str, Any]]:
-    """Return one series per pair (``group`` null), and one for each of the *groups* that drift most.
+def drift_curves(drift: pa.Table) -> list[dict[str, Any]]:
+    """Return one series per pair (``group`` null), and one for each of the groups that drift most.
 
     A series is ``{source, target, group, at, change, windowed}``, named as in the tables; the last three are lists,
     times in ms.
@@ -179,7 +179,7 @@ def drift_curves(drift: pa.Table, groups: int = CURVES_OF_GROUPS) -> list[dict[s
     newest = newest_drift(drift)
     newest = newest.filter(pc.is_valid(newest["group_id"])).to_pylist()
     newest.sort(key=lambda row: (bool(row["is_converged"]), -abs(row["windowed_change"] or 0)))
-    shown = [tuple(row[name] for name in GROUP) for row in newest[:groups]]
+    shown = [tuple(row[name] for name in GROUP) for row in newest[:CURVES_OF_GROUPS]]
     series: dict[tuple[Any, ...], list[Row]] = {}
     for row in drift.sort_by("at").to_pylist():
         series.setdefault(tuple(row[name] for name in GROUP), []).append(row)

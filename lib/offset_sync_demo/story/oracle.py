@@ -117,15 +117,6 @@ def total(parts: Iterable[Measured]) -> Measured:
     return sum(parts, Measured())
 
 
-def expected_duplicates(before: Records, target: Records, captured_offset: int, start: int) -> int:
-    """Return the duplicates of a start at target offset *start*, from the logs alone.
-
-    Counts the records at or above *start* that had been read below the captured commit.
-    """
-    below = before.ids[before.offsets < captured_offset]
-    return int(np.isin(target.ids[target.offsets >= start], below).sum())
-
-
 def _ids_by_offset(records: Records) -> NDArray[np.uint64]:
     """Return the ids, with each offset once."""
     _, first = np.unique(records.offsets, return_index=True)

@@ -165,7 +165,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A broker that does not lead any more is not believed",
         "kafka.leader_epochs._BY",
         re.compile("()$"),
-        "kafka/test_leader_epochs.py::test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed",
+        "kafka/test_leader_epochs.py::test_the_leader_under_the_present_epoch_is_believed_and_what_is_no_answer_is_no_truncation",
     ),
     kept_by(
         "A truncated __consumer_offsets is read again from where it differs",

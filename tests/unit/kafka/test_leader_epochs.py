@@ -64,11 +64,22 @@ def test_records_end_where_a_known_epoch_began_that_the_leader_lacks(
     assert (told, told.of_change(EpochChange(known, 9, ended))) == ((end, of_epoch, "7"), expected)
 
 
-@pytest.mark.parametrize(("broker", "found"), [(7, {ORDERS: ReportedEnd(100)}), (8, {})])
-def test_a_broker_that_does_not_lead_under_the_present_epoch_is_not_believed(
-    broker: int, found: Mapping[TopicPartition, ReportedEnd], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("second", "found"),
+    [
+        (words(2, 100, 2), {ORDERS: ReportedEnd(100)}),
+        (words(2, 100, 2).replace("broker 7", "broker 8"), {}),
+        (
+            f"No epoch found less or equal to {AT}: broker end offset is -1 (offset leader epoch -1). Reset.{END}",
+            {ORDERS: ReportedEnd(0)},
+        ),
+        ("fetch failed due to requested offset not available: Broker: Offset out of range (broker 7)", {}),
+    ],
+)
+def test_the_leader_under_the_present_epoch_is_believed_and_what_is_no_answer_is_no_truncation(
+    second: str, found: Mapping[TopicPartition, ReportedEnd], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([words(3, 150, 3), words(2, 100, 2).replace("broker 7", f"broker {broker}")])
+    answers = iter([words(3, 150, 3), second])
 
     @contextmanager
     def answering(*_asked: object) -> Iterator[MagicMock]:

@@ -6,7 +6,7 @@ import collections
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -33,13 +33,13 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series fo
 
 
 class SyncMetrics:
-    """Counts and times; *clock* gives monotonic seconds. Threads may share it."""
+    """Counts and times. Threads may share it."""
 
-    def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
-        self._aliases, self._clock, self._counted = list(config.clusters), clock, CollectorRegistry()
+    def __init__(self, config: Config) -> None:
+        self._aliases, self._counted = list(config.clusters), CollectorRegistry()
         self.waiting = {pair: CommitLatency() for pair in config.pairs()}
         self._batch_began: dict[str, float] = {}
-        self._reconciled = clock()
+        self._reconciled = time.monotonic()
         self._outcomes, self._lock = collections.Counter[str](), threading.Lock()
         text = "records of __consumer_offsets read; malformed ones are in quarantine"
         self._records = Counter("offset_sync_records", text, ["cluster", "kind"], registry=self._counted)
@@ -67,7 +67,7 @@ class SyncMetrics:
     @contextmanager
     def batch(self, alias: str) -> Iterator[None]:
         """Time a micro-batch of *alias* while it runs."""
-        self._batch_began[alias] = self._clock()
+        self._batch_began[alias] = time.monotonic()
         try:
             yield
         finally:
@@ -89,12 +89,12 @@ class SyncMetrics:
 
     def reconciled(self) -> None:
         """Note that a reconcile pass has ended."""
-        self._reconciled = self._clock()
+        self._reconciled = time.monotonic()
 
     def collect(self) -> Iterator[Metric]:
         """Return the counts, and the ages of the last pass and the running micro-batches."""
         yield from self._counted.collect()
-        now = self._clock()
+        now = time.monotonic()
         text = "time since the last reconcile pass ended, or since the start"
         yield gauge("reconcile_age_seconds", text, value=now - self._reconciled)
         running = gauge("batch_running_seconds", "age of the running micro-batch; 0: none", "cluster")
