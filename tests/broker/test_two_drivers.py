@@ -165,7 +165,7 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver_and_le
         finally:
             stop.set()  # else a failure would wait for the job for ever
         assert job.result() == []
-    # Nothing of the three jobs is left. An idle process collects nothing by itself, and a client goes with its last cycle.
+    # Nothing of the three jobs is left. An idle process does not collect, and a client goes with its last cycle.
     until(lambda: gc.collect() >= 0 and threads()[0] <= of_clients and threads()[1] == of_python)
     assert len({epoch for epoch, _ in stage.epochs()} - epochs) == 1
     rows = stage.installation.translations(group_id="drivers-lives", outcome="COMMITTED")
