@@ -14,10 +14,9 @@ from rich.text import Text
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.text import visible
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
-from offset_sync.status.assessment import Verdict, verdicts
-from offset_sync.status.report import Row
-from offset_sync.status.terminal import Column, name_column, offset_column, print_table, text_column
+from offset_sync.status.assessment import Row, Verdict, verdicts
 from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
 
 _MOVES = {
     Verdict.BLOCKED: Text("no", "red"),

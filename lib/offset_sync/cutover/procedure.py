@@ -33,8 +33,8 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import GroupPartition, Outcome, Status
 from offset_sync.status.group_homes import from_ranges
-from offset_sync.status.waiting import waiting
 from offset_sync.sync.read_lists import REPLACED
+from offset_sync.terminal.waiting import waiting
 
 Failures = list[tuple[str, str]]
 """Groups, each with a line on the failure and its remedy."""

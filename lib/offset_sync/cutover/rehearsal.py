@@ -34,9 +34,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import OffsetRange, Status, TopicPartition
 from offset_sync.state.sync_state import frontier
+from offset_sync.status.assessment import Row
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.report import Row
-from offset_sync.status.terminal import name_column, offset_column, print_table, text_column
+from offset_sync.terminal.tables import name_column, offset_column, print_table, text_column
 
 logger = logging.getLogger(__name__)
 _AT_SOURCE = 3

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config.duration import to_ms
@@ -28,6 +27,7 @@ from offset_sync.translate.partition import IS_WITHHELD
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.intp]
+Row = dict[str, Any]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
 STATE_NAMES = np.array([state.name for state in State], np.object_)
@@ -35,7 +35,6 @@ STALLED_AFTER = timedelta(minutes=1)
 """How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
 MIRROR_LATE_AFTER = timedelta(minutes=5)
 """The greatest healthy age of a record that a group has not read and the target does not have yet."""
-_NEVER = 2**62
 _LATER: Any = ()
 """A column that is filled in once the partitions of a pair are joined."""
 _MS = pa.timestamp("ms", "UTC")
@@ -191,6 +190,10 @@ class Verdict(IntEnum):
     NOW = 3  # yes: in sync, nothing repeated or lost
 
 
+MOVES = ("no", "no", "at_cost", "now")
+"""The word of each verdict: ``move`` of a report."""
+
+
 class Trouble(IntEnum):
     """Why a partition is not healthy, worst first."""
 
@@ -199,63 +202,48 @@ class Trouble(IntEnum):
     STALLED = 2
     BEHIND = 3  # for too long
     MIRRORING = 4  # unread records have waited for the mirror for too long
-    NONE = 5
 
 
-def skipped(rows: pa.Table) -> Int64s:
+def skipped(row: Row) -> int:
     """Return the unread records at the target below the group's offset there: lost, less what may yet come."""
-    found: Int64s = np.maximum(_filled(rows, "lost") - _filled(rows, "not_mirrored"), 0)
-    return found
+    return max((row["lost"] or 0) - (row["not_mirrored"] or 0), 0)
 
 
-def is_well(rows: pa.Table) -> Bools:
-    """Return which rows are in sync, with nothing repeated or lost as far as known."""
-    cost = sum(_filled(rows, name) for name in ("lost", "duplicates", "duplicates_at_most"))
-    well: Bools = (status_codes(rows) == Status.IN_SYNC) & (cost == 0)
-    return well
-
-
-def verdicts(rows: pa.Table) -> NDArray[np.intp]:
-    """Return the :class:`Verdict` of each row of sync_status. Errs to not moving.
+def verdict(row: Row) -> Verdict:
+    """Return the :class:`Verdict` of a row of sync_status. Errs to not moving.
 
     A partition that two clusters commit is not blocked: moving the group decides its home.
     """
-    status = status_codes(rows)
-    is_contested = _mask(pc.fill_null(pc.equal(rows["state"], State.COMMITTED_AT_BOTH.name), False))
-    is_blocked = (status == Status.WITHHELD) & ~is_contested
-    is_blocked |= (status == Status.TARGET_ACTIVE) | _mask(pc.is_null(rows["is_target_active"]))
-    is_blocked |= _mask(pc.is_valid(rows["elsewhere"]))
-    is_unknown = _mask(pc.is_null(rows["duplicates"])) | (skipped(rows) > 0) | is_contested
-    codes = [Verdict.BLOCKED, Verdict.UNKNOWN, Verdict.NOW]
-    found: NDArray[np.intp] = np.select([is_blocked, is_unknown, is_well(rows)], codes, Verdict.AT_COST).astype(np.intp)
-    return found
+    status, is_contested = row["status"], row["state"] == State.COMMITTED_AT_BOTH.name
+    is_withheld = status == Status.WITHHELD.word and not is_contested
+    if is_withheld or status == Status.TARGET_ACTIVE.word or row["is_target_active"] is None or row["elsewhere"]:
+        return Verdict.BLOCKED
+    if row["duplicates"] is None or skipped(row) or is_contested:
+        return Verdict.UNKNOWN
+    costs = row["lost"] or row["duplicates"] or row["duplicates_at_most"]
+    return Verdict.NOW if status == Status.IN_SYNC.word and not costs else Verdict.AT_COST
 
 
-def troubles(rows: pa.Table, stalled_after: timedelta = STALLED_AFTER) -> NDArray[np.intp]:
-    """Return the :class:`Trouble` of each row of sync_status. Errs to trouble: a required null counts as too much."""
-    status = status_codes(rows)
-    holds = [
-        skipped(rows) > 0,
-        status == Status.WITHHELD,
-        status == Status.STALLED,
-        (status == Status.BEHIND) & (_filled(rows, "staleness_ms", _NEVER) > to_ms(stalled_after)),
-        (_filled(rows, "not_mirrored") > 0) & (_filled(rows, "mirror_lag_ms", _NEVER) > to_ms(MIRROR_LATE_AFTER)),
-    ]
-    found: NDArray[np.intp] = np.select(holds, list(Trouble)[:-1], Trouble.NONE).astype(np.intp)
-    return found
+def verdicts(rows: pa.Table) -> NDArray[np.intp]:
+    """Return the :class:`Verdict` of each row of sync_status."""
+    return np.array([verdict(row) for row in rows.to_pylist()], np.intp)
 
 
-def status_codes(rows: pa.Table) -> NDArray[np.intp]:
-    """Return the code of the status of each row; all words must be known."""
-    codes: NDArray[np.intp] = pc.index_in(rows["status"], pa.array(STATUS_WORDS)).to_numpy().astype(np.intp)
-    return codes
+def trouble(row: Row, stalled_after: timedelta = STALLED_AFTER) -> str | None:
+    """Return the name of the worst :class:`Trouble` of a row of sync_status, None for none.
+
+    Errs to trouble: a required null counts as too much.
+    """
+    status = row["status"]
+    holds = {
+        Trouble.SKIPPING: skipped(row) > 0,
+        Trouble.WITHHELD: status == Status.WITHHELD.word,
+        Trouble.STALLED: status == Status.STALLED.word,
+        Trouble.BEHIND: status == Status.BEHIND.word and _is_over(row["staleness_ms"], stalled_after),
+        Trouble.MIRRORING: row["not_mirrored"] and _is_over(row["mirror_lag_ms"], MIRROR_LATE_AFTER),
+    }
+    return next((each.name for each in Trouble if holds[each]), None)
 
 
-def _filled(rows: pa.Table, name: str, null: int = 0) -> Int64s:
-    values: Int64s = pc.fill_null(rows[name], null).to_numpy().astype(np.int64)
-    return values
-
-
-def _mask(values: pa.ChunkedArray) -> Bools:
-    found: Bools = values.to_numpy().astype(np.bool_)
-    return found
+def _is_over(age_ms: int | None, limit: timedelta) -> bool:
+    return age_ms is None or age_ms > to_ms(limit)
