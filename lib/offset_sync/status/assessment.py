@@ -30,6 +30,7 @@ Codes = NDArray[np.intp]
 Row = dict[str, Any]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
+WITHHELD, STALLED, BEHIND, TARGET_ACTIVE, MIRRORING, IN_SYNC = STATUS_WORDS
 STATE_NAMES = np.array([state.name for state in State], np.object_)
 STALLED_AFTER = timedelta(minutes=1)
 """How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
@@ -194,16 +195,6 @@ MOVES = ("no", "no", "at_cost", "now")
 """The word of each verdict: ``move`` of a report."""
 
 
-class Trouble(IntEnum):
-    """Why a partition is not healthy, worst first."""
-
-    SKIPPING = 0  # unread records that the target holds below the group's offset
-    WITHHELD = 1
-    STALLED = 2
-    BEHIND = 3  # for too long
-    MIRRORING = 4  # unread records have waited for the mirror for too long
-
-
 def skipped(row: Row) -> int:
     """Return the unread records at the target below the group's offset there: lost, less what may yet come."""
     return max((row["lost"] or 0) - (row["not_mirrored"] or 0), 0)
@@ -215,13 +206,13 @@ def verdict(row: Row) -> Verdict:
     A partition that two clusters commit is not blocked: moving the group decides its home.
     """
     status, is_contested = row["status"], row["state"] == State.COMMITTED_AT_BOTH.name
-    is_withheld = status == Status.WITHHELD.word and not is_contested
-    if is_withheld or status == Status.TARGET_ACTIVE.word or row["is_target_active"] is None or row["elsewhere"]:
+    is_blocked = status == TARGET_ACTIVE or (status == WITHHELD and not is_contested)
+    if is_blocked or row["is_target_active"] is None or row["elsewhere"]:
         return Verdict.BLOCKED
     if row["duplicates"] is None or skipped(row) or is_contested:
         return Verdict.UNKNOWN
     costs = row["lost"] or row["duplicates"] or row["duplicates_at_most"]
-    return Verdict.NOW if status == Status.IN_SYNC.word and not costs else Verdict.AT_COST
+    return Verdict.NOW if status == IN_SYNC and not costs else Verdict.AT_COST
 
 
 def verdicts(rows: pa.Table) -> NDArray[np.intp]:
@@ -229,20 +220,28 @@ def verdicts(rows: pa.Table) -> NDArray[np.intp]:
     return np.array([verdict(row) for row in rows.to_pylist()], np.intp)
 
 
-def trouble(row: Row, stalled_after: timedelta = STALLED_AFTER) -> str | None:
+class Trouble(IntEnum):
+    """Why a partition is not healthy, worst first."""
+
+    SKIPPING = 0  # unread records that the target holds below the group's offset
+    WITHHELD = 1
+    STALLED = 2
+    BEHIND = 3  # for too long
+    MIRRORING = 4  # unread records have waited for the mirror for too long
+
+
+def trouble(row: Row, stalled_after: timedelta) -> str | None:
     """Return the name of the worst :class:`Trouble` of a row of sync_status, None for none.
 
     Errs to trouble: a required null counts as too much.
     """
     status = row["status"]
-    holds = {
-        Trouble.SKIPPING: skipped(row) > 0,
-        Trouble.WITHHELD: status == Status.WITHHELD.word,
-        Trouble.STALLED: status == Status.STALLED.word,
-        Trouble.BEHIND: status == Status.BEHIND.word and _is_over(row["staleness_ms"], stalled_after),
-        Trouble.MIRRORING: row["not_mirrored"] and _is_over(row["mirror_lag_ms"], MIRROR_LATE_AFTER),
-    }
-    return next((each.name for each in Trouble if holds[each]), None)
+    if skipped(row):
+        return Trouble.SKIPPING.name
+    if status in (WITHHELD, STALLED) or (status == BEHIND and _is_over(row["staleness_ms"], stalled_after)):
+        return status.upper()
+    is_late = row["not_mirrored"] and _is_over(row["mirror_lag_ms"], MIRROR_LATE_AFTER)
+    return Trouble.MIRRORING.name if is_late else None
 
 
 def _is_over(age_ms: int | None, limit: timedelta) -> bool:

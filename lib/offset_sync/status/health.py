@@ -10,7 +10,7 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
 from offset_sync.model.values import Status
-from offset_sync.status.assessment import MIRROR_LATE_AFTER, MOVES, Row, Trouble, Verdict
+from offset_sync.status.assessment import BEHIND, MIRROR_LATE_AFTER, MOVES, Row, Trouble, Verdict
 
 
 def find_problems(
@@ -46,7 +46,7 @@ def find_problems(
 
 def find_notes(partitions: Sequence[Row], stalled_after: timedelta) -> Iterator[str]:
     """Yield notes for a move that are no problem of the sync."""
-    if young := [row for row in partitions if row["status"] == Status.BEHIND.word and row["trouble"] is None]:
+    if young := [row for row in partitions if row["status"] == BEHIND and row["trouble"] is None]:
         yield Reason.YOUNG(to_duration(to_ms(stalled_after)), _of_rows(young), _reasons(young))
     fresh = {(row["group_id"], row["topic"], row["uncommitted"]) for row in partitions if row["uncommitted"]}
     if fresh:

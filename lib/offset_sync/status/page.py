@@ -47,6 +47,7 @@ _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag")
 _PARTITION_COSTS = ("duplicates", "duplicates_at_most", "listed", "lost", "staleness_ms")
 _PARTITION = ("topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
 _CURVES = {"change": "change", "windowed": "windowed_change"}
+_COMMITTED_AT = itemgetter("source_committed_at")
 _TINY_SHARE = 0.0005
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -109,7 +110,7 @@ def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
     tables = {name: to_columns(map(_flat, found[name]), columns) for name, columns in _TABLES.items()}
     tables["partitions"] = to_columns(partitions, _PARTITION) | {
         "group": [numbers[tuple(row[name] for name in GROUP)] for row in partitions],
-        "age_ms": [_age_ms(row["source_committed_at"], report.reported_at) for row in partitions],
+        "age_ms": [at and to_ms(report.reported_at) - to_ms(at) for at in map(_COMMITTED_AT, partitions)],
     }
     return {
         "reported_at": to_ms(report.reported_at),
@@ -119,10 +120,6 @@ def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
         **tables,
         "drift": drift_curves(report),
     }
-
-
-def _age_ms(at: str | None, now: datetime) -> int | None:
-    return None if at is None else to_ms(now) - to_ms(datetime.fromisoformat(at))
 
 
 def _flat(row: Row) -> Row:

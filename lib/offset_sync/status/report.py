@@ -28,6 +28,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ _CONVERGED_WITHIN = 1_000
 SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag", "target_lag")
 """Summed over partitions; null counts as 0 here, and is counted in ``unknown``."""
 _GREATEST = ("staleness_ms", "mirror_lag_ms")
+_LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 _SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
@@ -98,7 +100,7 @@ class Report:
             row["drift"] = drift.get(tuple(row.get(name) for name in GROUP))
         problems = list(find_problems(partitions, pairs, groups, self.stalled_after))
         return {
-            "reported_at": to_iso(self.reported_at),
+            "reported_at": self.reported_at,
             "healthy": not problems,
             "problems": problems,
             "notes": [*find_notes(partitions, self.stalled_after), *self.notes],
@@ -110,23 +112,21 @@ class Report:
 
     def to_json(self) -> str:
         """Return the document in ASCII, on one line."""
-        return json.dumps(self.document)
+        return json.dumps(self.document, default=_iso)
 
     def _ranked(self) -> list[Row]:
         """Return the rows of the status, worst first, with what follows from them."""
         rows: list[Row] = self.status.to_pylist()
         for row in rows:
-            row["skipped"], row["move"] = skipped(row), MOVES[verdict(row)]
+            row |= {"skipped": skipped(row), "move": MOVES[verdict(row)]}
             row["trouble"] = trouble(row, self.stalled_after)
             others = row["elsewhere"] and Reason.NEWEST_ELSEWHERE(row["elsewhere"])
             row["reason"] = "; ".join(filter(None, (row["reason"], others))) or None
             row["origin_share"] = row["origin_share"] and json.loads(row["origin_share"])
-            row |= {name: row[name] and to_iso(row[name]) for name in ("reported_at", "source_committed_at")}
         return sorted(rows, key=_badness)
 
 
-def to_iso(at: datetime) -> str:
-    """Return *at*, which is zone-aware, as ISO 8601 in UTC."""
+def _iso(at: datetime) -> str:
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds")
 
 
@@ -136,24 +136,24 @@ def roll_up(partitions: Sequence[Row], by: Sequence[str]) -> list[Row]:
     Its ``status`` is the worst, its ``reason`` that of the worst partition, its ``move`` the least. ``unknown`` counts
     partitions whose duplicates are unknown, ``mirror_lag`` each log once.
     """
-    parts = dict[tuple[str, ...], list[Row]]()
+    parts, key = dict[tuple[str, ...], list[Row]](), itemgetter(*by)
     for row in partitions:
-        parts.setdefault(tuple(row[name] for name in by), []).append(row)
+        parts.setdefault(key(row), []).append(row)
     return sorted((_rolled(rows, by) for rows in parts.values()), key=_badness)
 
 
 def _rolled(rows: Sequence[Row], by: Sequence[str]) -> Row:
     counts = Counter(row["status"] for row in rows)
-    logs = {tuple(row[name] for name in (*TOPIC, "partition")): row for row in reversed(rows)}
+    lags = {_LOG(row): row["mirror_lag"] for row in reversed(rows)}
     found = {name: rows[0][name] for name in (*by, "reason")} | {
         "status": min(counts, key=STATUS_WORDS.index),
-        "move": min((row["move"] for row in rows), key=MOVES.index),
+        "move": min({row["move"] for row in rows}, key=MOVES.index),
         "statuses": {word: counts[word] for word in STATUS_WORDS},
         "partitions": len(rows),
         "unknown": sum(row["duplicates"] is None for row in rows),
-        **{name: sum(row[name] or 0 for row in rows) for name in SUMS},
-        "mirror_lag": sum(row["mirror_lag"] or 0 for row in logs.values()),
-        **{name: max(row[name] or 0 for row in rows) for name in _GREATEST},
+        **{name: sum(filter(None, map(itemgetter(name), rows))) for name in SUMS},
+        "mirror_lag": sum(filter(None, lags.values())),
+        **{name: max(filter(None, map(itemgetter(name), rows)), default=0) for name in _GREATEST},
     }
     for name, of in (("topics", "topic"), ("groups", "group_id")):
         if of not in by:
@@ -173,9 +173,9 @@ def _mean(shares: Collection[dict[str, float]]) -> dict[str, float]:
 
 
 def _badness(row: Row) -> tuple[Any, ...]:
-    counts = (-(row[name] or 0) for name in ("lost", "duplicates", "staleness_ms"))
+    lost, duplicates, stale = row["lost"] or 0, row["duplicates"] or 0, row["staleness_ms"] or 0
     names = (row[name] for name in _KEY if name in row)
-    return not row["skipped"], STATUS_WORDS.index(row["status"]), *counts, *names
+    return not row["skipped"], STATUS_WORDS.index(row["status"]), -lost, -duplicates, -stale, *names
 
 
 def _matches(names: pa.ChunkedArray, patterns: Iterable[str], column: str) -> pa.Array:
