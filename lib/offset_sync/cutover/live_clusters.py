@@ -246,11 +246,15 @@ class LiveClusters:
             unread, is_read = progress.unread_commits(alias, hashes)
             with self._state.lock:
                 captured = self._state.offsets.clusters[alias].columns["actual_offset"][rows]
-            asked = held.at_source(alias, keys) if alias == self._source else held.at_target(alias, keys)
-            is_other = (asked.offset != captured) & ((alias == self._source) | (asked.offset != wanted))
+            asked = [
+                held.at_source(alias, key) if alias == self._source else held.at_target(alias, key) for key in keys
+            ]
+            offset = np.array([ABSENT if each.offset is None else each.offset for each in asked], np.int64)
+            is_known = np.array([each.error is None for each in asked], np.bool_)
+            is_other = (offset != captured) & ((alias == self._source) | (offset != wanted))
             may_be_unread = (unread > 0) | ~is_read
-            count += int(np.where(asked.is_known, is_other & may_be_unread, unread).sum())
-            unknown += int((~asked.is_known & ~is_read).sum())
+            count += int(np.where(is_known, is_other & may_be_unread, unread).sum())
+            unknown += int((~is_known & ~is_read).sum())
         return {"commits to read": count, "partitions whose unread commits are unknown": unknown}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:

@@ -27,7 +27,6 @@ from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, GroupPa
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import Claim, to_claims, unended
 from offset_sync.state.sync_state import SyncState, frontier
-from offset_sync.status.assessment import Bools
 from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
@@ -36,6 +35,7 @@ from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
+Bools = NDArray[np.bool_]
 _SYNC = "sync_offsets"
 _Found = TypeVar("_Found")
 

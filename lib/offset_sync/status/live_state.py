@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
@@ -23,10 +24,11 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
-from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
+from offset_sync.status.index_progress import JOB, IndexCatchUp, IndexCheckpoints, is_running
+from offset_sync.status.job_progress import CheckpointProgress, JobProgress, RunningJobs
 from offset_sync.status.record_comparison import RecordComparer
-from offset_sync.status.reporter import StatusReporter, waits_for_commits
-from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, Verdicts
+from offset_sync.status.reporter import StatusReporter, has_moved_on
+from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, by_direction
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
@@ -60,7 +62,8 @@ class LiveState:
         # On every call: index_records may learn the clusters' ids later, and others when it starts again.
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
-        catch_up = IndexCatchUp(self._state, is_indexing=partial(jobs.is_running, "index_records"))
+        self._index_records = IndexCheckpoints(tables.files, config)
+        catch_up = IndexCatchUp(self._state, is_indexing=partial(is_running, tables, JOB))
         self._reporter = StatusReporter(config, self._state, self.clusters, catch_up, comparer)
         self._published = PublishedVerdicts(tables, config)
         self._moves = Moves(self.tables)
@@ -104,34 +107,35 @@ class LiveState:
         }
         return OwnVerdicts(config, self.state, self.clusters, there, writers)
 
-    def published(self, now_ms: int) -> pa.Table:
-        """Return rows of sync_status about all groups: by what a living sync_offsets says, or else decided here."""
+    def published(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
+        """Return rows of sync_status about *groups*, or all: as a living sync_offsets says, or else decided here."""
         rows = self._published.read(now_ms)
         if rows is None:
-            return self.report(now_ms)
+            return self.report(now_ms, groups)
         homes: dict[str, set[str]] = {}
-        for (source, _), verdicts in Verdicts.by_direction(rows, self._config).items():
-            homes.setdefault(source, set()).update(key.group_id for key in verdicts.keys)
+        for (source, _), verdicts in by_direction(_about(rows, groups), self._config).items():
+            homes.setdefault(source, set()).update(each["group_id"] for each in verdicts)
         held = self._reporter.ask(homes)
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
-            rows = self._published.follow()
-            if not waits_for_commits(Verdicts.by_direction(rows, self._config), held):
+            found = by_direction(_about(self._published.follow(), groups), self._config)
+            if not any(has_moved_on(row, held) for verdicts in found.values() for row in verdicts):
                 break
             time.sleep(_LOOK_S)
-        return self._reporter.report(rows, held, self._progress.of_index(now_ms), now_ms)
+        return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
         """Return rows of sync_status about *groups*, or about all, as decided here."""
-        self._follow()
+        self.follow()
         held = self.ask(groups)
-        progress = self.refresh(now_ms)
-        return self._reporter.report(self._own.decide(self.keys_of(groups)), held, progress, now_ms)
+        self.follow()
+        found = by_direction(self._own.decide(self.keys_of(groups)), self._config)
+        return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
     def refresh(self, now_ms: int) -> JobProgress:
         """Bring the committed offsets up to date; return how far the jobs had read before."""
         # First: commits that the jobs have read by then are in the tables read afterwards.
         self.progress = progress = self._progress.read(now_ms)
-        self._follow()
+        self.follow()
         return progress
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
@@ -161,7 +165,8 @@ class LiveState:
         answers = self.clusters.untold_offsets(lambda each: each in told or not is_included(each))
         take_in_untold(self.state, answers)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Bring the committed offsets and moves up to date."""
         state = self.state
         self._version = follow_commits(self.tables, state, self._version, self._incarnations)
         self._moves.follow(state)
@@ -176,3 +181,7 @@ class LiveState:
         with self.state.lock:
             keys = [row for row, key in enumerate(self.state.offsets.keys) if key.group_id in wanted]
         return np.array(keys, np.intp)
+
+
+def _about(rows: pa.Table, groups: Collection[str] | None) -> pa.Table:
+    return rows if groups is None else rows.filter(pc.is_in(rows["group_id"], pa.array([*groups], pa.string())))
