@@ -31,7 +31,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -55,7 +54,6 @@ _GREATEST = ("staleness_ms", "mirror_lag_ms")
 _LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
-_SUMS = ("source_offset", "target_offset", "drift", "change", "windowed_change")
 
 
 @dataclass(frozen=True)
@@ -206,15 +204,26 @@ class DriftWindow:
 
         Only partitions with an offset at both clusters count. A new one has not changed.
         """
-        rows = status.filter(pc.is_valid(status["target_offset"]))
-        drift = pc.subtract(rows["source_offset"], rows["target_offset"])
-        keys = list(zip(*(rows[name].to_pylist() for name in _KEY), strict=True))
-        self._seen = {key: self._seen.get(key, deque()) for key in keys}
-        changes = [self._changes(key, each, now) for key, each in zip(keys, drift.to_pylist(), strict=True)]
-        change, windowed = np.array(changes, np.int64).reshape(-1, 2).T
-        columns = {"drift": drift, "change": pa.array(change), "windowed_change": pa.array(windowed)}
-        rows = pa.table({name: rows[name] for name in (*GROUP, "source_offset", "target_offset")} | columns)
-        return pa.concat_tables([self._series(rows, by, now) for by in (PAIR, GROUP)])
+        names = (*_KEY, "source_offset", "target_offset")
+        rows = status.select(names).filter(pc.is_valid(status["target_offset"])).to_pylist()
+        keys, before = [tuple(row[name] for name in _KEY) for row in rows], self._seen
+        self._seen = {key: before.get(key, deque()) for key in keys}
+        sums: dict[tuple[Any, ...], Counter[str]] = {}
+        for key, row in zip(keys, rows, strict=True):
+            change, windowed = self._changes(key, row["source_offset"] - row["target_offset"], now)
+            found = {"source_offsets": row["source_offset"], "target_offsets": row["target_offset"], "partitions": 1}
+            for series in ((*key[:2], None), key[:3]):
+                sums.setdefault(series, Counter()).update(found, change=change, windowed_change=windowed)
+        groups = Counter(series[:2] for series in sums if series[2] is not None)
+        limits = {series: (groups[series[:2]] if series[2] is None else 1) * self._threshold for series in sums}
+        found_rows = [
+            dict(zip(GROUP, series, strict=True))
+            | of_series
+            | {"at": now, "drift": of_series["source_offsets"] - of_series["target_offsets"]}
+            | {"is_converged": abs(of_series["windowed_change"]) <= limits[series]}
+            for series, of_series in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0]))
+        ]
+        return pa.Table.from_pylist(found_rows, SYNC_DRIFT.arrow_schema)
 
     def _changes(self, key: tuple[Any, ...], drift: int, now: datetime) -> tuple[int, int]:
         """Return the change of a partition's drift since the row before, and over the window."""
@@ -225,13 +234,3 @@ class DriftWindow:
         while len(seen) > 2 and seen[1][0] <= now - self._window:
             seen.popleft()
         return drift - before, drift - seen[0][1]
-
-    def _series(self, rows: pa.Table, by: Sequence[str], now: datetime) -> pa.Table:
-        wanted = [*((name, "sum") for name in _SUMS), ("group_id", "count_distinct"), ([], "count_all")]
-        names = [*by, "source_offsets", "target_offsets", *_SUMS[2:], "groups", "partitions"]
-        found = rows.group_by(list(by)).aggregate(wanted).rename_columns(names)
-        found = found.sort_by([(name, "ascending") for name in by])
-        is_converged = pc.less_equal(pc.abs(found["windowed_change"]), pc.multiply(found["groups"], self._threshold))
-        columns = {"group_id": pa.nulls(len(found)), "at": pa.repeat(now, len(found)), "is_converged": is_converged}
-        columns |= dict(zip(names, found.columns, strict=True))
-        return pa.table(columns, SYNC_DRIFT.arrow_schema)

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
@@ -31,7 +32,7 @@ from offset_sync.status.verdicts import Direction, Directions, key_of, known_at_
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD
+from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
 from offset_sync.translate.strategies import is_stamped
@@ -43,7 +44,9 @@ _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirr
     "is_outside": False,
     "origin_share": "{}",
 }
+_PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
+_OFFSETS = itemgetter("source_offset", "target_offset")
 
 
 class _Moment(NamedTuple):
@@ -72,6 +75,7 @@ class StatusReporter:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
+        self._aliases = {state.index.code(alias): alias for alias in config.clusters}
         self._is_named = cache(config.has_read_list)
         self._behind_since: dict[tuple[object, ...], int] = {}
         self._reported_ms = 0
@@ -128,10 +132,10 @@ class StatusReporter:
     def _facts(self, verdict: Row, moment: _Moment) -> Row:
         """Return a row of sync_status with what was decided, and what is so at this moment."""
         key, held, names = key_of(verdict), moment.held, self._config.names
-        source, target = pair = verdict["source_cluster"], verdict["target_cluster"]
+        source, target = pair = _PAIR(verdict)
         here, there = held.at_source(source, key), held.at_target(target, key)
         wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
-        logs = [ClusterPartition(alias, *key.topic_partition) for alias in pair]
+        contest, logs = verdict["contest"], [ClusterPartition(alias, *key.topic_partition) for alias in pair]
         elsewhere = ", ".join(sorted({*moment.homes[key.group_id]} - {*pair}))
         listed = None if wanted is None else verdict["skipped"]
         return verdict | {
@@ -144,7 +148,7 @@ class StatusReporter:
             "held_at_source": here.offset,
             "has_moved_on": has_moved_on(verdict, held),
             "silent": there.error or here.error,
-            "contest": _contest(verdict, held),
+            "contest": contest and Reason.TWO_HOMES(contest.replace(", ", " and ")),
             "is_target_active": None if f"{target}?" in members else target in members,
             "elsewhere": elsewhere or None,
             "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in {*moment.clusters} - {*pair}),
@@ -165,14 +169,12 @@ class StatusReporter:
         question = asked.questions[0]
         # Where the target does not answer nothing can be counted.
         of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
-        now_wanted = np.where(IS_WITHHELD[answers.state], ABSENT, answers.wanted)
-        columns: dict[str, np.ndarray] = {"is_changing": now_wanted != wanted}
+        columns: dict[str, np.ndarray] = {"is_changing": is_changing(answers, wanted)}
         if question.logs is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
             young_since_ms = self._translator.young_since_ms(pair.now_ms)
             counts, late = measure(question, young_since_ms, is_unstamped, committed, wanted, position)
-            names = {self._state.index.code(alias): alias for alias in self._config.clusters}
             source = below_cut(here)
             since_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
             columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}
@@ -181,7 +183,7 @@ class StatusReporter:
                 "is_unstamped": is_unstamped,
                 "mirror_lag": late.total,
                 "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
-                "origin_share": origin_shares(source, names, pair.now_ms - _SHAPE_WINDOW_MS),
+                "origin_share": origin_shares(source, self._aliases, pair.now_ms - _SHAPE_WINDOW_MS),
             }
         parts = zip(*(column.tolist() for column in columns.values()), strict=True)
         for row, numbers in zip(rows, parts, strict=True):
@@ -215,24 +217,21 @@ class StatusReporter:
 
     def _compare(self, rows: Sequence[Row]) -> None:
         """Compare the next records of *rows* that would be in sync; rows whose records differ are not."""
-        pairs = [
-            RecordPair(
-                row["source_cluster"],
-                row["target_cluster"],
-                TopicPartition(*_PLACE(row)),
-                row["source_offset"],
-                row["target_offset"],
-            )
-            for row in rows
-        ]
+        pairs = [RecordPair._make((*_PAIR(row), TopicPartition(*_PLACE(row)), *_OFFSETS(row))) for row in rows]
         differences = self._comparer.compare(list(dict.fromkeys(pairs)))
         for row, pair in zip(rows, pairs, strict=True):
             if differences[pair] is not None:
                 row |= {"status": Status.MIRRORING.word, "reason": differences[pair]}
 
 
+def is_changing(answers: Translations, wanted: Int64s) -> NDArray[np.bool_]:
+    """Return where the index has other *answers* than those *wanted* by now, as a record came late."""
+    changing: NDArray[np.bool_] = np.where(IS_WITHHELD[answers.state], ABSENT, answers.wanted) != wanted
+    return changing
+
+
 def _position(row: Row) -> tuple[object, ...]:
-    return row["source_cluster"], row["target_cluster"], row["group_id"], *_PLACE(row), row["target_offset"]
+    return *_PAIR(row), row["group_id"], *_PLACE(row), row["target_offset"]
 
 
 def has_moved_on(verdict: Row, held: HeldOffsets) -> bool:
@@ -283,17 +282,3 @@ def _unexpected(directions: Directions, held: HeldOffsets) -> Iterator[tuple[obj
                 known.add(known_at_target(each))
             if held.at_target(alias, key_of(each)).offset not in known:
                 yield source, alias, key_of(each)
-
-
-def _contest(verdict: Row, held: HeldOffsets) -> str | None:
-    """Return why nothing is written for a group that commits at two clusters, None for others."""
-    if not verdict["contest"]:
-        return None
-    sides = verdict["contest"].split(", ")
-    return Reason.TWO_HOMES(" and ".join(f"{alias} ({_offset_at(held, alias, key_of(verdict))})" for alias in sides))
-
-
-def _offset_at(held: HeldOffsets, alias: str, key: GroupPartition) -> str:
-    found = [each for each in (held.at_source(alias, key), held.at_target(alias, key)) if each.error is None]
-    offset = found[0].offset if found else "not known"
-    return "no offset" if offset is None else str(offset)

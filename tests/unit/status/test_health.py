@@ -1,4 +1,4 @@
-"""Is the sync healthy? Each reason alone is enough. Rehearsals, staleness and drift, of which reports tell."""
+"""Is the sync healthy? Each reason alone is enough. Rehearsals and drift, of which reports tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,10 +16,8 @@ from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from generators.reports import REPORTED_AT, random_drift
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
-from offset_sync.status.staleness import ReportStaleness, StalenessTracker
 from offset_sync.tables.catalog import CUTOVERS, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
@@ -112,45 +109,6 @@ def test_only_the_newest_rehearsal_of_a_group_counts() -> None:
     assert Rehearsals(tables).follow() == rehearsals.follow()
     tables.append(CUTOVERS, rehearsed(("dc2", -72.0, "reports", 0, "")))
     assert [each.groups for each in rehearsals.follow()] == [1, 2], "groups may be deleted"
-
-
-KEY = np.array([4])
-
-
-def behind(
-    staleness: ReportStaleness, now: int, committed: int = 0, position: int = 7, *, is_behind: bool = True
-) -> int:
-    """What one key's staleness is."""
-    arrays = np.array([is_behind]), np.array([committed]), np.array([position])
-    return int(staleness.behind_ms(KEY, *arrays, now)[0])
-
-
-@pytest.mark.parametrize(
-    ("reports", "told"),
-    [
-        pytest.param([(1000, 900), (2000, 1900), (9000, 8900)], [100, 1100, 8100], id="whatever is committed"),
-        pytest.param([(1000, 900, 1), (2000, 1900, 2)], [100, 100], id="a target that moves keeps up"),
-        pytest.param([(1000, 5000)], [1], id="a clock ahead of ours makes nothing negative"),
-    ],
-)
-def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
-    reports: list[tuple[int, ...]], told: list[int]
-) -> None:
-    staleness = ReportStaleness()
-    assert [behind(staleness, *each) for each in reports] == told
-
-
-def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
-    tracker, keys = StalenessTracker(), np.array([3, 0, 5])
-    stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)
-    assert tracker.observe(keys, stale, np.array([10, 20, 30])).tolist() == [10, 20, 30]
-    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [10, 20, 30]
-    tracker.restart(keys[:1])
-    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [90, 20, 30]
-    tracker.keep_only(keys[1:2])
-    assert tracker.since_ms(keys).tolist() == [ABSENT, 20, ABSENT]
-    assert tracker.observe(keys, well, np.array([95, 95, 95])).tolist() == [ABSENT] * 3
-    assert tracker.since_ms(np.array([9])).tolist() == [ABSENT]
 
 
 Row = dict[str, Any]

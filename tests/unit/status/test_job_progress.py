@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
-from builders.logs import log
-from fakes.clusters import MemoryEnds, MemoryIndex
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import GroupPartition, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.lease import Claim, ended, to_rows
-from offset_sync.state.sync_state import SyncState
-from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs, StreamLag
-from offset_sync.tables.catalog import DRIVERS
+from offset_sync.model.values import GroupPartition
+from offset_sync.status.job_progress import CheckpointProgress, JobProgress, StreamLag
 from offset_sync.tables.files import Files
 
 
@@ -145,45 +136,3 @@ def test_a_stopped_query_is_waited_for_once(site: Site) -> None:
         site.lags()
         waited.append(site.slept_s - began >= PATIENCE_S)
     assert waited == [True, False, True, False]
-
-
-# What a checkpoint says of it
-
-
-AT = datetime(2026, 3, 1, tzinfo=timezone.utc)
-HERE = Claim("sync_offsets", None, 1, "a", socket.gethostname(), 7, AT)
-ELSEWHERE = Claim("sync_offsets", None, 2, "b", "another machine", 7, AT)
-
-
-@pytest.mark.parametrize(
-    ("claims", "is_alive", "is_running"),
-    [
-        ([], True, False),
-        ([HERE], True, True),
-        ([HERE, *ended([HERE], AT)], True, False),
-        ([HERE, *ended([HERE], AT), ELSEWHERE], True, True),
-        ([HERE], False, False),  # its process is gone, and it has not said that it ended
-        ([ELSEWHERE], False, True),
-    ],
-)
-def test_a_driver_runs_until_it_says_that_it_has_ended(claims: list[Claim], is_alive: bool, is_running: bool) -> None:
-    tables = MemoryTables()
-    jobs = RunningJobs(tables, lambda _pid: is_alive)  # type: ignore[arg-type]
-    for claim in claims:
-        tables.append(DRIVERS, to_rows([claim]))
-    assert jobs.is_running("sync_offsets") == is_running
-    assert not jobs.is_running("index_records")
-
-
-ORDERS = TopicPartition("orders", 0)
-
-
-@pytest.mark.parametrize(("is_indexing", "left"), [(True, [12]), (False, [6, 8, 10, 12])])
-def test_the_index_is_looked_at_until_it_has_reached_the_ends(is_indexing: bool, left: list[int]) -> None:
-    index, steps, slept = MemoryIndex(), [6, 8, 10, 12], list[float]()
-    index.extend(log("X", "X0:4"), ORDERS)
-    index.refresh = lambda: index.extend(log("X", f"X0:{steps.pop(0)}"), ORDERS)  # type: ignore[method-assign]
-    state, clock = SyncState(config_of(["X", "Y"]), index), Clock(lambda: sum(slept), slept.append)
-    catch_up = IndexCatchUp(state, 5.0, clock, lambda: is_indexing)
-    catch_up.wait({"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10)})})
-    assert (len(slept), steps) == (4 - len(left), left)
