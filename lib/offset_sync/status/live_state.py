@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.model.errors import ClusterError
@@ -23,7 +24,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
-from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, JobProgress, RunningJobs
+from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, RunningJobs
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter, waits_for_commits
 from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, Verdicts
@@ -53,8 +54,6 @@ class LiveState:
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, index, given_up)
         refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
-        self.progress = JobProgress()
-        """How far the jobs had read at the last report."""
         jobs = RunningJobs(self.tables)
         self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # On every call: index_records may learn the clusters' ids later, and others when it starts again.
@@ -104,17 +103,17 @@ class LiveState:
         }
         return OwnVerdicts(config, self.state, self.clusters, there, writers)
 
-    def published(self, now_ms: int) -> pa.Table:
-        """Return rows of sync_status about all groups: by what a living sync_offsets says, or else decided here."""
+    def published(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
+        """Return rows of sync_status about *groups*, or all: as a living sync_offsets says, or else decided here."""
         rows = self._published.read(now_ms)
         if rows is None:
-            return self.report(now_ms)
+            return self.report(now_ms, groups)
         homes: dict[str, set[str]] = {}
-        for (source, _), verdicts in Verdicts.by_direction(rows, self._config).items():
+        for (source, _), verdicts in Verdicts.by_direction(_about(rows, groups), self._config).items():
             homes.setdefault(source, set()).update(key.group_id for key in verdicts.keys)
         held = self._reporter.ask(homes)
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
-            rows = self._published.follow()
+            rows = _about(self._published.follow(), groups)
             if not waits_for_commits(Verdicts.by_direction(rows, self._config), held):
                 break
             time.sleep(_LOOK_S)
@@ -122,20 +121,14 @@ class LiveState:
 
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
         """Return rows of sync_status about *groups*, or about all, as decided here."""
-        self._follow()
+        self.follow()
         held = self.ask(groups)
-        progress = self.refresh(now_ms)
-        return self._reporter.report(self._own.decide(self.keys_of(groups)), held, progress, now_ms)
-
-    def refresh(self, now_ms: int) -> JobProgress:
-        """Bring the committed offsets up to date; return how far the jobs had read before."""
-        # First: commits that the jobs have read by then are in the tables read afterwards.
-        self.progress = progress = self._progress.read(now_ms)
-        self._follow()
-        return progress
+        self.follow()
+        rows, progress = self._own.decide(self.keys_of(groups)), self._progress.of_index(now_ms)
+        return self._reporter.report(rows, held, progress, now_ms)
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
-        """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`refresh`."""
+        """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`follow`."""
         self.ask_of_untold()
         active = ask_active(self.clusters, list(self._config.clusters))
         self.silent = [each for each in active.values() if isinstance(each, ClusterError)]
@@ -161,7 +154,8 @@ class LiveState:
         answers = self.clusters.untold_offsets(lambda each: each in told or not is_included(each))
         take_in_untold(self.state, answers)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Bring the committed offsets and moves up to date."""
         state = self.state
         self._version = follow_commits(self.tables, state, self._version, self._incarnations)
         self._moves.follow(state)
@@ -176,3 +170,7 @@ class LiveState:
         with self.state.lock:
             keys = [row for row, key in enumerate(self.state.offsets.keys) if key.group_id in wanted]
         return np.array(keys, np.intp)
+
+
+def _about(rows: pa.Table, groups: Collection[str] | None) -> pa.Table:
+    return rows if groups is None else rows.filter(pc.is_in(rows["group_id"], pa.array([*groups], pa.string())))
