@@ -113,8 +113,9 @@ def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
 
 def test_before_any_job_has_run_the_groups_of_the_coordinators_are_withheld(installation: Installation) -> None:
     assert report(installation) == [Reason.WITHHELD(of=Reason.OF_ROWS(3, 3), why=" (NOT_INDEXED)")]
+    why = Reason.IS_WITHHELD("moved-0", "NOT_INDEXED", Reason.NOT_INDEXED(), 1)
     plan = cutover(installation, "plan", "dc1", "dc2")
-    assert plan == [f"moved-{each} may not be moved" for each in ("middle", "none", "tail")]
+    assert plan == [f"moved-{each}: {why}" for each in ("middle", "none", "tail")]
 
 
 def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(

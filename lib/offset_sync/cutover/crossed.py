@@ -14,18 +14,12 @@ that reads further makes the commit greater. A mark from before the group went b
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.reasons import Reason
+from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
@@ -38,7 +32,6 @@ from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
 from offset_sync.translate.replication_gap import OffsetRanges
 
-_MARK = re.compile(MARK + r"\S+ skipped=\d+ list=(\d+) ")
 _DEADLINE_S = 10.0
 UNKNOWN = -1
 """The end of a list at a cluster that does not answer."""
@@ -85,99 +78,23 @@ class CrossedPartition:
         """Whether the consumer that read last has left a mark; none is needed where nothing is to be skipped."""
         return self.skipped == 0 or (self.seen is not None and self.seen >= self.source_offset)
 
-    def reason_to_stay(self, source: str, *, needs_proof: bool, is_at_cost: bool) -> str | None:
-        """Return why it cannot move by its list, None where it can."""
+    def reasons_to_stay(self, source: str, *, by_lists: bool) -> Iterator[Said]:
+        """Yield why it cannot move, with or without its list."""
         if self.until is not None:
-            reason = Reason.MAY_STILL_SKIP if self.until == UNKNOWN else Reason.SKIPS_TO_THERE
-            return reason(source, self.until)
-        if self.repeated and not is_at_cost:
-            return Reason.NOT_ON_LIST(self.repeated)
-        if needs_proof and not self.is_proven:
-            return Reason.NO_MARK(self.seen, self.source_offset)
-        return None
+            yield (Reason.MAY_STILL_SKIP if self.until == UNKNOWN else Reason.SKIPS_TO_THERE)(source, self.until)
+        elif by_lists:
+            if self.repeated:
+                yield Reason.NOT_ON_LIST(self.repeated)
+            if not self.is_proven:
+                yield Reason.NO_MARK(self.seen, self.source_offset)
 
-    def problem(self, target: str, *, is_at_cost: bool) -> str | None:
+    def problem(self, target: str) -> Said | None:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
             return Reason.MISSING(target, self.missing, self.pending)
         if not self.is_held:
             return Reason.LIST_NOT_HELD(target)
-        return Reason.REPEATS(self.repeated) if self.repeated and not is_at_cost else None
-
-
-@dataclass(frozen=True)
-class ArrivedPartition:
-    """One partition that was moved with *due* records on its list, by the marks of its consumers at the target.
-
-    *until*: they still skip up to there. *is_used*: consumers of the group have used a list of the move. That holds for
-    the group, not for each partition: a consumer that loses a partition midway leaves no mark for it.
-    """
-
-    key: GroupPartition
-    due: int
-    is_used: bool
-    until: int | None
-
-    def problem(self, target: str, *, needs_proof: bool) -> str | None:
-        """Return which promise of the move is not kept yet, None if all are."""
-        if self.until is not None:
-            return Reason.STILL_SKIPS(self.until, target)
-        return Reason.LIST_UNUSED(target, self.due) if needs_proof and self.due and not self.is_used else None
-
-
-@dataclass(frozen=True)
-class MovedPartition:
-    """The commit of a move for one partition: *start* at the target, and *due* records on its list."""
-
-    start: int
-    due: int
-    at: datetime
-
-
-OF_MOVES = (
-    *("group_id", "topic", "stream", "partition", "step", "at"),
-    *("source_cluster", "target_cluster", "target_offset", "skipped"),
-)
-"""Columns of cutovers."""
-
-
-def moved_by_lists(
-    batches: Iterable[pa.Table], group_id: str, source: str, target: str
-) -> dict[GroupPartition, MovedPartition]:
-    """Return the partitions of a group whose newest commit by a move had a list.
-
-    *batches* are rows of ``cutovers`` with :data:`OF_MOVES`, in any order.
-    """
-    wanted = {"group_id": group_id, "step": "commit", "source_cluster": source, "target_cluster": target}
-    newest = dict[GroupPartition, Any]()
-    for rows in batches:
-        for row in pa.table(rows).to_pylist():
-            key = GroupPartition(row["group_id"], row["stream"] or row["topic"], row["partition"])
-            if row.items() >= wanted.items() and (key not in newest or row["at"] > newest[key]["at"]):
-                newest[key] = row
-    return {
-        key: MovedPartition(row["target_offset"], row["skipped"], row["at"])
-        for key, row in newest.items()
-        if row["skipped"] is not None
-    }
-
-
-MARKS = ("cluster", "group_id", "topic", "partition", "metadata", "committed_at")
-"""Columns of offset_commits."""
-
-
-def used_lists(batches: Iterable[pa.Table], target: str, group_id: str) -> set[tuple[TopicPartition, int]]:
-    """Return the lists that consumers of a group at *target* have used: the partition, and where the list begins.
-
-    *batches* are rows of ``offset_commits`` with :data:`MARKS`, in any order.
-    """
-    found = set[tuple[TopicPartition, int]]()
-    is_mark = (pc.field("cluster") == target) & (pc.field("group_id") == seen_group(group_id))
-    for rows in batches:
-        for row in rows.filter(is_mark).to_pylist():
-            if told := _MARK.match(row["metadata"] or ""):
-                found.add((TopicPartition(row["topic"], row["partition"]), int(told[1])))
-    return found
+        return Reason.REPEATS(self.repeated) if self.repeated else None
 
 
 class CrossedGroups:
@@ -244,19 +161,13 @@ class CrossedGroups:
             kept: KeyRows = rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
             return kept
 
-    def arrived(
-        self, moved: Mapping[GroupPartition, MovedPartition], used: Collection[tuple[TopicPartition, int]]
-    ) -> list[ArrivedPartition]:
-        """Return how far consumers at the target are with *moved* partitions; *used* are the lists they have used."""
-        groups = sorted({key.group_id for key in moved})
-        there, found = self._held(self._target, [*groups, *map(own_group, groups)]), []
-        is_used = any((key.topic_partition, move.start) in used for key, move in moved.items())
-        for key, move in moved.items():
-            place = key.topic_partition
-            own, held = _at(there, key.group_id, place), _at(there, own_group(key.group_id), place)
-            until = _end_above(held, own.offset if own is not None else move.start)
-            found.append(ArrivedPartition(key, move.due, is_used, until))
-        return found
+    def ends(self, group_id: str) -> dict[GroupPartition, int | None]:
+        """Return up to where a group that has gone on at the target skips there, None where it is past its list."""
+        held = self._held(self._target, [group_id, list_group := own_group(group_id)])
+        own, lists = held.get(group_id), held.get(list_group)
+        if isinstance(own, ClusterError | None) or isinstance(lists, ClusterError | None):
+            return {}
+        return {GroupPartition(group_id, *place): _end_above(lists.get(place), at.offset) for place, at in own.items()}
 
     def _held(self, alias: str, groups: Sequence[str]) -> _Held:
         admin = self._clusters.admins().get(alias)

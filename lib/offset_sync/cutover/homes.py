@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.cutover.plan import Direction
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT
 from offset_sync.state.group_homes import UNCERTAIN_MS, Move
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import SyncState
-from offset_sync.status.group_homes import reason_of_both
+from offset_sync.state.sync_state import Side, SyncState
 
 COLUMNS = ("cluster", "group_id", "kind", "members", "at")
 LEAVES_WITHIN_MS = 5_000
@@ -72,7 +72,7 @@ class DecidedHomes:
             for row, sides in contests.items():
                 if {each.cluster for each in sides} == {source, target}:
                     group_id, stream, _ = state.offsets.keys[row]
-                    self.contested.setdefault((group_id, stream), reason_of_both(sides, now_ms))
+                    self.contested.setdefault((group_id, stream), _reason(sides))
                     decided.add((group_id, stream))
             decided |= {state.offsets.keys[row][:2] for row in moved.tolist() if row not in contests}
             state.homes.note_moves(Move(*each, source, now_ms, is_decided=True) for each in sorted(decided))
@@ -93,3 +93,9 @@ class DecidedHomes:
         streams, there = state.keys.streams_of(rows), state.offsets.clusters[self._direction.target].columns
         goes_on = ~there["actual_is_own"][rows] & (there["genuine_made_ms"][rows] > moved_ms)
         return is_moved & ~np.isin(streams, streams[goes_on])
+
+
+def _reason(sides: Sequence[Side]) -> str:
+    """Return why nothing is written for a group that commits at all *sides*."""
+    offsets = [(each.cluster, "no offset" if each.offset == ABSENT else each.offset) for each in sides]
+    return Reason.TWO_HOMES(" and ".join(f"{cluster} ({offset})" for cluster, offset in offsets))

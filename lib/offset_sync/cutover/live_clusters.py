@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 import numpy as np
+import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.cutover.crossed import (
-    MARKS,
-    OF_MOVES,
-    ArrivedPartition,
-    CrossedGroups,
-    CrossedPartition,
-    moved_by_lists,
-    used_lists,
-)
+from offset_sync.cutover.crossed import CrossedGroups, CrossedPartition
 from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
+from offset_sync.cutover.judge import Facts, Members
 from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
-from offset_sync.decode.consumer_offsets import coordinator_hashes
+from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import (
-    ABSENT,
-    CLOCKS_APART_MS,
-    GroupPartition,
-    OffsetWrite,
-    Outcome,
-    Rule,
-    TopicPartition,
-)
+from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Index, frontier
-from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
-from offset_sync.status.group_homes import clusters_by_group, groups_of
-from offset_sync.status.job_progress import JobProgress
+from offset_sync.state.sync_state import frontier
+from offset_sync.status.cluster_queries import GroupAnswers
+from offset_sync.status.group_homes import groups_of
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.tables.catalog import CUTOVERS, GROUP_EVENTS, OFFSET_COMMITS
+from offset_sync.tables.catalog import GROUP_EVENTS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.replication_gap import OffsetRanges, joined, replication_gaps
@@ -65,11 +50,14 @@ class LiveClusters:
         direction: Direction,
         writer: OffsetWriter,
         record: Callable[[Reconciliation], None],
+        *,
+        decides: bool = True,
     ) -> None:
+        """*decides*: take nobody's word, as for a move that is carried out."""
+        self._decides = decides
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
         self._live, self._state, self._record = live, live.state, record
         self._source, self._target = direction
-        self._backlog = IndexBacklog(live.clusters, self._state.index)
         self._reconciliations: list[Reconciliation] = []
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
         self._wanted: dict[GroupPartition, int | None] = {}
@@ -91,21 +79,56 @@ class LiveClusters:
             rows = self._state.all_rows()
             return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
 
-    def activities(self, alias: str, groups: Collection[str]) -> Mapping[str, Activity] | ClusterError:
-        """Return whether each of *groups* has members there now; UNKNOWN: it has offsets there, and is not listed."""
+    def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
+        """Return what is found of each group; the source is asked only for a planned move."""
+        there = self.activities(self._target, self.held_at(self._target, groups))
+        held = self.held_at(self._source, groups) if is_planned else {}
+        here = self.activities(self._source, held) if is_planned else dict.fromkeys(groups, Activity.UNKNOWN)
+        internal, statuses = self.internal_topics(held), self.partition_statuses(groups)
+        readers = self.readers(groups) if is_planned else {}
+        crossed = self.crossed(groups, asks_source=is_planned)
+        with self._state.lock:
+            keys, aliases = self._included_keys(groups), list(self._state.offsets.clusters)
+            homes = {alias: groups_of(self._state, self._state.rows_of(alias, keys)) for alias in aliases}
+            streams = dict[str, set[str]]()
+            for row in keys.tolist():
+                group_id, stream, _ = self._state.offsets.keys[row]
+                streams.setdefault(group_id, set()).add(stream)
+        return {
+            each: Facts(
+                here[each],
+                there[each],
+                statuses.get(each, ()),
+                [alias for alias in sorted(homes) if alias != self._source and each in homes[alias]],
+                readers.get(each),
+                streams.get(each, ()),
+                internal.get(each),
+                crossed.get(each, ()),
+            )
+            for each in groups
+        }
+
+    def held_at(self, alias: str, groups: Collection[str]) -> GroupAnswers:
+        """Return what a cluster's coordinators hold of each group."""
+        return self._live.clusters.committed_offsets(alias, [*groups])
+
+    def activities(self, alias: str, held: GroupAnswers) -> dict[str, Members]:
+        """Return whether each of the groups in *held* has members there now.
+
+        UNKNOWN: it is not listed, and may have offsets there, also of topics that are not included.
+        """
         listed = self._live.clusters.listed_groups(alias)
         if isinstance(listed, ClusterError):
-            return listed
-        unknown = {each.group_id for each in self._held(alias, {*groups} - listed.keys())}
-        found = dict.fromkeys(groups, Activity.INACTIVE) | dict.fromkeys(unknown, Activity.UNKNOWN)
-        return found | {group_id: Activity.ACTIVE for group_id, is_active in listed.items() if is_active}
-
-    def _held(self, alias: str, groups: Collection[str]) -> list[GroupPartition]:
-        """Return the keys of *groups* that have offsets at a cluster, also of topics that are not included."""
-        rows, there = self._live.keys_of(groups), self._state.offsets.clusters[alias]
-        with self._state.lock:
-            is_there = (there.position(rows)[0] >= 0) & ~there.columns["is_deleted"][rows]
-            return [self._state.offsets.keys[row] for row in rows[is_there].tolist()]
+            return dict.fromkeys(held, listed)
+        found = dict[str, Members]()
+        for group_id, answer in held.items():
+            if group_id not in listed:
+                found[group_id] = Activity.UNKNOWN if answer else Activity.INACTIVE
+            elif isinstance(answer, ClusterError):
+                found[group_id] = answer
+            else:
+                found[group_id] = Activity.ACTIVE if listed[group_id] else Activity.INACTIVE
+        return found
 
     def readers(self, groups: Collection[str]) -> dict[str, int]:
         """Return, per group, the age of its own newest commit at the source, in ms, if that suggests a reader.
@@ -141,9 +164,22 @@ class LiveClusters:
         self._homes.decide(self._included_keys(self._moving))
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
-        """Return, per group, the status of the partitions whose newest commit is the source's."""
+        """Return, per group, the status of the partitions whose newest commit is the source's.
+
+        As a living sync_offsets says. It is decided here for a move that is carried out, and where a group has no home,
+        or was moved before: then naming the source decides.
+        """
         self._moving |= {*groups}
-        rows = self._live.report(system_now_ms(), groups)
+        if self._decides:
+            return self._statuses(self._live.report(system_now_ms(), groups))
+        self._live.follow()
+        found = self._statuses(self._live.published(system_now_ms(), groups))
+        left = [each for each in groups if any(one.contest for one in found.get(each, ())) or each not in found]
+        if left and not self._live.is_decided_here:
+            found |= self._statuses(self._live.report(system_now_ms(), left))
+        return found
+
+    def _statuses(self, rows: pa.Table) -> dict[str, list[PartitionStatus]]:
         found: dict[str, list[PartitionStatus]] = {}
         for each in to_statuses(rows, self._source, self._target):
             place = each.topic_partition
@@ -160,102 +196,50 @@ class LiveClusters:
             found.setdefault(each.key.group_id, []).append(each)
         return found
 
-    def arrived(self, group_id: str) -> list[ArrivedPartition]:
-        """Return the partitions of a group that were moved with read lists, as seen from its consumers."""
-        tables = self._live.tables
-        moved = moved_by_lists(tables.batches(CUTOVERS, OF_MOVES), group_id, self._source, self._target)
-        if not moved:
-            return []
-        since = min(each.at for each in moved.values()) - timedelta(milliseconds=CLOCKS_APART_MS)
-        marks = tables.batches(OFFSET_COMMITS, MARKS, at_least=("committed_at", since))
-        return self._crossed.arrived(moved, used_lists(marks, self._target, group_id))
+    def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
+        """Return up to where a group that has gone on at the target still skips there; none where it is not known."""
+        return self._crossed.ends(group_id)
 
-    def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
-        """Return, per group, the streams it has itself committed at either cluster, and whether at the target."""
-        offsets, found = self._state.offsets, dict[str, dict[str, bool]]()
-        with self._state.lock:
-            keys = self._included_keys(groups)
-            here, there = (
-                offsets.clusters[alias].columns["genuine_offset"][keys] >= 0 for alias in (self._source, self._target)
-            )
-            for key, is_there in zip(keys[here | there].tolist(), there[here | there].tolist(), strict=True):
-                group_id, stream, _ = offsets.keys[key]
-                known = found.setdefault(group_id, {})
-                known[stream] = known.get(stream, False) or is_there
+    def internal_topics(self, held: GroupAnswers) -> dict[str, str]:
+        """Return, per application of Kafka Streams, a topic between its parts of which the source holds offsets."""
+        found = dict[str, str]()
+        for group_id, answer in held.items():
+            places = () if isinstance(answer, ClusterError) else sorted(answer)
+            for each in places:
+                if _INTERNAL.fullmatch(topic := self._config.names.outside(self._source, each.topic)):
+                    found[group_id] = topic
         return found
-
-    def internal_topics(self, groups: Collection[str]) -> dict[str, str]:
-        """Return, per application of Kafka Streams, a topic between its parts of which it has offsets at the source."""
-        names = self._config.names
-        held = [(each.group_id, names.outside(self._source, each.topic)) for each in self._held(self._source, groups)]
-        return {group_id: topic for group_id, topic in sorted(held) if _INTERNAL.fullmatch(topic)}
-
-    def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
-        """Return, per group, the clusters that hold its newest commit of some partition and are not the source."""
-        with self._state.lock:
-            found = clusters_by_group(self._state, self._included_keys(groups))
-        others = {group_id: sorted({*homes} - {self._source}) for group_id, homes in found.items()}
-        return {group_id: homes for group_id, homes in others.items() if homes}
-
-    def held_back(self, groups: Collection[str]) -> dict[str, str]:
-        """Return, per group, which open transaction held back its commits when the statuses were requested."""
-        keys = self._keys(groups)
-        reasons = self._live.progress.held_back((self._source, self._target), keys)
-        return {key.group_id: str(reason) for key, reason in zip(keys, reasons, strict=True) if reason is not None}
 
     def _included_keys(self, groups: Collection[str]) -> KeyRows:
         with self._state.lock:
             keys = self._live.keys_of(groups)
             return keys[self._state.keys.is_included(keys)]
 
-    def _keys(self, groups: Collection[str]) -> list[GroupPartition]:
-        with self._state.lock:
-            return [self._state.offsets.keys[key] for key in self._included_keys(groups).tolist()]
-
-    def forget_ends(self) -> None:
-        """Have :meth:`unread` ask for the log ends again; between two calls it counts up to the same ends."""
-        self._backlog.forget_ends()
-
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Return the jobs' backlog by kind: commits, and records of the groups' partitions.
+        """Count what the tables do not have yet: positions of groups to move, and records below the ends of both logs.
 
-        Records are counted up to the log ends first returned: under load there is always one more.
+        A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
+        or what was known there. What is not known counts as unread.
         """
-        held = self._live.ask(groups)  # first: the progress read afterwards counts uncaptured commits
-        progress = self._live.refresh(system_now_ms())
+        answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
+        self._live.follow()
         self._state.index.refresh()
         with self._state.lock:
-            rows = self._included_keys(groups)
-            keys = [self._state.offsets.keys[row] for row in rows.tolist()]
-        unread = self._unread_commits(rows, keys, held, progress)
-        partitions = {key.topic_partition for key in keys}
-        for alias in (self._source, self._target):
-            unread |= self._backlog.unread(alias, partitions)
-        return unread
-
-    def _unread_commits(
-        self, rows: KeyRows, keys: Sequence[GroupPartition], held: HeldOffsets, progress: JobProgress
-    ) -> dict[str, int]:
-        """Count offsets at coordinators that no table has, except for the answer itself at the target.
-
-        Without a coordinator's answer, all unread records in its groups' commit log partitions count.
-        """
-        hashes, count, unknown = coordinator_hashes([key.group_id for key in keys]), 0, 0
-        wanted = np.array([self._wanted.get(key, ABSENT) for key in keys], object)
-        for alias in (self._source, self._target):
-            unread, is_read = progress.unread_commits(alias, hashes)
-            with self._state.lock:
-                captured = self._state.offsets.clusters[alias].columns["actual_offset"][rows]
-            asked = [
-                held.at_source(alias, key) if alias == self._source else held.at_target(alias, key) for key in keys
-            ]
-            offset = np.array([ABSENT if each.offset is None else each.offset for each in asked], np.int64)
-            is_known = np.array([each.error is None for each in asked], np.bool_)
-            is_other = (offset != captured) & ((alias == self._source) | (offset != wanted))
-            may_be_unread = (unread > 0) | ~is_read
-            count += int(np.where(is_known, is_other & may_be_unread, unread).sum())
-            unknown += int((~is_known & ~is_read).sum())
-        return {"commits to read": count, "partitions whose unread commits are unknown": unknown}
+            rows, offsets = self._state.rows_of(self._source, self._included_keys(groups)), self._state.offsets
+            rows = rows[~offsets.clusters[self._source].columns["is_deleted"][rows]]
+            keys = [offsets.keys[row] for row in rows.tolist()]
+            known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in answers]
+        positions = records = 0
+        for key, there, here in zip(keys, *known, strict=True):
+            held = [_offset_of(of_groups[key.group_id], key.topic_partition) for of_groups in answers.values()]
+            positions += None in held or held[0] not in (ABSENT, there, self._wanted.get(key)) or held[1] != here
+        said = self._live.clusters.fetch(answers, places := {key.topic_partition for key in keys})
+        with self._state.lock:
+            for alias, place in itertools.product(answers, places):
+                metadata = said[alias]
+                end = None if isinstance(metadata, ClusterError) else metadata.log_end(place)
+                records += 1 if end is None else max(0, end - frontier(self._state.index, alias, place))
+        return {"positions of groups to read": positions, "records to index": records}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         """Translate the groups' newest commits and commit the answers at the target; return these commits."""
@@ -285,10 +269,6 @@ class LiveClusters:
             )
             for each, found in zip(writes, outcomes, strict=True)
         ]
-
-    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
-        """Return the offsets that the target itself holds."""
-        return self._live.clusters.committed_offsets(self._target, list(groups))
 
     def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
         """Return, per group, the unread records produced at the source that the target does not have, as its offsets.
@@ -320,35 +300,11 @@ class LiveClusters:
         return found
 
 
-class IndexBacklog:
-    """Counts the records that *index* has not read of the logs of *clusters*, up to the ends first returned.
-
-    Ends are kept until they are forgotten: under load a log always has one more record, so a wait for the present end
-    would never finish.
-    """
-
-    def __init__(self, clusters: ClusterQueries, index: Index) -> None:
-        self._clusters, self._index = clusters, index
-        self._ends: dict[str, dict[TopicPartition, int]] = {}
-
-    def forget_ends(self) -> None:
-        """Have the log ends requested again."""
-        self._ends.clear()
-
-    def unread(self, alias: str, partitions: Collection[TopicPartition]) -> dict[str, int]:
-        """Count records below the known ends, and partitions without a leader or the right to describe them."""
-        metadata = self._clusters.fetch([alias], partitions)[alias]
-        if isinstance(metadata, ClusterError):
-            return {f"partitions of {alias}, which does not answer": len(partitions)}
-        known = self._ends.setdefault(alias, {})
-        for each in partitions:
-            if (end := metadata.log_end(each)) is not None:
-                known.setdefault(each, end)
-        unread = (known[each] - frontier(self._index, alias, each) for each in partitions if each in known)
-        return {
-            f"records of {alias} to index": sum(max(0, count) for count in unread),
-            f"partitions of {alias} whose end is unknown": sum(each not in known for each in partitions),
-        }
+def _offset_of(answer: Mapping[TopicPartition, Committed] | ClusterError, place: TopicPartition) -> int | None:
+    """Return a committed offset, ABSENT for none, None where it is not known."""
+    if isinstance(answer, ClusterError):
+        return None
+    return answer[place].offset if place in answer else ABSENT
 
 
 def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[CutoverStep]:

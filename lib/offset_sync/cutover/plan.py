@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from rich.console import Console
-from rich.text import Text
 
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.model.text import visible
+from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
-from offset_sync.status.assessment import Row, Verdict, verdicts
+from offset_sync.status.assessment import Verdict, verdict
 from offset_sync.tables.catalog import SYNC_STATUS
-from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
-
-_MOVES = {
-    Verdict.BLOCKED: Text("no", "red"),
-    Verdict.UNKNOWN: Text("by apply", "yellow"),
-    Verdict.AT_COST: Text("at cost", "yellow"),
-    Verdict.NOW: Text("yes", "green"),
-}
-_COLUMNS = (
-    name_column("group", "group"),
-    text_column("members at"),
-    offset_column("partitions", "partitions"),
-    text_column("repeats", is_number=True),
-    offset_column("lost", "lost"),
-    Column("move", lambda row: _MOVES[row["move"]]),
-)
-_CAPTION = """
-repeats: records it would read again; lost: unread records that are not at the target (yet)
-move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses"""
 
 
 class Direction(NamedTuple):
@@ -55,19 +34,13 @@ class Mode(Enum):
 class Options:
     """The operator's decisions.
 
-    *are_readers_confirmed*: clients that commit without membership, and members that cannot be seen, are stopped.
-    *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
-    *has_read_lists*: the groups' consumers skip the records on their read lists; *is_unproven*: even without their
-    marks, *is_at_cost*: even if some records that they have read do not fit on the lists. *is_internal_confirmed*:
-    applications of Kafka Streams have processed all that is in their repartition topics.
+    Reasons by a *confirmed* word block nothing. *has_read_lists*: the groups' consumers skip the records on their read
+    lists. *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
     """
 
-    are_readers_confirmed: bool = False
-    are_uncommitted_left: bool = False
+    confirmed: Collection[str] = ()
     has_read_lists: bool = False
-    is_unproven: bool = False
-    is_at_cost: bool = False
-    is_internal_confirmed: bool = False
+    are_uncommitted_left: bool = False
 
 
 NO_OPTIONS = Options()
@@ -92,6 +65,19 @@ class Result(Enum):
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
+
+
+class Problem(NamedTuple):
+    """Why a group, or one *partition* of it, is not moved or not ready; *remedy*: what to do, if *reason* leaves it."""
+
+    group_id: str
+    reason: Said
+    partition: str | None = None
+    remedy: Said | None = None
+
+    def __str__(self) -> str:
+        where = " ".join(filter(None, (self.group_id, self.partition)))
+        return f"{where}: {'; '.join(filter(None, (self.reason, self.remedy)))}"
 
 
 class Activity(Enum):
@@ -182,19 +168,17 @@ def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionS
 
 @dataclass
 class GroupPlan:
-    """The plan for one group; with any *blocking* reason it is not moved.
+    """The plan for one group; with any *blocking* problem it is not moved.
 
-    *notes* are for information. *streams* are all that it has committed at either cluster, each with whether it has
-    itself done so at the target. *crossed*: its partitions with their read lists, None if it moves without them.
+    *notes* are for information. *crossed*: its partitions with their read lists, None if it moves without them.
     """
 
     group_id: str
     at_source: Activity
     at_target: Activity
     partitions: list[PartitionStatus]
-    blocking: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    streams: Mapping[str, bool] = field(default_factory=dict)
+    blocking: list[Problem] = field(default_factory=list)
+    notes: list[Said] = field(default_factory=list)
     crossed: Sequence[CrossedPartition] | None = None
     mode: Mode = Mode.PLANNED
 
@@ -204,7 +188,7 @@ class GroupPlan:
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
         is_known = self.at_target is not Activity.UNKNOWN
-        return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
+        return min(verdict(_row(each, is_known)) for each in self._after_skipping())
 
     def _after_skipping(self) -> Sequence[PartitionStatus]:
         """Return its partitions as they are for consumers that use read lists."""
@@ -263,44 +247,11 @@ def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> Pa
     return replace(partition, status=status, duplicates=crossed.repeated, duplicates_at_most=at_most)
 
 
-def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:
+def _row(partition: PartitionStatus, is_activity_known: bool) -> dict[str, Any]:
     """Return the columns of sync_status that a verdict needs."""
-    rows = [
-        {
-            **vars(each),
-            "status": each.status.word,
-            "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
-            "is_target_active": False if is_activity_known else None,
-        }
-        for each in partitions
-    ]
-    return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
-
-
-def print_plan(plans: Sequence[GroupPlan], direction: Direction, console: Console) -> None:
-    """Print one line per group, then why some may not be moved, and the notes."""
-    title = f"{visible(direction.source)} → {visible(direction.target)}"
-    print_table(console, title, _COLUMNS, [_row(plan, direction) for plan in plans])
-    for plan in plans:
-        for reason in [*plan.blocking, *plan.notes]:
-            console.print(Text(f"{visible(plan.group_id)}: {visible(reason)}"), soft_wrap=True)
-    console.print(Text(_CAPTION, "dim"))
-
-
-def _row(plan: GroupPlan, direction: Direction) -> Row:
     return {
-        "group": plan.group_id,
-        "members at": _members_at(plan, direction),
-        "partitions": len(plan.partitions),
-        "repeats": f"{plan.duplicates:,}" + (f" ({plan.skipped:,} skipped)" if plan.skipped is not None else ""),
-        "lost": plan.lost,
-        "move": plan.verdict,
+        **vars(partition),
+        "status": partition.status.word,
+        "state": (State.COMMITTED_AT_BOTH if partition.contest else partition.state).name,
+        "is_target_active": False if is_activity_known else None,
     }
-
-
-def _members_at(plan: GroupPlan, direction: Direction) -> str:
-    """Return the clusters where the group has members, with a question mark where unknown."""
-    suffix = {Activity.ACTIVE: "", Activity.UNKNOWN: "?"}
-    known = zip(direction, (plan.at_source, plan.at_target), strict=True)
-    clusters = [f"{visible(alias)}{suffix[activity]}" for alias, activity in known if activity in suffix]
-    return ", ".join(clusters) or "nowhere"

@@ -18,25 +18,21 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.text import Text
-
 from offset_sync.config import Config
-from offset_sync.config.stream_names import Names
 from offset_sync.cutover.journal import TableJournal
-from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Step
+from offset_sync.cutover.judge import Judge
+from offset_sync.cutover.output import GroupAnswer
+from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Problem, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.reasons import Reason
+from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import OffsetRange, Status, TopicPartition
 from offset_sync.state.sync_state import frontier
-from offset_sync.status.assessment import Row
 from offset_sync.status.live_state import LiveState
-from offset_sync.terminal.tables import name_column, offset_column, print_table, text_column
 
 logger = logging.getLogger(__name__)
 _AT_SOURCE = 3
@@ -44,12 +40,6 @@ _AT_SOURCE = 3
 _AT_ONCE_S = 20.0
 _FEW = 10
 """Fewer records of a log, left by retention or compaction, may have no counterpart at the other cluster."""
-_COLUMNS = (
-    name_column("group", "group"),
-    text_column("partitions", is_number=True),
-    *(offset_column(name, name) for name in ("records", "predicted", "repeats", "lost", "undecided")),
-)
-_CAPTION = "undecided: records with the same contents on both sides of the commit, or not found at the source"
 
 
 class Found(NamedTuple):
@@ -131,7 +121,7 @@ class Rehearsed:
     unread_at: str = "both clusters"
 
     @property
-    def problem(self) -> str | None:
+    def problem(self) -> Said | None:
         """The difference from the prediction, None if there is none. Errs to a problem: records that were not read."""
         if self.found is None:
             return Reason.NOT_READ_AT(self.unread_at)
@@ -263,31 +253,27 @@ def rehearse_groups(
     return found
 
 
-def show_rehearsed(
-    found: Mapping[str, Sequence[Rehearsed]],
-    statuses: Mapping[str, Sequence[PartitionStatus]],
-    direction: Direction,
-    console: Console,
-    names: Names,
-) -> list[str]:
-    """Print a line for each group; return one for each partition that is not as predicted."""
-    failures = [
-        f"{group_id} {names.outside(direction.source, place.topic)}-{place.partition}: {each.problem}"
+def answers_of(
+    found: Mapping[str, Sequence[Rehearsed]], partitions: Mapping[str, int], judge: Judge
+) -> list[GroupAnswer]:
+    """Return what is said of each group, of which *partitions* counts all."""
+    return [
+        GroupAnswer(group_id, _counts(rehearsed, partitions[group_id]), [*_problems(group_id, rehearsed, judge)])
         for group_id, rehearsed in found.items()
-        for each in rehearsed
-        if each.problem is not None and (place := each.status.topic_partition)
     ]
-    rows = [_row(group_id, statuses[group_id], rehearsed) for group_id, rehearsed in found.items()]
-    print_table(console, f"{direction.source} to {direction.target}", _COLUMNS, rows)
-    console.print(Text(_CAPTION, "dim"))
-    return failures
 
 
-def _row(group_id: str, partitions: Sequence[PartitionStatus], rehearsed: Sequence[Rehearsed]) -> Row:
+def _problems(group_id: str, rehearsed: Sequence[Rehearsed], judge: Judge) -> Iterator[Problem]:
+    for each in rehearsed:
+        if (problem := each.problem) is not None:
+            yield Problem(group_id, problem, judge.name(each.status.topic_partition))
+
+
+def _counts(rehearsed: Sequence[Rehearsed], partitions: int) -> dict[str, int]:
     found = [each.found for each in rehearsed if each.found is not None]
     return {
-        "group": group_id,
-        "partitions": f"{len(found):,} of {len(partitions):,}",
+        "partitions": partitions,
+        "rehearsed": len(found),
         "records": sum(each.looked_at for each in found),
         "predicted": sum(each.status.duplicates or 0 for each in rehearsed),
         "repeats": sum(each.repeated for each in found),

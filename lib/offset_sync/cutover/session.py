@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.cutover.journal import TableJournal
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, Options, Result, Step
+from offset_sync.cutover.plan import CutoverStep, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.lease import Fence
@@ -22,16 +22,10 @@ from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
 
-@contextmanager
 def open_cutover(
-    config: Config,
-    live: LiveState,
-    direction: Direction,
-    journal: TableJournal,
-    fence: Fence,
-    options: Options = NO_OPTIONS,
-) -> Iterator[tuple[CutoverProcedure, LiveClusters]]:
-    """Yield the procedure for *direction*, which writes while *fence* is open."""
+    config: Config, live: LiveState, judge: Judge, journal: TableJournal, fence: Fence, *, decides: bool
+) -> tuple[CutoverProcedure, LiveClusters]:
+    """Return the procedure, which writes while *fence* is open, and its clusters; for *decides* see these."""
     live.ask_of_untold()
 
     def record(done: Reconciliation) -> None:
@@ -39,9 +33,9 @@ def open_cutover(
         keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
         live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config))
 
-    writer = CutoverWriter(config, direction.target, fence, journal)
-    clusters = LiveClusters(config, live, direction, writer, record)
-    yield CutoverProcedure(direction, clusters, journal, names=config.names, options=options), clusters
+    writer = CutoverWriter(config, judge.direction.target, fence, journal)
+    clusters = LiveClusters(config, live, judge.direction, writer, record, decides=decides)
+    return CutoverProcedure(judge, clusters, journal), clusters
 
 
 class CutoverWriter:

@@ -6,21 +6,24 @@ import argparse
 import re
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
-from itertools import starmap
+from itertools import chain, starmap
 
 from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
-from offset_sync.cutover.plan import Direction, Mode, Options, print_plan
-from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups, show_rehearsed
+from offset_sync.cutover.judge import Judge, by_group
+from offset_sync.cutover.output import Answer, GroupAnswer
+from offset_sync.cutover.plan import Direction, Mode, Options
+from offset_sync.cutover.rehearsal import answers_of, open_rehearsal, rehearse_groups
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
@@ -34,14 +37,22 @@ _ACTIONS = (
     "apply: move; verify: compare both clusters"
 )
 
-_FLAGS = {
-    "confirm-readers": "planned: clients that commit without members, or whose membership is unknown, are stopped",
-    "confirm-internal": "planned: Kafka Streams applications have processed the records of their repartition topics",
-    "leave-uncommitted": "commit nothing for partitions that a group never committed",
-    "skip-read": "planned: move by read lists, while producers write at both clusters",
-    "without-proof": "with --skip-read: move although no consumer has left a mark",
-    "at-cost": "with --skip-read: move although records not on the lists are repeated",
+_CONFIRMS = {
+    "confirm-readers": (
+        (Reason.NOT_LISTED, Reason.READS_ALONE),
+        "planned: clients that commit without members, or whose membership is unknown, are stopped",
+    ),
+    "confirm-internal": (
+        (Reason.HAS_INTERNAL,),
+        "planned: Kafka Streams applications have processed the records of their repartition topics",
+    ),
+    "without-proof": ((Reason.NO_MARK,), "with --skip-read: move although no consumer has left a mark"),
+    "at-cost": (
+        (Reason.NOT_ON_LIST, Reason.REPEATS),
+        "with --skip-read: move although records not on the lists are repeated",
+    ),
 }
+"""Options, and which reasons not to move they take away."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -56,14 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
     )
-    for flag, text in _FLAGS.items():
-        parser.add_argument(f"--{flag}", action="store_true", help=text)
-    parser.add_argument(
-        "--records", type=_count, metavar="N", help="rehearse: how many records to read on each side of a start (200)"
-    )
-    parser.add_argument(
-        "--seconds", type=_count, metavar="S", help="rehearse: how long to read at most, for all groups together (60)"
-    )
+    for option, (reasons, text) in _CONFIRMS.items():
+        words = [each.name for each in reasons]
+        parser.add_argument(f"--{option}", action="append_const", dest="confirmed", const=words, default=[], help=text)
+    uncommitted, lists = "commit nothing for partitions that a group never committed", "planned: move by read lists"
+    parser.add_argument("--leave-uncommitted", action="store_true", help=uncommitted)
+    parser.add_argument("--skip-read", action="store_true", help=f"{lists}, while producers write at both clusters")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="json: docs/cutover.schema.json")
+    each_side, in_all = "how many records to read on each side of a start (200)", "how long to read at most (60)"
+    parser.add_argument("--records", type=_count, default=200, metavar="N", help=f"rehearse: {each_side}")
+    parser.add_argument("--seconds", type=_count, metavar="S", help=f"rehearse: {in_all}, for all groups together")
     return parser
 
 
@@ -76,66 +89,68 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
         given_up = [arguments.source] if arguments.disaster else []
         with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
             live = LiveState(config, tables, given_up=given_up)
-        return run(config, arguments, live, Lease(live.tables, "cutover", stop))
+        failures = list[str]()
+        for answer in run(config, arguments, live, Lease(live.tables, "cutover", stop)):
+            failures += answer.failures
+            if arguments.format == "json":
+                print(answer.to_json(), flush=True)
+            else:
+                answer.print(Console())
+        return failures
 
 
-def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Sequence[str]:
+def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
     """Plan, apply or verify a move."""
-    mode = Mode.DISASTER if arguments.disaster else Mode.PLANNED
+    action, mode = arguments.action, Mode.DISASTER if arguments.disaster else Mode.PLANNED
     direction = Direction(arguments.source, arguments.target)
-    options = Options(
-        arguments.confirm_readers,
-        arguments.leave_uncommitted,
-        arguments.skip_read,
-        arguments.without_proof,
-        arguments.at_cost,
-        arguments.confirm_internal,
-    )
+    options = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read, arguments.leave_uncommitted)
+    judge, applies = Judge(direction, config.names, options), action == "apply"
     # One that was taken over records no home; others claim nothing.
-    fenced = FencedTables(config.tables.root, lease, files_of(config), config.names)
-    steps = fenced if arguments.action == "apply" else live.tables
+    steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if applies else live.tables
     journal = TableJournal(steps, direction, mode, say, config.names)
-    with open_cutover(config, live, direction, journal, lease, options) as (procedure, clusters):
-        groups = chosen_groups(clusters.groups(), arguments.groups)
-        if arguments.action == "plan":
-            with waiting(f"clusters {', '.join(config.clusters)}"):
-                plans = procedure.plan(groups, mode)
-            print_plan(plans, direction, Console())
-            return [f"{plan.group_id} may not be moved" for plan in plans if plan.blocking]
-        if arguments.action == "verify":
-            return procedure.verify(groups)
+    procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=applies or arguments.disaster)
+    groups = chosen_groups(clusters.groups(), arguments.groups)
+    is_own = False
+    if applies:
         # A lease per group: another command may move other groups at the same time.
         with ExitStack() as claimed:
             with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
                 claimed.enter_context(held(lease, groups))
                 lease.settle()
-            return procedure.apply(groups, mode, arguments.timeout.total_seconds())
+            plans, problems = procedure.apply(groups, mode, arguments.timeout.total_seconds())
+        found = by_group(problems)
+        answers = [GroupAnswer.of_plan(each, found.get(each.group_id, ())) for each in plans]
+    else:
+        with waiting(f"clusters {', '.join(config.clusters)}"):
+            if action == "plan":
+                answers = [GroupAnswer.planned(each) for each in procedure.plan(groups, mode)]
+            else:
+                found = by_group(procedure.verify(groups))
+                answers = [GroupAnswer(each, {}, found.get(each, ())) for each in groups]
+        is_own = live.is_decided_here
+    yield Answer(action, direction, mode, answers, is_own)
 
 
-def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Sequence[str]:
-    """Rehearse moves; return one line for each partition that is not as predicted.
-
-    Without ``--from`` and ``--to`` all directions are rehearsed; what other options leave open, the configuration says.
-    """
+def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
+    """Rehearse moves in one direction, or without ``--from`` and ``--to`` in all; the configuration has defaults."""
     settings = config.report.rehearse
     pairs = [(arguments.source, arguments.target)] if arguments.source else config.pairs()
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
-    records = arguments.records or 200
     seconds = arguments.seconds or settings.timeout.total_seconds()
-    failures = list[str]()
     for direction in starmap(Direction, pairs):
+        judge = Judge(direction, config.names)
         journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
-        with open_cutover(config, live, direction, journal, lease) as (_, clusters):
-            groups = chosen_groups(clusters.groups(), patterns, option=option)
-            statuses = clusters.partition_statuses(groups)
-            if arguments.source:
-                statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
-            rehearsal = open_rehearsal(config, live, direction, records, seconds)
-            with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
-                rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
-            failures += show_rehearsed(rehearsed, statuses, direction, Console(), config.names)
-    return failures
+        _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
+        groups = chosen_groups(clusters.groups(), patterns, option=option)
+        statuses = clusters.partition_statuses(groups)
+        if arguments.source:
+            statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
+        rehearsal = open_rehearsal(config, live, direction, arguments.records, seconds)
+        with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
+            rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+        answers = answers_of(rehearsed, {each: len(statuses[each]) for each in statuses}, judge)
+        yield Answer("rehearse", direction, Mode.PLANNED, answers, live.is_decided_here)
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
@@ -154,8 +169,6 @@ def _check(config: Config, arguments: argparse.Namespace) -> None:
         raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
     if arguments.skip_read and arguments.disaster:
         raise ConfigError(["--skip-read is for planned moves: in a disaster the read lists are at the target already"])
-    if (arguments.without_proof or arguments.at_cost) and not arguments.skip_read:
-        raise ConfigError(["--without-proof and --at-cost need --skip-read"])
 
 
 def _count(text: str) -> int:

@@ -58,7 +58,7 @@ class StatusJob:
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * DRIFT_WINDOW, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        notes = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
+        notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += clock_notes(self._state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []

@@ -13,6 +13,18 @@ GUIDE = "operations.md"
 _BY_REASON, _HEALTHY, _LOST = "withheld-by-reason", "1-is-the-sync-healthy", "offsetsynclost"
 
 
+class Said(str):
+    """The sentence of a reason, which knows its *word*."""
+
+    word: str
+
+    def __new__(cls, text: str, word: str = "") -> Said:
+        """Return *text*, said for the reason *word*."""
+        said = super().__new__(cls, text)
+        said.word = word
+        return said
+
+
 @unique
 class Reason(Enum):
     """A word, its sentence, and the heading of :data:`GUIDE` that has the remedy where the sentence has none."""
@@ -44,10 +56,6 @@ class Reason(Enum):
     # Stalled, Behind, Mirroring: column reason of sync_status.
     INDEX_SILENT = "index_records has made no progress for {} s"
     SOURCE_SILENT = "the source does not answer"
-    HELD_BACK = (
-        "an open transaction holds commits back from offset {} of {}-{} at {}, for at least {}",
-        "offsetsynclogstalled",
-    )
     TARGET_HAS_MEMBERS = "the target's group has members"
     NOT_CAPTURED = "{} holds {}, the newest captured commit is {}: is sync_offsets running?"
     CHANGES = "its answer is about to change, as the index knows more by now"
@@ -139,9 +147,9 @@ class Reason(Enum):
     MISSING = "records that it has read and that are not at {} yet: {:,} ({})"
     LIST_NOT_HELD = "{} does not hold its present read list"
     REPEATS = "records that would be repeated: {:,}"
-    LIST_UNUSED = "no consumer of the group at {} has used a read list; records on that of this partition: {:,}"
     NOTHING_TO_VERIFY = "nothing to verify: its newest commits are not at {}"
     HAS_MOVED_ON = "its position has changed during the move; repeat apply"
+    READ_BACK = "{}; {}, wanted {}; correct that and repeat the command"
     START_UNKNOWN = "its log start at {} is unknown; repeat apply, or pass --leave-uncommitted"
 
     # Notes of a plan, and what a move says.
@@ -154,8 +162,7 @@ class Reason(Enum):
     UNKNOWN_REPEATS = "partitions whose repeats are unknown, as their logs could not be read: {:,}"
     LIST_NOT_THERE = "{}: {} does not hold its present read list; repeats more records: {:,}"
     NEVER_MIRRORED = "never mirrored, so not at {}: {}"
-    SUBSCRIBES = "subscribes at {} to: {}"
-    MAKE_SURE = "it has never committed itself at {}: {}; make sure that it subscribes"
+    SUBSCRIBES = "make sure that it subscribes at {} to: {}"
     NONE_LOST = "no unread record is known to be lost"
 
     # What a rehearsal has found.
@@ -169,7 +176,7 @@ class Reason(Enum):
     def __init__(self, sentence: str, see: str = "") -> None:
         self.sentence, self.see = sentence, see
 
-    def __call__(self, *values: object, **named: object) -> str:
+    def __call__(self, *values: object, **named: object) -> Said:
         """Return the sentence with its values, and where the remedy is if the sentence does not say it."""
         text = self.sentence.format(*values, **named)
-        return f"{text}; {GUIDE}#{self.see}" if self.see else text
+        return Said(f"{text}; {GUIDE}#{self.see}" if self.see else text, self.name)

@@ -9,10 +9,6 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from offset_sync.config.duration import to_ms
 from offset_sync.model.values import State, Status
 
@@ -57,11 +53,6 @@ def verdict(row: Row) -> Verdict:
         return Verdict.UNKNOWN
     costs = row["lost"] or row["duplicates"] or row["duplicates_at_most"]
     return Verdict.NOW if status == IN_SYNC and not costs else Verdict.AT_COST
-
-
-def verdicts(rows: pa.Table) -> NDArray[np.intp]:
-    """Return the :class:`Verdict` of each row of sync_status."""
-    return np.array([verdict(row) for row in rows.to_pylist()], np.intp)
 
 
 class Trouble(IntEnum):

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, RecordContent, TopicPartition
+from offset_sync.model.values import GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.known_names import learn_names
@@ -56,7 +56,6 @@ class ClusterQueries:
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
-        self._polled = config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -114,25 +113,6 @@ class ClusterQueries:
         """Return the error of a cluster whose coordinators recently did not answer."""
         error, until = self._silent.get(alias, (None, 0.0))
         return error if time.monotonic() < until else None
-
-    def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        """Return the log end of each partition of ``__consumer_offsets``, None without a leader; none where polled."""
-        if alias in self._given_up:
-            return self._given_up[alias]
-        if alias in self._polled:
-            return []
-        try:
-            return commit_log_ends(self._admins[alias])
-        except ClusterError as error:
-            return error
-
-    def stable_ends(self, alias: str) -> Mapping[int, int]:
-        """Return the last stable offset of each partition of ``__consumer_offsets``; none for a silent cluster."""
-        try:
-            found = self._admins[alias].reaches(lambda name: name == CONSUMER_OFFSETS, _STABLE_S)
-        except ClusterError:
-            return {}
-        return {place.partition: reach.stable for place, reach in found.items()}
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.reasons import Reason
-from offset_sync.model.text import to_duration
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Index, Side, SyncState
+from offset_sync.state.sync_state import Index, SyncState
 from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
 
 Row = dict[str, Any]
@@ -57,25 +55,6 @@ def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> Non
             cluster.own_writes.begin(rows, offset)
             cluster.acknowledge(rows, offset, now_ms)
             state.homes.note_commits(alias, rows, np.full(len(rows), now_ms), np.full(len(rows), ABSENT))
-
-
-def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
-    """Return, by group, all clusters that have its position for some partition among *keys*."""
-    found: dict[str, list[str]] = {}
-    with state.lock:
-        for alias in state.offsets.clusters:
-            for group_id in groups_of(state, state.rows_of(alias, keys)):
-                found.setdefault(group_id, []).append(alias)
-    return found
-
-
-def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
-    """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
-    named = []
-    for each in sides:
-        offset = "no offset" if each.offset == ABSENT else str(each.offset)
-        named.append(f"{each.cluster} ({offset}, {to_duration(max(now_ms - each.at_ms, 0))} ago)")
-    return Reason.TWO_HOMES(" and ".join(named))
 
 
 def note_uncommitted(rows: Sequence[Row], index: Index, held: HeldOffsets, metadata: MetadataByCluster) -> None:

@@ -25,7 +25,6 @@ from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
 from offset_sync.status.index_progress import JOB, IndexCatchUp, IndexCheckpoints, is_running
-from offset_sync.status.job_progress import CheckpointProgress, JobProgress, RunningJobs
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter, has_moved_on
 from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, by_direction
@@ -55,10 +54,6 @@ class LiveState:
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, index, given_up)
         refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
-        self.progress = JobProgress()
-        """How far the jobs had read at the last report."""
-        jobs = RunningJobs(self.tables)
-        self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # On every call: index_records may learn the clusters' ids later, and others when it starts again.
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
@@ -131,15 +126,8 @@ class LiveState:
         found = by_direction(self._own.decide(self.keys_of(groups)), self._config)
         return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
-    def refresh(self, now_ms: int) -> JobProgress:
-        """Bring the committed offsets up to date; return how far the jobs had read before."""
-        # First: commits that the jobs have read by then are in the tables read afterwards.
-        self.progress = progress = self._progress.read(now_ms)
-        self.follow()
-        return progress
-
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
-        """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`refresh`."""
+        """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`follow`."""
         self.ask_of_untold()
         active = ask_active(self.clusters, list(self._config.clusters))
         self.silent = [each for each in active.values() if isinstance(each, ClusterError)]

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from offset_sync.config import load_config
 from offset_sync.cutover.journal import TableJournal
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
 from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
 from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
+from offset_sync.model.reasons import Reason
 from offset_sync.state.lease import OpenFence
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import open_outputs
@@ -46,23 +48,24 @@ class Moves:
         self._wait_for_expired_members(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
         journal = TableJournal(state.tables, direction, Mode.PLANNED, self._say, self._config.names)
-        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
-            plans = cutover.plan(sorted(groups), Mode.PLANNED)
-            blocked = [f"{plan.group_id}: {reason}" for plan in plans for reason in plan.blocking]
-        _expect_no_failures(blocked)
+        judge = Judge(direction, self._config.names)
+        asking, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=False)
+        plans = asking.plan(sorted(groups), Mode.PLANNED)
+        _expect_no_failures([problem for plan in plans for problem in plan.blocking])
         self._say(f"cutover apply --planned --from {source} --to {target}")
         self._apply(state, direction, groups, Mode.PLANNED)
         self._say(f"cutover verify --from {source} --to {target}")
-        with open_cutover(self._config, state, direction, journal, OpenFence()) as (cutover, _):
-            _expect_no_failures(cutover.verify(sorted(groups)))
+        asking, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=False)
+        _expect_no_failures(asking.verify(sorted(groups)))
 
     def rehearse(self, source: str, target: str, groups: Collection[str]) -> None:
         """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
         direction = Direction(source, target)
         live = LiveState(self._config, self._tables)
         journal = TableJournal(live.tables, direction, Mode.PLANNED, _say_nothing, self._config.names)
-        with open_cutover(self._config, live, direction, journal, OpenFence()) as (_, clusters):
-            predicted = clusters.partition_statuses(groups)
+        judge = Judge(direction, self._config.names)
+        _, clusters = open_cutover(self._config, live, judge, journal, OpenFence(), decides=False)
+        predicted = clusters.partition_statuses(groups)
         rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
         rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
         _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem])
@@ -79,7 +82,7 @@ class Moves:
         self._say(
             f"cutover apply --planned --skip-read{more} --from {source} --to {target} --groups {' '.join(groups)}"
         )
-        options = Options(has_read_lists=True, is_unproven=is_unproven)
+        options = Options([Reason.NO_MARK.name] if is_unproven else (), has_read_lists=True)
         # A new state, as for a new command: the previous one has decided the homes of these groups in memory.
         state = LiveState(self._config, self._tables)
         self._apply(state, Direction(source, target), groups, Mode.PLANNED, options)
@@ -121,13 +124,14 @@ class Moves:
         options: Options = NO_OPTIONS,
     ) -> None:
         journal = TableJournal(state.tables, direction, mode, _say_nothing, self._config.names)
-        with open_cutover(self._config, state, direction, journal, OpenFence(), options) as (cutover, _):
-            _expect_no_failures(cutover.apply(sorted(groups), mode, WAIT_SECONDS))
+        judge = Judge(direction, self._config.names, options)
+        moving, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=True)
+        _expect_no_failures(moving.apply(sorted(groups), mode, WAIT_SECONDS)[1])
 
 
-def _expect_no_failures(failures: Collection[str]) -> None:
+def _expect_no_failures(failures: Collection[object]) -> None:
     if failures:
-        raise OffsetSyncError("; ".join(failures))
+        raise OffsetSyncError("; ".join(map(str, failures)))
 
 
 def _say_nothing(_what: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from offset_sync.cutover.crossed import ArrivedPartition, CrossedPartition
+from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.judge import Facts, Judge, Members
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
@@ -37,7 +39,8 @@ class FakeClusters:
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
     elsewhere: dict[str, list[str]] = field(default_factory=dict)
-    transactions: dict[str, str] = field(default_factory=dict)
+    silent: dict[str, ClusterError] = field(default_factory=dict)
+    """Groups whose coordinator at the target does not answer."""
     unread_left: list[int] = field(default_factory=lambda: [0])
     outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
@@ -47,22 +50,35 @@ class FakeClusters:
     unseen: Collection[str] = ()
     held_starts: dict[TopicPartition, int] = field(default_factory=dict)
     started: list[GroupPartition] = field(default_factory=list)
-    ends_forgotten: int = 0
     lists: list[list[CrossedPartition]] = field(default_factory=list)
     """Looked at once per question, the last one for ever; of group g."""
-    moved: list[ArrivedPartition] = field(default_factory=list)
+    listed: dict[GroupPartition, int | None] = field(default_factory=dict)
+    """Up to where a group that has gone on still skips."""
     internal: dict[str, str] = field(default_factory=dict)
-    streams: dict[str, bool] = field(default_factory=dict)
+    streams: Collection[str] = ()
 
-    def activities(self, alias: str, groups: Collection[str]) -> dict[str, Activity] | ClusterError:
-        found = self.here if alias == "X" else self.there
+    def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
+        statuses, crossed = self.partition_statuses(groups), self.crossed(groups, asks_source=is_planned)
+        return {
+            group: Facts(
+                self._members(group, self.here),
+                self.silent.get(group) or self._members(group, self.there),
+                statuses.get(group, ()),
+                self.elsewhere.get(group, ()),
+                self.reading.get(group) if is_planned else None,
+                self.streams,
+                self.internal.get(group),
+                crossed.get(group, ()),
+            )
+            for group in groups
+        }
+
+    def _members(self, group: str, found: Collection[str] | ClusterError) -> Members:
         if isinstance(found, ClusterError):
             return found
-        unseen = dict.fromkeys(self.unseen, Activity.UNKNOWN)
-        return {**dict.fromkeys(groups, Activity.INACTIVE), **unseen, **dict.fromkeys(found, Activity.ACTIVE)}
-
-    def readers(self, groups: Collection[str]) -> dict[str, int]:
-        return self.reading
+        if group in found:
+            return Activity.ACTIVE
+        return Activity.UNKNOWN if group in self.unseen else Activity.INACTIVE
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         self.started += keys
@@ -76,26 +92,10 @@ class FakeClusters:
         rows = self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
         return {group: rows for group in groups if rows}
 
-    def arrived(self, group_id: str) -> list[ArrivedPartition]:
-        return self.moved
-
-    def owned_elsewhere(self, groups: Collection[str]) -> dict[str, list[str]]:
-        return {group: self.elsewhere[group] for group in groups if group in self.elsewhere}
-
-    def committed_streams(self, groups: Collection[str]) -> dict[str, dict[str, bool]]:
-        return dict.fromkeys(groups, self.streams)
-
-    def internal_topics(self, groups: Collection[str]) -> dict[str, str]:
-        return self.internal
-
-    def held_back(self, groups: Collection[str]) -> dict[str, str]:
-        return {group: self.transactions[group] for group in groups if group in self.transactions}
-
-    def forget_ends(self) -> None:
-        self.ends_forgotten += 1
+    def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
+        return self.listed
 
     def unread(self, groups: Collection[str]) -> dict[str, int]:
-        assert self.ends_forgotten
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
@@ -103,7 +103,7 @@ class FakeClusters:
         keys = [GroupPartition(group, *ORDERS) for group in groups]
         return [CutoverStep.of_commit(key, self.outcome, None, source_offset=5, target_offset=7) for key in keys]
 
-    def committed_at_target(self, groups: Collection[str]) -> GroupAnswers:
+    def held_at(self, alias: str, groups: Collection[str]) -> GroupAnswers:
         if isinstance(self.held, ClusterError):
             return dict.fromkeys(groups, self.held)
         held = {} if self.held is None else {ORDERS: self.held, **self.held_starts}
@@ -124,10 +124,12 @@ class Move:
     said: list[str] = field(default_factory=list)
     seconds: float = 0.0
     options: Options = NO_OPTIONS
+    names: Names = SAME_NAMES
 
     def __post_init__(self) -> None:
         clock = Clock(lambda: self.seconds, self.pause)
-        self.cutover = CutoverProcedure(Direction("X", "Y"), self.clusters, self, clock, options=self.options)
+        judge = Judge(Direction("X", "Y"), self.names, self.options)
+        self.cutover = CutoverProcedure(judge, self.clusters, self, clock)
 
     def record(self, steps: Sequence[CutoverStep]) -> None:
         self.steps.extend(steps)
@@ -140,7 +142,10 @@ class Move:
         self.seconds += seconds
 
     def apply(self, *groups: str, mode: Mode = Mode.PLANNED, timeout: float = 10.0) -> list[str]:
-        return self.cutover.apply(groups or ("g",), mode, timeout)
+        return [*map(str, self.cutover.apply(groups or ("g",), mode, timeout)[1])]
+
+    def verify(self) -> list[str]:
+        return [*map(str, self.cutover.verify(["g"]))]
 
     def homes(self) -> list[tuple[str, str | None]]:
         """Return the groups and streams that are at home at the target since."""

@@ -127,7 +127,7 @@ class MovingGroup:
         before, answers = self.site.target_offset(target, GROUP) or 0, command.commit()
         held = self.site.target_offset(target, GROUP)
         is_there = all(each.is_done and each.target_offset == held for each in answers)
-        if not is_there or any(each.problem(target, is_at_cost=False) for each in command.look()):
+        if not is_there or any(each.problem(target) for each in command.look()):
             return
         there, below = {_identity(each) for each in self.logs[source]}, self.logs[target][:held]
         unread = [each for each in below if _identity(each) in there - self.read]
@@ -173,5 +173,6 @@ def _identity(record: LogRecord) -> tuple[str, int]:
 
 
 def _may_move(found: Sequence[CrossedPartition], source: str) -> bool:
-    reasons = [each.reason_to_stay(source, needs_proof=False, is_at_cost=False) for each in found]
-    return bool(found) and not any(reasons) and not any(each.missing for each in found)
+    """Without a proof that its consumers skip."""
+    reasons = [why.word for each in found for why in each.reasons_to_stay(source, by_lists=True)]
+    return bool(found) and not {*reasons} - {"NO_MARK"} and not any(each.missing for each in found)

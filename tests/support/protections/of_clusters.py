@@ -8,15 +8,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from offset_sync.cutover.judge import Facts, Judge
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import Activity, GroupPlan
-from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.cutover.plan import Activity
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.kafka.group_offsets import Coordinators, GroupOffsets
 from offset_sync.kafka.requests import Committed
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.model.values import ABSENT, OffsetWrite, Outcome, Rule
 from offset_sync.state.group_homes import UnreadLogs
 from offset_sync.sync.offset_writer import _Batch, decide
 from protections.entry import kept_by, no, nothing
@@ -61,16 +60,16 @@ def _asked_unverified(check: LogCheck, *given: Any, ask: Any = LogCheck._ask) ->
 
 def _stopped_if_unlisted(clusters: LiveClusters, *given: Any, ask: Any = LiveClusters.activities) -> Any:
     found = ask(clusters, *given)
-    known = {Activity.UNKNOWN: Activity.INACTIVE}
-    return found if isinstance(found, ClusterError) else {g: known.get(each, each) for g, each in found.items()}
+    return {g: Activity.INACTIVE if each is Activity.UNKNOWN else each for g, each in found.items()}
 
 
-def _taken_for_stopped(
-    procedure: CutoverProcedure, plan: GroupPlan, *given: Any, reasons: Any = CutoverProcedure._source_reasons
-) -> Any:
-    if plan.at_source is Activity.UNKNOWN:
-        plan.at_source = Activity.INACTIVE
-    return reasons(procedure, plan, *given)
+def _by_what_is_said(clusters: LiveClusters, groups: Any, ask: Any = LiveClusters.partition_statuses) -> Any:
+    clusters._decides = False
+    return ask(clusters, groups)
+
+
+def _taken_for_stopped(judge: Judge, facts: Facts, reasons: Any = Judge.source_reasons) -> Any:
+    return reasons(judge, facts._replace(here=Activity.INACTIVE) if facts.here is Activity.UNKNOWN else facts)
 
 
 def _begun_and_kept(checkpoint: Checkpoint, verify: Callable[[], None]) -> None:
@@ -237,8 +236,8 @@ PROTECTIONS = (
     # A group is moved, reads nothing, and is moved back.
     kept_by(
         "a group that still skips is not moved on",
-        "cutover.procedure.CutoverProcedure._list_reasons",
-        lambda _procedure, _plan, _crossed: [],
+        "cutover.judge.Judge.list_problems",
+        lambda *_told: [],
         "cutover/test_skip_read.py::test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_either",
     ),
     # A group is reset while we write.
@@ -257,9 +256,23 @@ PROTECTIONS = (
     ),
     kept_by(
         "a planned move of a group whose members are unknown is refused",
-        "cutover.procedure.CutoverProcedure._source_reasons",
+        "cutover.judge.Judge.source_reasons",
         _taken_for_stopped,
         "cutover/test_procedure.py::test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only",
+    ),
+    # What is moved is what both clusters hold.
+    kept_by(
+        "a move waits until the tables have the positions that both clusters hold",
+        "cutover.live_clusters._offset_of",
+        lambda *_told: ABSENT,
+        "cutover/test_live_clusters.py::test_positions_that_the_tables_do_not_have_are_waited_for",
+    ),
+    kept_by(
+        "a move takes nobody's word for what it commits",
+        "cutover.live_clusters.LiveClusters.partition_statuses",
+        _by_what_is_said,
+        "cutover/test_live_clusters.py"
+        "::test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_source_does[True]",
     ),
     kept_by(
         "check fails if Describe on a group is missing",

@@ -169,7 +169,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         ),
         kept_by(
             "a planned move of an application with a repartition topic is refused unless it is confirmed",
-            "cutover.procedure.CutoverProcedure._internal_reasons",
+            "cutover.judge.Judge.internal_reasons",
             lambda *_told: [],
             "cutover/test_procedure.py"
             "::test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move",

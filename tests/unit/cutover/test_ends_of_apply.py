@@ -12,6 +12,7 @@ from fakes.moves import GOOD, ORDERS, OTHER, FakeClusters, Move
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Options, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.cutover.session import CutoverWriter
@@ -57,9 +58,10 @@ def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move,
     site.lists = [[listed, replace(listed, key=GroupPartition("g", *OTHER))]]
     move, calls = Move(site, options=options), list[str]()
     clusters, journal = Mortal(site, calls, number), Mortal(move, calls, number)
-    procedure = CutoverProcedure(Direction("X", "Y"), clusters, journal, Clock(lambda: 0, move.pause), options=options)  # type: ignore[arg-type]
+    judge, clock = Judge(Direction("X", "Y"), options=options), Clock(lambda: 0, move.pause)
+    procedure = CutoverProcedure(judge, clusters, journal, clock)  # type: ignore[arg-type]
     try:
-        assert procedure.apply(["g"], mode, 10.0) == []
+        assert procedure.apply(["g"], mode, 10.0)[1] == []
     except Killed:
         assert number is not None
     return move, calls

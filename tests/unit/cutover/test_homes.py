@@ -45,7 +45,7 @@ def test_either_of_two_clusters_that_commit_may_be_named() -> None:
         found = decided(site, source, target)
         assert home(site) == (source, False)
         assert ("g", "orders") in found.contested
-        assert found.contested["g", "orders"].startswith("committed at both Y (3, ")
+        assert found.contested["g", "orders"].startswith("committed at both Y (3) and X (5) ")
 
 
 @pytest.mark.parametrize(("held", "read", "then"), [(None, None, "X"), (5, None, "X"), (None, 7, "Y")])

@@ -1,8 +1,9 @@
-"""Queries to the two clusters of a move: streams of groups, readers, records missing at one, and the backlog."""
+"""What is found at the two clusters of a move: members, readers, verdicts, what is not read, and what is missing."""
 
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,22 +11,22 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
-from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
+from fakes.clusters import MemoryEnds
 from fakes.live_tables import LiveTables
-from fakes.reconciler_site import Site, config_of
+from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.cutover import live_clusters
-from offset_sync.cutover.live_clusters import IndexBacklog, LiveClusters
-from offset_sync.cutover.plan import Direction
+from offset_sync.cutover.live_clusters import LiveClusters
+from offset_sync.cutover.plan import Activity, Direction
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.tables.catalog import GROUP_EVENTS
+from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.tables.catalog import GROUP_EVENTS, SYNC_STATUS
 
 
 def moving(site: Site, **more: Any) -> LiveClusters:
     """Return the clusters of a move from X to Y, as *site* is now."""
     site.read_all()
     live: Any = LiveTables(site)
+    live.clusters.listed = more.pop("listed", {})
     vars(live).update(more)
     return LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
 
@@ -39,14 +40,18 @@ def test_a_group_that_is_not_listed_is_unknown_where_it_has_offsets(site: Site) 
     for group in ("listed", "empty", "hidden", "deleted"):
         site.commit("X", group, 5)
     site.clusters["X"].forget("deleted", TopicPartition("orders", 0))
-    listed = SimpleNamespace(admins=site.admins, listed_groups=lambda _alias: {"listed": True, "empty": False})
-    clusters = moving(site, clusters=listed)
-    found = clusters.activities("X", groups := ["listed", "empty", "hidden", "deleted", "elsewhere"])
-    assert not isinstance(found, ClusterError)
-    assert [found[each].value for each in groups] == ["active", "inactive", "unknown", "inactive", "inactive"]
-    assert {each.value for each in clusters.activities("Y", groups[1:]).values()} == {"active", "inactive"}  # type: ignore[union-attr]
-    listed.listed_groups = lambda _alias: ClusterError("X", "no answer")
-    assert isinstance(clusters.activities("X", groups), ClusterError)
+    clusters = moving(site, listed={"listed": True, "empty": False})
+    groups = ["listed", "empty", "hidden", "deleted", "elsewhere"]
+    found = clusters.activities("X", clusters.held_at("X", groups))
+    assert [found[each] for each in groups] == [
+        *(Activity.ACTIVE, Activity.INACTIVE, Activity.UNKNOWN, Activity.INACTIVE, Activity.INACTIVE)
+    ]
+    site.clusters["X"].is_down = True
+    found = clusters.activities("X", clusters.held_at("X", groups))
+    assert [isinstance(found[each], ClusterError) for each in groups] == [True, True, False, False, False]
+    assert {found[each] for each in groups[2:]} == {Activity.UNKNOWN}, "they may have offsets there"
+    clusters = moving(site, listed=ClusterError("X", "no answer"))
+    assert isinstance(clusters.activities("X", {"empty": {}})["empty"], ClusterError)
 
 
 @pytest.mark.parametrize(("left_ms", "reading"), [(None, {"g": 1_000}), (-5_000, {}), (-5_001, {"g": 1_000})])
@@ -71,34 +76,77 @@ def test_a_young_commit_is_of_a_reader_unless_a_member_made_it(
     assert clusters.readers(["g"]) == {}
 
 
-READ, LED, LEADERLESS, GONE = (TopicPartition("orders", number) for number in range(4))
+def test_positions_that_the_tables_do_not_have_are_waited_for(site: Site) -> None:
+    for alias in "XY":
+        site.put(log(alias, "X0:9"))
+    site.commit("X", "g", 5)
+    clusters = moving(site)
+
+    def unread() -> int:
+        return clusters.unread(["g"])["positions of groups to read"]
+
+    assert unread() == 0, "the target holds nothing"
+    site.commit("Y", "g", 4)
+    assert unread() == 1, "another has committed there"
+    clusters._wanted[GroupPartition("g", *ORDERS)] = 4
+    assert unread() == 0, "it is the answer"
+    site.commit("X", "g", 6)
+    assert unread() == 1
+    site.read_all()
+    assert unread() == 0
+    site.clusters["Y"].is_down = True
+    assert unread() == 1, "it may hold anything"
 
 
-def test_records_below_the_first_ends_and_partitions_whose_end_is_unknown_are_waited_for() -> None:
-    index = MemoryIndex()
-    for each in (places := [READ, LED, LEADERLESS, GONE, TopicPartition("secret", 0)]):
-        index.extend(log("x", "x0:9"), each)
-    topics, refused = {"orders": MemoryTopic("id", 3)}, {"secret": ClusterError("x", "may not be described")}
-    site: Any = SimpleNamespace(
-        answer=ClusterMetadata(topics, {READ: MemoryEnds(0, 9), LED: MemoryEnds(0, 14)}, refused)
+def test_records_below_the_ends_of_both_logs_are_waited_for(site: Site) -> None:
+    site.commit("X", "g", 5)
+    for alias, behind in (("X", 5), ("Y", 0)):
+        site.put(log(alias, "X0:9"))
+        site.clusters[alias].logs[ORDERS] = MemoryEnds(0, 9 + behind)
+    clusters = moving(site)
+    assert clusters.unread(["g"])["records to index"] == 5
+    site.clusters["Y"].is_down = True
+    assert clusters.unread(["g"])["records to index"] == 6, "its end is not known"
+
+
+def status(group_id: str, **changed: Any) -> dict[str, Any]:
+    told = {"source_cluster": "X", "target_cluster": "Y", "group_id": group_id, "stream": "orders", "partition": 0}
+    known = {"status": "InSync", "state": "EXACT", "source_offset": 5, "wanted_offset": 7, "not_mirrored": 0}
+    return told | known | changed
+
+
+CONTESTED = {"status": "Withheld", "state": "COMMITTED_AT_BOTH", "reason": "committed at both"}
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_source_does(
+    site: Site, is_alive: bool
+) -> None:
+    live: Any = LiveTables(site)
+    table = partial(pa.Table.from_pylist, schema=SYNC_STATUS.arrow_schema)
+    live.said = table([status("said"), status("both", **CONTESTED)]) if is_alive else None
+    live.decided = table([status("both", wanted_offset=8), status("moved", wanted_offset=8)])
+    groups = ["said", "both", "moved"]
+    asking, moving = (
+        LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append, decides=it)
+        for it in (False, True)
     )
-    site.fetch = lambda aliases, _partitions: dict.fromkeys(aliases, site.answer)
-    backlog = IndexBacklog(site, index)
-    expected = {"records of x to index": 5, "partitions of x whose end is unknown": 2}
-    assert backlog.unread("x", places) == expected
-    site.answer = ClusterMetadata(topics, {READ: MemoryEnds(0, 99), LED: MemoryEnds(0, 99)}, refused)
-    assert backlog.unread("x", places) == expected
-    backlog.forget_ends()
-    assert backlog.unread("x", places)["records of x to index"] == 180
-    site.answer = ClusterError("x", "no answer")
-    assert backlog.unread("x", places) == {"partitions of x, which does not answer": 5}
+    found = asking.partition_statuses(groups)
+    assert live.asked == [["both", "moved"] if is_alive else sorted(groups)]
+    assert {group: each[0].wanted_offset for group, each in found.items()} == (
+        {"said": 7, "both": 8, "moved": 8} if is_alive else {"both": 8, "moved": 8}
+    )
+    moving.partition_statuses(groups)
+    assert live.asked[1:] == [sorted(groups)], "a move takes nobody's word"
 
 
-def test_streams_of_both_clusters_are_told_with_whether_the_group_has_committed_them_at_the_target(site: Site) -> None:
-    for alias, group, topic in [("X", "g", "orders"), ("Y", "g", "pay-eu"), ("X", "g", "pay-us"), ("Y", "g", "pay-us")]:
-        site.commit(alias, group, 5, TopicPartition(topic, 0))
-    site.commit("Y", "others", 5)
-    assert moving(site).committed_streams(["g"]) == {"g": {"orders": False, "pay-eu": True, "pay-us": True}}
+def test_what_is_found_of_a_group_names_its_homes_and_topics(site: Site) -> None:
+    for alias, topic in [("X", "orders"), ("Y", "pay-eu")]:
+        site.put(log(alias, "X0:9"), TopicPartition(topic, 0))
+        site.commit(alias, "g", 5, TopicPartition(topic, 0))
+    for planned in (True, False):
+        found = moving(site).facts(["g"], is_planned=planned)["g"]
+        assert (found.elsewhere, found.streams) == (["Y"], {"orders", "pay-eu"})
 
 
 def test_unread_records_missing_at_the_target_are_listed(site: Site) -> None:
@@ -124,5 +172,4 @@ def test_an_application_has_offsets_of_a_repartition_topic_at_the_source_include
     site.clusters["X"].forget("deleted", TopicPartition(INTERNAL[0], 0))
     site.commit("Y", "there", 5, TopicPartition(INTERNAL[0], 0))
     clusters = moving(site)
-    assert clusters.internal_topics([*wanted, "deleted", "other", "there"]) == wanted
-    assert clusters.internal_topics(["app-1", "other"]) == {"app-1": INTERNAL[1]}
+    assert clusters.internal_topics(clusters.held_at("X", [*wanted, "deleted", "other", "there"])) == wanted

@@ -14,7 +14,6 @@ from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, GroupPlan, Mode, Options, Step
-from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status, TopicPartition
@@ -23,6 +22,10 @@ from offset_sync.model.values import State, Status, TopicPartition
 def planned(clusters: FakeClusters, mode: Mode = Mode.PLANNED, options: Options = NO_OPTIONS) -> GroupPlan:
     (plan,) = Move(clusters, options=options).cutover.plan(["g"], mode)
     return plan
+
+
+def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED, options: Options = NO_OPTIONS) -> list[str]:
+    return [each.reason for each in planned(clusters, mode, options).blocking]
 
 
 def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifies() -> None:
@@ -34,7 +37,7 @@ def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifie
     assert move.said[0] == "waiting, for at most 10 s: records: 9"
 
 
-SILENT = ClusterError("X", "no answer")
+SILENT, PENDING = ClusterError("X", "no answer"), ClusterError("Y", "an open transaction")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,7 @@ SILENT = ClusterError("X", "no answer")
     [
         (FakeClusters(here=["g"]), Reason.HAS_MEMBERS("X")),
         (FakeClusters(there=["g"]), Reason.HAS_MEMBERS("Y")),
-        (FakeClusters(transactions={"g": "an open transaction"}), "an open transaction"),
+        (FakeClusters(silent={"g": PENDING}), Reason.TARGET_SILENT(PENDING)),
         (FakeClusters(here=SILENT), Reason.SOURCE_LOST(SILENT, "X")),
         (FakeClusters(there=SILENT), Reason.TARGET_SILENT(SILENT)),
         (FakeClusters([[]]), Reason.NOTHING_TO_MOVE("X", "no cluster")),
@@ -70,15 +73,15 @@ def test_a_disaster_asks_nothing_of_the_source_and_waits_for_nothing() -> None:
     assert "g: never mirrored, so not at Y: orders-0 X [5, 8)" in move.said
     assert [step.detail for step in move.steps if step.step is Step.VERIFY] == ["orders-0 X [5, 8)"]
     for site in (FakeClusters(here=["g"]), FakeClusters(unseen=["g"]), FakeClusters(reading={"g": 2_000})):
-        assert planned(site, Mode.DISASTER).blocking == []
+        assert blocking(site, Mode.DISASTER) == []
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_one_group_that_may_not_move_keeps_no_other_and_three_take_no_more_appends_than_one(mode: Mode) -> None:
     """On slow storage each takes half a minute."""
-    one, many = Move(FakeClusters()), Move(FakeClusters(transactions={"b": "held back"}))
+    one, many = Move(FakeClusters()), Move(FakeClusters(silent={"b": PENDING}))
     assert one.apply("a", mode=mode) == []
-    assert many.apply("a", "b", "c", mode=mode) == ["b: held back"]
+    assert many.apply("a", "b", "c", mode=mode) == [f"b: {Reason.TARGET_SILENT(PENDING)}"]
     assert (many.clusters.committed, many.appends) == ([["a", "c"]], one.appends)
 
 
@@ -103,21 +106,21 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     assert len(move.clusters.committed) == 4  # three times more
 
 
-CONFIRMED = Options(are_readers_confirmed=True)
+CONFIRMED = Options(["NOT_LISTED", "READS_ALONE"])
 
 
 def test_a_group_of_unknown_members_has_to_be_confirmed_at_the_source_only() -> None:
-    assert planned(FakeClusters(unseen=["g"])).blocking == [Reason.NOT_LISTED("X")]
+    assert blocking(FakeClusters(unseen=["g"])) == [Reason.NOT_LISTED("X")]
     for site in (FakeClusters(unseen=["g"]), FakeClusters(reading={"g": 2_000})):
         assert Move(site, options=CONFIRMED).apply() == []
-    assert planned(FakeClusters(unseen=["g"], here=["g"]), options=CONFIRMED).blocking == [Reason.HAS_MEMBERS("X")]
+    assert blocking(FakeClusters(unseen=["g"], here=["g"]), options=CONFIRMED) == [Reason.HAS_MEMBERS("X")]
 
 
 def test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move() -> None:
     site = FakeClusters(internal={"g": "g-by-key-repartition"})
     assert Move(site).apply() == [f"g: {Reason.HAS_INTERNAL('g-by-key-repartition', 'X')}"]
-    assert (planned(site, Mode.DISASTER).blocking, site.committed) == ([], [])
-    assert Move(site, options=Options(is_internal_confirmed=True)).apply() == []
+    assert (blocking(site, Mode.DISASTER), site.committed) == ([], [])
+    assert Move(site, options=Options(["HAS_INTERNAL"])).apply() == []
 
 
 def test_partitions_that_a_group_never_committed_begin_at_the_targets_start() -> None:
@@ -140,40 +143,30 @@ def test_verifying_says_what_to_do(status: Status) -> None:
         (replace(GOOD, status=status, reason="so"), Reason[f"IF_{status.name}"]),
         (replace(CROSSING, reason="so"), Reason.IF_CROSSING),
     ):
-        (line,) = Move(FakeClusters([[row]])).cutover.verify(["g"])
+        (line,) = Move(FakeClusters([[row]])).verify()
         assert line == f"g orders-0: {row.status.word}: so; {reason('Y', 'X')}"
 
 
 # Names at the target
 
-MM2 = PrefixNames({"dc1": "dc1", "dc2": "dc2"}, ".")
+MM2 = PrefixNames({"X": "X", "Y": "Y"}, ".")
 
 
-@pytest.mark.parametrize(
-    ("names", "streams", "moved", "said"),
-    [
-        (MM2, {"dc2.orders": True, "dc1.orders": False}, ["dc1.orders", "dc2.orders"], "dc1.orders, orders"),
-        (MM2, {"dc1.orders": True}, [], None),
-        (SAME_NAMES, {"orders": True}, ["orders"], None),
-    ],
-)
-def test_a_plan_says_what_to_subscribe_to_and_what_the_group_itself_has_never_committed_there(
-    names: Names, streams: dict[str, bool], moved: list[str], said: str | None
-) -> None:
-    site, move = FakeClusters([[replace(GOOD, topic_partition=TopicPartition(each, 0)) for each in moved]]), Move()
-    site.streams = streams
-    (plan,) = CutoverProcedure(Direction("dc1", "dc2"), site, move, names=names).plan(["g"], Mode.PLANNED)
-    assert plan.notes == ([Reason.SUBSCRIBES("dc2", said), Reason.MAKE_SURE("dc2", "dc1.orders")] if said else [])
+@pytest.mark.parametrize(("names", "said"), [(MM2, "X.orders, orders"), (SAME_NAMES, None)])
+def test_a_plan_says_what_to_subscribe_to_where_names_differ(names: Names, said: str | None) -> None:
+    site = FakeClusters([[GOOD]], streams=["Y.orders", "X.orders"])
+    (plan,) = Move(site, names=names).cutover.plan(["g"], Mode.PLANNED)
+    assert plan.notes == ([Reason.SUBSCRIBES("Y", said)] if said else [])
 
 
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
     written: list[dict[str, Any]] = []
     tables: Any = SimpleNamespace(append=lambda _table, rows: written.extend(rows.to_pylist()))
-    step = replace(GOOD, topic_partition=TopicPartition("dc1.orders", 3)).step(Step.VERIFY, "so")
+    step = replace(GOOD, topic_partition=TopicPartition("X.orders", 3)).step(Step.VERIFY, "so")
     of_group = replace(step, topic_partition=None)
-    TableJournal(tables, Direction("dc2", "dc1"), Mode.PLANNED, print, MM2).record([step, of_group])
+    TableJournal(tables, Direction("Y", "X"), Mode.PLANNED, print, MM2).record([step, of_group])
     names = ("step", "result", "detail", "topic", "partition", "stream", "target_topic", "target_offset")
     assert [tuple(row[name] for name in names) for row in written] == [
-        ("verify", "failed", "so", "dc1.orders", 3, "dc1.orders", "orders", 7),
+        ("verify", "failed", "so", "X.orders", 3, "X.orders", "orders", 7),
         ("verify", "failed", "so", None, None, None, None, 7),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,12 +9,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from rich.console import Console
 
 from fakes.moves import CROSSING, GOOD, ORDERS, OTHER
-from offset_sync.config.stream_names import SAME_NAMES
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus, Result
-from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, compare, rehearse_groups, show_rehearsed
+from offset_sync.cutover.rehearsal import Found, Rehearsal, Rehearsed, answers_of, compare, rehearse_groups
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
@@ -108,21 +106,19 @@ class Logs:
         return Tails(found, frozenset())
 
 
-def test_each_group_is_a_line_and_each_surprise_a_failure() -> None:
+def test_each_group_is_counted_and_each_surprise_is_a_problem() -> None:
     at_2 = replace(GOOD, source_offset=2, wanted_offset=2, target_offset=None)
     other, at_3 = replace(at_2, topic_partition=OTHER), replace(at_2, wanted_offset=3)
     statuses = {"good": [at_2, other], "bad": [at_3, other], "none": []}
-    steps, done, out, cluster = list[CutoverStep](), list[int](), io.StringIO(), cast("TailReader", Logs())
+    steps, done, cluster = list[CutoverStep](), list[int](), cast("TailReader", Logs())
     rehearsal = Rehearsal(cluster, cluster, {ORDERS: 4, OTHER: 4}, records=10, seconds=5)
     journal: Any = SimpleNamespace(record=steps.extend)
     found = rehearse_groups(rehearsal, statuses, journal, lambda: done.append(1))
     assert len(done) == len(statuses)
-    failures = show_rehearsed(found, statuses, Direction("X", "Y"), Console(file=out, width=100), SAME_NAMES)
-    assert failures == [f"bad orders-0: {Reason.LOSES_MORE(1, 0)}"]
-    lines = [line.split() for line in out.getvalue().splitlines()]
-    assert ["good", "2", "of", "2", "8", "0", "0", "0", "0"] in lines
-    assert ["bad", "2", "of", "2", "8", "0", "0", "1", "0"] in lines
-    assert ["none", "0", "of", "0", "0", "0", "0", "0", "0"] in lines
+    answers = answers_of(found, {each: len(statuses[each]) for each in statuses}, Judge(Direction("X", "Y")))
+    assert [[*map(str, each.problems)] for each in answers] == [[], [f"bad orders-0: {Reason.LOSES_MORE(1, 0)}"], []]
+    counts = [(*each.columns.values(),) for each in answers]
+    assert counts == [(2, 2, 8, 0, 0, 0, 0), (2, 2, 8, 0, 0, 1, 0), (0,) * 7]
     assert [(each.step.value, each.result.value, each.lost) for each in steps] == [
         *[("rehearse", "done", 0)] * 2,
         ("rehearse", "failed", 1),

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from fakes.moves import CROSSING, GOOD, ORDERS, FakeClusters, Move
-from offset_sync.cutover.crossed import (
-    MARKS,
-    OF_MOVES,
-    UNKNOWN,
-    ArrivedPartition,
-    CrossedPartition,
-    MovedPartition,
-    moved_by_lists,
-    used_lists,
-)
+from offset_sync.cutover.crossed import UNKNOWN, CrossedPartition
 from offset_sync.cutover.plan import Mode, Options, Step
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition
@@ -37,7 +26,7 @@ def moving(*lists: list[CrossedPartition], options: Options = SKIPPING, **how: A
 
 def reasons(crossed: CrossedPartition, options: Options = SKIPPING) -> list[str]:
     (plan,) = moving([crossed], options=options).cutover.plan(["g"], Mode.PLANNED)
-    return plan.blocking
+    return [*map(str, plan.blocking)]
 
 
 def test_what_crosses_is_no_cost_where_it_is_on_the_list() -> None:
@@ -54,16 +43,16 @@ def test_what_crosses_is_no_cost_where_it_is_on_the_list() -> None:
     ("crossed", "words", "allowed"),
     [
         (replace(BEFORE, until=9), "its consumers still skip up to 9 at X", None),
-        (replace(BEFORE, repeated=7), Reason.NOT_ON_LIST(7), Options(has_read_lists=True, is_at_cost=True)),
-        (replace(BEFORE, seen=4), Reason.NO_MARK(4, 5), Options(has_read_lists=True, is_unproven=True)),
-        (replace(BEFORE, seen=None), Reason.NO_MARK(None, 5), Options(has_read_lists=True, is_unproven=True)),
+        (replace(BEFORE, repeated=7), Reason.NOT_ON_LIST(7), Options(["NOT_ON_LIST"], has_read_lists=True)),
+        (replace(BEFORE, seen=4), Reason.NO_MARK(4, 5), Options(["NO_MARK"], has_read_lists=True)),
+        (replace(BEFORE, seen=None), Reason.NO_MARK(None, 5), Options(["NO_MARK"], has_read_lists=True)),
     ],
 )
 def test_each_reason_not_to_move_by_lists_is_named(
     crossed: CrossedPartition, words: str, allowed: Options | None
 ) -> None:
     (reason,) = reasons(crossed)
-    assert reason.startswith("orders-0: ")
+    assert reason.startswith("g orders-0: ")
     assert words in reason
     if allowed is not None:
         assert reasons(crossed, allowed) == []
@@ -110,7 +99,7 @@ def test_it_waits_until_all_that_is_read_is_at_the_target() -> None:
 
 def test_a_group_in_sync_at_another_offset_than_its_list_is_for_is_not_ready() -> None:
     site = FakeClusters([[replace(GOOD, target_offset=6)]], lists=[[LISTED]])
-    assert Move(site, options=SKIPPING).cutover.verify(["g"]) == [f"g orders-0: InSync; {Reason.IF_IN_SYNC()}"]
+    assert Move(site, options=SKIPPING).verify() == [f"g orders-0: InSync; {Reason.IF_IN_SYNC()}"]
 
 
 def test_a_group_whose_list_is_not_at_the_target_is_not_moved() -> None:
@@ -121,53 +110,9 @@ def test_a_group_whose_list_is_not_at_the_target_is_not_moved() -> None:
     assert Step.HOME not in [step.step for step in move.steps]
 
 
-@pytest.mark.parametrize(
-    ("arrived", "words"),
-    [
-        (ArrivedPartition(KEY, 2, True, None), None),
-        (ArrivedPartition(KEY, 0, False, None), None),
-        (ArrivedPartition(KEY, 2, True, 9), "its consumers still skip up to 9 at Y"),
-        (ArrivedPartition(KEY, 2, False, None), Reason.LIST_UNUSED("Y", 2)),
-    ],
-)
-def test_after_the_start_the_marks_of_consumers_are_verified(arrived: ArrivedPartition, words: str | None) -> None:
-    move = Move(FakeClusters([[]], lists=[[]], moved=[arrived]), options=SKIPPING)
-    lines = move.cutover.verify(["g"])
-    assert [line.startswith(f"g: orders-0: {words}") for line in lines] == ([True] if words else [])
-    assert move.written() == [("verify", "failed" if words else "done")]
-
-
-# What the tables tell
-
-AT = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)
-
-
-def row(**changed: Any) -> dict[str, Any]:
-    told = dict(zip(OF_MOVES, ("g", "orders", "orders", 0, "commit", AT, "X", "Y", 100, 7), strict=True))
-    return told | changed
-
-
-def test_the_newest_commit_of_a_move_by_lists_counts() -> None:
-    later = {"at": AT + timedelta(hours=1)}
-    rows = [row(target_offset=200, skipped=3, **later), row()]
-    others = [row(group_id="h"), row(step="check", **later), row(source_cluster="Y", target_cluster="X", **later)]
-    batches = [pa.Table.from_pylist(part) for part in (rows, others)]
-    assert moved_by_lists(batches, "g", "X", "Y") == {KEY: MovedPartition(200, 3, later["at"])}
-    without = pa.Table.from_pylist([row(), row(skipped=None, **later)])
-    assert moved_by_lists([without], "g", "X", "Y") == {}
-
-
-def test_marks_tell_by_which_lists_consumers_have_gone() -> None:
-    def mark(metadata: str | None, **changed: Any) -> dict[str, Any]:
-        told = dict(zip(MARKS, ("Y", "__offset-sync.seen.g", "orders", 0, metadata, AT), strict=True))
-        return told | changed
-
-    rows = [
-        mark("offset-sync/1 0.1.0 skipped=0 list=100 by app 1"),
-        mark("offset-sync/1 0.1.0 skipped=3 list=- by app"),
-        mark("something else skipped=1 list=5 by app"),
-        mark(None),
-        mark("offset-sync/1 0.1.0 skipped=1 list=6 by app", cluster="X"),
-        mark("offset-sync/1 0.1.0 skipped=1 list=7 by app", group_id="__offset-sync.seen.h"),
-    ]
-    assert used_lists([pa.Table.from_pylist(rows)], "Y", "g") == {(ORDERS, 100)}
+@pytest.mark.parametrize("until", [None, 9])
+def test_a_group_that_has_gone_on_at_the_target_is_ready_once_it_is_past_its_list(until: int | None) -> None:
+    move = Move(FakeClusters([[]], lists=[[]], listed={KEY: until}), options=SKIPPING)
+    assert move.verify() == ([f"g orders-0: {Reason.STILL_SKIPS(9, 'Y')}"] if until else [])
+    assert move.written() == [("verify", "failed" if until else "done")]
+    assert Move(FakeClusters([[]], lists=[[]]), options=SKIPPING).verify() == [f"g: {Reason.NOTHING_TO_VERIFY('X')}"]

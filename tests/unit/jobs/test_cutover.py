@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 from rich.console import Console
 
 from fakes.reconciler_site import config_of
-from offset_sync.cutover.plan import Activity, Direction, GroupPlan, PartitionStatus, print_plan
+from offset_sync.cutover.output import Answer, GroupAnswer
+from offset_sync.cutover.plan import Activity, Direction, GroupPlan, Mode, PartitionStatus, Problem
 from offset_sync.jobs import cutover
 from offset_sync.jobs.cutover import add_arguments, chosen_groups
 from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status, TopicPartition
 from offset_sync.state.lease import FencedTables
 from tools.golden_output import expect
@@ -63,17 +68,44 @@ def test_a_move_waits_as_long_as_is_said() -> None:
         parsed("apply --from X --to Y --timeout soon")
 
 
-def test_a_plan_is_a_line_per_group_and_the_reasons_below() -> None:
-    row = PartitionStatus("g", TopicPartition("orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
-    idle, busy = Activity.INACTIVE, Activity.ACTIVE
-    plans = [
-        GroupPlan("free", idle, idle, [replace(row, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)]),
-        GroupPlan("dear", idle, idle, [row, row], notes=["orders-0 is Mirroring: so"]),
-        GroupPlan("[red]busy\x1b", busy, idle, [], ["it has members at X; stop them there first"]),
-    ]
+ROW = PartitionStatus("g", TopicPartition("orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
+IDLE, BUSY = Activity.INACTIVE, Activity.ACTIVE
+FREE = replace(ROW, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)
+PLANS = [
+    GroupPlan("free", IDLE, IDLE, [FREE]),
+    GroupPlan("dear", IDLE, IDLE, [ROW, ROW], notes=[Reason.NOT_IN_SYNC("orders-0", "Mirroring", "so", 2)]),
+    GroupPlan("[red]busy\x1b", BUSY, IDLE, [], [Problem("busy", Reason.HAS_MEMBERS("X"))]),
+]
+COUNTS = dict.fromkeys(("partitions", "rehearsed", "records", "predicted", "repeats", "lost", "undecided"), 1)
+LEFT = Problem("g", Reason.LOSES_MORE(1, 0), "orders-0", Reason.IF_BEHIND())
+GROUPS = {
+    "plan": [*map(GroupAnswer.planned, PLANS)],
+    "apply": [GroupAnswer.of_plan(PLANS[1], [LEFT])],
+    "verify": [GroupAnswer("g", {}, [LEFT]), GroupAnswer("h", {}, ())],
+    "rehearse": [GroupAnswer("g", COUNTS, [LEFT])],
+}
+
+
+@pytest.mark.parametrize("action", GROUPS)
+def test_what_is_printed_is_in_the_json_that_the_schema_describes(action: str) -> None:
+    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], is_decided_here=action == "plan")
+    document = json.loads(answer.to_json())
+    schema = json.loads((Path(__file__).parents[3] / "docs" / "cutover.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    assert document["ok"] is (answer.failures == [])
     out = io.StringIO()
-    print_plan(plans, Direction("X", "Y"), Console(file=out, width=80))
-    expect("cutover.txt", out.getvalue())
+    answer.print(Console(file=out, width=80))
+    told = "\n".join([out.getvalue(), *answer.failures, json.dumps(document, indent=2)])
+    expect(f"cutover-{action}.txt", told)
+
+
+def test_a_document_without_a_group_fits_the_schema_and_one_with_another_word_does_not() -> None:
+    schema = json.loads((Path(__file__).parents[3] / "docs" / "cutover.schema.json").read_text())
+    document = json.loads(Answer("plan", Direction("X", "Y"), Mode.DISASTER, []).to_json())
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"action": "move"}, schema)
 
 
 class NotedLease:
@@ -109,14 +141,16 @@ def test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_m
     def note(word: str) -> Any:
         return lambda groups, *_how: noted.append(f"{word} {' '.join(groups)}") or []
 
-    def opened(*given: Any) -> Any:
-        assert given[-2] is lease, "writes ask the lease that was claimed"
-        assert isinstance(given[-3]._tables, FencedTables) is (action == "apply"), "so does what records a home"
-        procedure = SimpleNamespace(apply=note("moved"), verify=note("verified"))
-        return nullcontext((procedure, SimpleNamespace(groups=lambda: ["billing"])))
+    def opened(*given: Any, decides: bool) -> Any:
+        assert given[-1] is lease, "writes ask the lease that was claimed"
+        assert isinstance(given[-2]._tables, FencedTables) is decides is (action == "apply"), "so do homes"
+        noting = {"apply": lambda *how: ([], note("moved")(*how)), "verify": note("verified")}
+        return SimpleNamespace(**noting), SimpleNamespace(groups=lambda: ["billing"])
 
     monkeypatch.setattr(cutover, "open_tables", lambda *_where: nullcontext(None))
-    monkeypatch.setattr(cutover, "LiveState", lambda *_of, given_up: SimpleNamespace(tables=None))
+    monkeypatch.setattr(
+        cutover, "LiveState", lambda *_of, given_up: SimpleNamespace(tables=None, is_decided_here=False)
+    )
     monkeypatch.setattr(cutover, "Lease", lambda *_of: lease)
     monkeypatch.setattr(cutover, "held", held)
     monkeypatch.setattr(cutover, "open_cutover", opened)

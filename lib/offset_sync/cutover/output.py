@@ -1,0 +1,115 @@
+"""What ``cutover`` says of each group: one structure, printed as a table or as the JSON of docs/cutover.schema.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem
+from offset_sync.model.reasons import Reason, Said
+from offset_sync.model.text import visible
+from offset_sync.status.assessment import Verdict
+from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
+
+_MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
+_CAPTION = """
+repeats: records it would read again; skipped: those on its read lists
+lost: unread records that are not at the target (yet); undecided: by contents
+move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses"""
+
+Columns = Mapping[str, str | int | None]
+
+
+class GroupAnswer(NamedTuple):
+    """What is said of one group; *columns* are the same for all groups of an action. Without *problems* it is ok."""
+
+    group_id: str
+    columns: Columns
+    problems: Sequence[Problem]
+    notes: Sequence[Said] = ()
+
+    @classmethod
+    def of_plan(cls, plan: GroupPlan, problems: Sequence[Problem], **more: str) -> GroupAnswer:
+        """Return the costs of a *plan*."""
+        costs: dict[str, str | int | None] = {"partitions": len(plan.partitions), "repeats": plan.duplicates}
+        costs |= {"skipped": plan.skipped, "lost": plan.lost}
+        return cls(plan.group_id, costs | more, problems, plan.notes)
+
+    @classmethod
+    def planned(cls, plan: GroupPlan) -> GroupAnswer:
+        """Return what ``plan`` says."""
+        members = {"at_source": plan.at_source.value, "at_target": plan.at_target.value}
+        return cls.of_plan(plan, plan.blocking, **members, move=_MOVES[plan.verdict])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one call says about moves in *direction*; *is_decided_here*: no sync_offsets is alive."""
+
+    action: str
+    direction: Direction
+    mode: Mode
+    groups: Sequence[GroupAnswer]
+    is_decided_here: bool = False
+
+    @property
+    def failures(self) -> list[str]:
+        """A line for each problem."""
+        return [str(problem) for group in self.groups for problem in group.problems]
+
+    @property
+    def notes(self) -> list[Said]:
+        """What is said first."""
+        return [Reason.DECIDED_HERE()] if self.is_decided_here else []
+
+    def to_json(self) -> str:
+        """Return it as one line."""
+        document = {
+            "action": self.action,
+            "from": self.direction.source,
+            "to": self.direction.target,
+            "mode": self.mode.value,
+            "ok": not self.failures,
+            "notes": [*map(_told, self.notes)],
+            "groups": [
+                {
+                    "group": each.group_id,
+                    "ok": not each.problems,
+                    **each.columns,
+                    "problems": [
+                        {**_told(one.reason), "partition": one.partition, "remedy": one.remedy} for one in each.problems
+                    ],
+                    "notes": [*map(_told, each.notes)],
+                }
+                for each in self.groups
+            ],
+        }
+        return json.dumps(document)
+
+    def print(self, console: Console) -> None:
+        """Print a line per group, then the notes; problems are lines of standard error."""
+        for note in self.notes:
+            console.print(Text(note), soft_wrap=True)
+        rows = [
+            {"group": each.group_id, "ok": "no" if each.problems else "yes", **each.columns} for each in self.groups
+        ]
+        names = dict.fromkeys(name for each in self.groups for name in (*each.columns, "ok"))
+        columns = [_column(name, rows[0][name]) for name in names]
+        print_table(console, " → ".join(map(visible, self.direction)), [name_column("group", "group"), *columns], rows)
+        for group in self.groups:
+            for note in group.notes:
+                console.print(Text(f"{visible(group.group_id)}: {visible(note)}"), soft_wrap=True)
+        console.print(Text(_CAPTION, "dim"))
+
+
+def _column(name: str, value: object) -> Column:
+    return text_column(name) if isinstance(value, str) else offset_column(name, name)
+
+
+def _told(reason: Said) -> dict[str, str]:
+    return {"reason": reason.word, "text": reason}
