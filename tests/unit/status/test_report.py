@@ -101,7 +101,7 @@ def test_a_roll_up_is_what_its_partitions_add_up_to_and_the_worst_come_first(see
             lambda row: row["group_id"].startswith(("pay", "aud")) and row["topic"] == "orders",
         ),
         ([".*\\n.*"], (), (), lambda row: "\n" in row["group_id"]),
-        ((), (), ["behind", "InSync"], lambda row: row["status"] in ("Behind", "InSync")),
+        ((), (), ["Behind", "InSync"], lambda row: row["status"] in ("Behind", "InSync")),
     ],
 )
 def test_a_row_is_selected_by_its_whole_names_and_its_status(
