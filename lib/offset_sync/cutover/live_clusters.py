@@ -276,24 +276,23 @@ class LiveClusters:
         By the index: records produced after the index last read the source are not included.
         """
         state, index, rows = self._state, self._state.index, self._included_keys(groups)
-        said = self._live.clusters.fetch([self._target], self._state.keys.partitions_of(rows))[self._target]
-        views, asked = {}, list[tuple[GroupPartition, int]]()
+        said = self._live.clusters.fetch([self._target], state.keys.partitions_of(rows))[self._target]
         with state.lock:
             origin, (committed, _) = index.code(self._source), state.offsets.clusters[self._source].position(rows)
-            for key, first in zip((state.offsets.keys[row] for row in rows.tolist()), committed.tolist(), strict=True):
-                place = key.topic_partition
-                if first < 0 or (source := index.log(self._source, *place)) is None:
-                    continue
-                asked.append((key, first))
-                target = (index.log(self._target, *place) or LogIndex()).view()
-                if not isinstance(said, ClusterError) and place in said.cut:
-                    # Truncated: there it begins to differ from the index, at 0 where that is not known.
-                    target = target.below(said.ended[place].end if place in said.ended else 0)
-                views[place] = source.view(), target
+            keys = [state.offsets.keys[row] for row in rows.tolist()]
         found: dict[str, list[str]] = {}
-        for key, first in asked:  # without the lock: pages are read
+        for key, first in zip(keys, committed.tolist(), strict=True):
+            place = key.topic_partition
+            with state.lock:  # not while pages are read
+                here, there = (index.log(alias, *place) or LogIndex() for alias in (self._source, self._target))
+                source, target = here.view(), there.view()
+            if first < 0:
+                continue
+            if not isinstance(said, ClusterError) and place in said.cut:
+                # Truncated: there it begins to differ from the index, at 0 where that is not known.
+                target = target.below(said.ended[place].end if place in said.ended else 0)
+            gaps = list(replication_gaps(origin, source, target))
             log = f"{self._config.names.outside(self._source, key.topic)}-{key.partition} {self._source}"
-            gaps = list(replication_gaps(origin, *views[key.topic_partition]))
             for unread in (joined([gap.skipped for gap in gaps]), joined([gap.pending for gap in gaps])):
                 ranges = _to_ranges(unread.from_offset(first))
                 found.setdefault(key.group_id, []).extend(f"{log} {each}" for each in ranges)

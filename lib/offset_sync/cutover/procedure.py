@@ -155,7 +155,7 @@ class CutoverProcedure:
         if not any(unread.values()):
             unread = {
                 f"records of {self._judge.name(key.topic_partition)} that {key.group_id} has read and that are not at "
-                f"{self._target} ({each.pending})": each.missing
+                f"{self._target}": each.missing
                 for key, each in self._lists(groups).items()
             }
         return ", ".join(f"{what}: {count:,}" for what, count in unread.items() if count)
@@ -228,18 +228,15 @@ class CutoverProcedure:
         return problems, is_overtaken
 
     def _tell_lost(self, plans: Sequence[GroupPlan]) -> list[Problem]:
-        """Report the cost of a disaster beyond the records that groups read again at once."""
-        groups = [plan.group_id for plan in plans]
-        lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
-        steps = list[CutoverStep]()
+        """Report which records a disaster loses."""
+        lost, steps = self._clusters.never_mirrored([plan.group_id for plan in plans]), list[CutoverStep]()
         for plan in plans:
-            ranges, repeats = lost.get(plan.group_id, []), [*self._judge.later_repeats(plan)]
-            repeats += self._judge.lists_not_there(plan, crossed.get(plan.group_id, []))
-            told = [*(Reason.NEVER_MIRRORED(self._target, each) for each in ranges), *repeats]
-            plan.notes = list(dict.fromkeys([*plan.notes, *told]))
+            ranges = lost.get(plan.group_id, [])
+            told = [Reason.NEVER_MIRRORED(self._target, each) for each in ranges]
+            plan.notes += told
             for each in told:
                 self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join([*(ranges or [Reason.NONE_LOST()]), *repeats])
+            detail = "; ".join(ranges) or Reason.NONE_LOST()
             steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
         self._journal.record(steps)
         return []
