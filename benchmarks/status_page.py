@@ -13,7 +13,7 @@ from PIL import Image
 
 from generators.reports import REPORTED_AT, random_drift, random_status
 from offset_sync.status.page import render_page, write_page
-from offset_sync.status.report import GROUP, Report, roll_up
+from offset_sync.status.report import Report
 from tools.chromium import find_browser, running_browser
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "status-page.png"
@@ -44,7 +44,7 @@ def main() -> None:
         random_status(chance, names[:24], topics, 6, PAIRS[:1], WEIGHTS),
         random_status(chance, names[24:], topics, 6, PAIRS[1:], WEIGHTS),
     ]
-    stuck = roll_up(parts[0], GROUP)["group_id"][0].as_py()
+    stuck = Report(parts[0], random_drift(chance, []), REPORTED_AT).document["groups"][0]["group_id"]
     drifts = [
         random_drift(chance, [stuck], PAIRS[:1], broken=[None, stuck]),
         random_drift(chance, [], PAIRS[1:]),

@@ -1,4 +1,4 @@
-"""Report how every group stands: spark-submit jobs/report_status.py --conf FILE [--once] [--format table|json|none]."""
+"""Report how every group stands: spark-submit jobs/report_status.py --conf FILE [--once] [--format text|json]."""
 
 import sys
 

@@ -26,7 +26,7 @@ def report(*groups: str) -> Report:
 
 @pytest.fixture
 def pages() -> Iterator[tuple[PageServer, Endpoint]]:
-    server = PageServer(timedelta(minutes=1), is_open=False)
+    server = PageServer(is_open=False)
     endpoint = open_endpoint("report_status", Metrics(address="127.0.0.1", report_status_port=0), [], server.over)
     assert endpoint is not None
     yield server, endpoint

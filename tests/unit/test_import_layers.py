@@ -1,4 +1,4 @@
-"""The fifteen rooms of the package: an import against the arrows fails here, with its place.
+"""The sixteen rooms of the package: an import against the arrows fails here, with its place.
 
 A room may import rooms on a lower level, and itself; nothing beside it and nothing above. Extensions are found by entry
 points, so none is imported.
@@ -38,6 +38,7 @@ ROOMS = {
     "translate": room(2, "numpy"),
     "kafka": room(2, "aws_msk_iam_sasl_signer confluent_kafka"),
     "spark": room(2, "py4j pyspark"),
+    "terminal": room(2, "rich"),
     "tables": room(2, "delta deltalake duckdb numpy pyarrow pyspark"),
     "state": room(3, "numpy pyarrow"),
     "ingest": room(4, "numpy pyarrow pyspark"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
-from offset_sync.status.assessment import Verdict, verdicts
+from offset_sync.status.assessment import Verdict, verdict
 from offset_sync.tables.catalog import SYNC_STATUS
 
 
@@ -188,7 +188,7 @@ class GroupPlan:
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
         is_known = self.at_target is not Activity.UNKNOWN
-        return Verdict(int(verdicts(_rows(self._after_skipping(), is_known)).min()))
+        return min(verdict(_row(each, is_known)) for each in self._after_skipping())
 
     def _after_skipping(self) -> Sequence[PartitionStatus]:
         """Return its partitions as they are for consumers that use read lists."""
@@ -251,15 +251,11 @@ def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> Pa
     return replace(partition, status=status, duplicates=repeats, duplicates_at_most=repeats)
 
 
-def _rows(partitions: Sequence[PartitionStatus], is_activity_known: bool) -> pa.Table:
+def _row(partition: PartitionStatus, is_activity_known: bool) -> dict[str, Any]:
     """Return the columns of sync_status that a verdict needs."""
-    rows = [
-        {
-            **vars(each),
-            "status": each.status.word,
-            "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
-            "is_target_active": False if is_activity_known else None,
-        }
-        for each in partitions
-    ]
-    return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
+    return {
+        **vars(partition),
+        "status": partition.status.word,
+        "state": (State.COMMITTED_AT_BOTH if partition.contest else partition.state).name,
+        "is_target_active": False if is_activity_known else None,
+    }

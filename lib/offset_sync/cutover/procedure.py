@@ -21,8 +21,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.status.group_homes import from_ranges
-from offset_sync.status.waiting import waiting
 from offset_sync.sync.read_lists import REPLACED
+from offset_sync.terminal.waiting import waiting
 
 _PAUSE_S = 1.0
 _TRIES = 4

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TextIO
 
 from offset_sync.model.text import escaped
-from offset_sync.status.waiting import LOG_FORMAT
+from offset_sync.terminal.waiting import LOG_FORMAT
 
 VARIABLE = LOG_FORMAT
 """Environment variable for Python and the JVM of driver and executors: text, the default, or json."""

@@ -20,11 +20,11 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.text import to_duration, visible
 from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments, unhealthy
+from offset_sync.status.outputs import ReportOutput, asked_for, open_outputs, status_arguments
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DRIFT_WINDOW, DriftWindow, Report
-from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
+from offset_sync.terminal.waiting import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments
@@ -58,13 +58,13 @@ class StatusJob:
         self._series = pa.concat_tables([self._series, drift])
         since = pa.scalar(now - _WINDOWS_SHOWN * DRIFT_WINDOW, self._series.schema.field("at").type)
         self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
-        notes = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
+        notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += clock_notes(self._state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
         notes += [visible(each.note(now)) for each in rehearsals]
-        return Report(status, self._series, now, notes, rehearsals)
+        return Report(status, self._series, now, notes, rehearsals, self._config.status.stalled_after)
 
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables."""
@@ -105,7 +105,7 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
                 job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
                 report = job.make()
             job.show(report)
-            return unhealthy(config, report, arguments)
+            return [each["text"] for each in asked_for(report, arguments).document["problems"]]
         with _served(config, arguments) as outputs:
             StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
         return []
@@ -119,7 +119,7 @@ def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[
     from offset_sync.jobs.metrics.report import PageServer, ReportMetrics, is_open_to_others
 
     metrics = ReportMetrics(config)
-    pages = PageServer(config.status.stalled_after, is_open=is_open_to_others(config.metrics))
+    pages = PageServer(is_open=is_open_to_others(config.metrics))
     endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
     if endpoint is not None:
         logger.info("status page: http://localhost:%d/", endpoint.port)

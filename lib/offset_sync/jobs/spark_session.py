@@ -20,11 +20,11 @@ from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
 from offset_sync.spark.platform import check_platform
-from offset_sync.status.waiting import LOG_FORMAT
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
+from offset_sync.terminal.waiting import LOG_FORMAT
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {

@@ -28,7 +28,7 @@ from offset_sync.model.text import escaped, one_line
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, State
 from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 from offset_sync.state.cluster_clock import system_now_ms
-from offset_sync.status.job_progress import IndexCatchUp
+from offset_sync.status.index_progress import IndexCatchUp
 from offset_sync.status.live_state import LiveState
 
 GIVEN = ("topic", "partition", "offset")

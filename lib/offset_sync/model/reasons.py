@@ -56,10 +56,6 @@ class Reason(Enum):
     # Stalled, Behind, Mirroring: column reason of sync_status.
     INDEX_SILENT = "index_records has made no progress for {} s"
     SOURCE_SILENT = "the source does not answer"
-    HELD_BACK = (
-        "an open transaction holds commits back from offset {} of {}-{} at {}, for at least {}",
-        "offsetsynclogstalled",
-    )
     TARGET_HAS_MEMBERS = "the target's group has members"
     NOT_CAPTURED = "{} holds {}, the newest captured commit is {}: is sync_offsets running?"
     CHANGES = "its answer is about to change, as the index knows more by now"

@@ -17,7 +17,7 @@ from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers, known_end
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.status.job_progress import IndexCatchUp
+from offset_sync.status.index_progress import IndexCatchUp
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some

@@ -1,150 +1,89 @@
-"""One status per partition of a group: may it be moved now, or what it waits for. Columns in, columns out."""
+"""One status per partition of a group: may it be moved now, or what it waits for. A row in, its status and why out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT, State, Status
-from offset_sync.status.assessment import STATE_NAMES, Assessment, Bools, has_text
-from offset_sync.translate.index.runs import Int64s
+from offset_sync.model.values import State, Status
+
+Row = dict[str, Any]
 
 
-class _Cause(NamedTuple):
-    """A condition, and the reason of a row where it is the first one to hold, with columns of its values."""
-
-    holds: Bools
-    reason: Reason
-    values: Sequence[NDArray[Any]] = ()
-
-    def also(self, condition: Bools) -> _Cause:
-        """Return the same cause, holding only where *condition* does too."""
-        return self._replace(holds=self.holds & condition)
-
-    def text(self, row: int) -> str:
-        """Return the reason of a row."""
-        return self.reason(*(column[row] for column in self.values))
-
-
-Causes = Sequence[_Cause]
-"""Causes, the most important first."""
-
-
-def _counted(reason: Reason, counts: Int64s) -> _Cause:
-    return _Cause(counts > 0, reason, [counts])
-
-
-def _told(texts: NDArray[np.object_]) -> _Cause:
-    return _Cause(has_text(texts), Reason.TOLD, [texts])
-
-
-def classify(assessment: Assessment, stalled_after_ms: int) -> Assessment:
-    """Return *assessment* with ``status`` and ``reason``; rows that :func:`needs_comparison` names are not final.
+def classify(row: Row, stalled_after_ms: int) -> tuple[Status, str | None]:
+    """Return the status of a row and why; one that is in sync and :func:`needs_comparison` is not final.
 
     Errs to not in sync: unknown counts as different.
     """
-    is_contested = has_text(assessment.contest)
-    withheld_as = np.where(is_contested, assessment.contest, STATE_NAMES[assessment.state])
-    behind = _behind(assessment)
-    causes: dict[Status, Causes] = {
-        Status.WITHHELD: [_Cause(assessment.is_withheld, Reason.TOLD, [withheld_as])],
-        Status.TARGET_ACTIVE: [_Cause(assessment.is_target_active, Reason.TARGET_HAS_MEMBERS)],
-        Status.STALLED: _stalled(assessment, behind, stalled_after_ms),
-        Status.BEHIND: behind,
-        Status.MIRRORING: _mirroring(assessment),
+    withheld = (row["contest"] or row["state"]) if State[row["state"]].is_withheld else None
+    causes = {
+        Status.WITHHELD: withheld,
+        Status.TARGET_ACTIVE: Reason.TARGET_HAS_MEMBERS() if row["is_target_active"] else None,
+        Status.STALLED: None if withheld else _stalled(row, stalled_after_ms),
+        Status.BEHIND: row["behind"],
+        Status.MIRRORING: None if withheld or row["behind"] else _mirroring(row),
     }
-    holds = [_is_any(of_status) for of_status in causes.values()]
-    codes: NDArray[np.intp] = np.select(holds, list(causes), Status.IN_SYNC)
-    reasons = _reasons(codes, causes)
-    is_noted = (
-        is_of_tables(assessment) & np.isin(codes, (Status.STALLED, Status.BEHIND)) & (assessment.source_end != ABSENT)
+    return next(((status, why) for status, why in causes.items() if why), (Status.IN_SYNC, None))
+
+
+def behind(row: Row) -> str | None:
+    """Return why the target does not have the translation, nor an offset that costs no more; None where it has."""
+    found = _behind(row)
+    return f"{found} ({Reason.OF_TABLES(row['silent'])})" if found and row["silent"] else found
+
+
+def _behind(row: Row) -> str | None:
+    if State[row["state"]].is_withheld:
+        return None
+    if row["has_moved_on"]:  # the reported position is stale: sync_offsets has not read the group's newest commit
+        held = "no offset" if row["held_at_source"] is None else row["held_at_source"]
+        return Reason.NOT_CAPTURED(row["source_cluster"], held, row["source_offset"])
+    if row["target_offset"] is None:
+        return Reason.NOTHING_COMMITTED()
+    if row["skipped"] > 0:
+        return Reason.TARGET_AHEAD(row["skipped"])
+    if row["is_outside"]:
+        return Reason.OUTSIDE_LOG(row["target_offset"])
+    return Reason.TARGET_BEHIND(row["repeats"]) if row["repeats"] > 0 else None
+
+
+def needs_comparison(row: Row) -> bool:
+    """Return whether a row is in sync only if its next records are the same on both sides."""
+    return bool(row["status"] == Status.IN_SYNC.word and row["state"] != State.AT_FRONTIER.name)
+
+
+def _stalled(row: Row, after_ms: int) -> str | None:
+    if row["unreadable"] or row["index_silent_ms"] > after_ms:
+        return row["unreadable"] or Reason.INDEX_SILENT(row["index_silent_ms"] // 1000)
+    if row["behind"]:
+        return str(row["behind"]) if row["staleness_ms"] > after_ms else None
+    if row["source_end"] is None:
+        return Reason.SOURCE_SILENT()
+    return _not_mirrored(row) if row["mirror_lag_ms"] > after_ms else None
+
+
+def _not_mirrored(row: Row) -> str | None:
+    if row["pending"] > 0:
+        return Reason.NOT_MIRRORED(row["pending"])
+    return Reason.READ_NOT_MIRRORED(row["mirror_lag"]) if row["mirror_lag"] > 0 else None
+
+
+def _mirroring(row: Row) -> str | None:
+    # One side has unread records and the other has none: they are in flight. The target may be waiting for newer ones.
+    is_at_end = row["state"] == State.AT_FRONTIER.name
+    is_one_sided = row["unread"] > row["unread_newer"] if is_at_end else row["unread"] == 0
+    causes = (
+        (row["still_skips"], Reason.TOLD, row["still_skips"]),
+        (row["pending"] > 0, Reason.NOT_MIRRORED, row["pending"]),
+        (row["missing"] > 0, Reason.NEVER_THERE, row["missing"]),
+        (row["mirror_lag"] > 0, Reason.READ_NOT_MIRRORED, row["mirror_lag"]),
+        (row["repeats_at_most"] > 0, Reason.READ_ABOVE, row["repeats_at_most"]),
+        (row["unindexed"] > 0, Reason.UNINDEXED, row["unindexed"]),
+        (row["is_held_elsewhere"], Reason.COMMITS_UNREAD, None),
+        (row["silent"], Reason.OF_TABLES, row["silent"]),
+        (row["is_changing"], Reason.CHANGES, None),
+        (row["is_unstamped"], Reason.UNSTAMPED, None),
+        (is_one_sided and row["unread"] == 0, Reason.IN_FLIGHT, None),
+        (is_one_sided, Reason.NOTHING_TO_COMPARE, None),
     )
-    for row in np.flatnonzero(is_noted).tolist():
-        reasons[row] += f" ({Reason.OF_TABLES(assessment.not_asked[row])})"
-    return replace(assessment, status=codes, reason=reasons)
-
-
-def is_of_tables(assessment: Assessment) -> Bools:
-    """Return where a coordinator did not answer, so that a row is based on the tables for its cluster."""
-    return has_text(assessment.not_asked)
-
-
-def needs_comparison(assessment: Assessment) -> Bools:
-    """Return the rows that are in sync only if their next records are the same on both sides."""
-    is_at_end = assessment.state == State.AT_FRONTIER
-    needed: Bools = (assessment.status == Status.IN_SYNC) & ~is_at_end
-    return needed
-
-
-def _reasons(codes: NDArray[np.intp], causes: Mapping[Status, Causes]) -> NDArray[np.object_]:
-    """Return the text of the first cause that holds for each row's status, None where it is in sync."""
-    reasons = np.full(len(codes), None, np.object_)
-    for status, of_status in causes.items():
-        is_open = codes == status
-        for cause in of_status:
-            for row in np.flatnonzero(is_open & cause.holds).tolist():
-                reasons[row] = cause.text(row)
-            is_open &= ~cause.holds
-    return reasons
-
-
-def _is_any(causes: Causes) -> Bools:
-    found: Bools = np.logical_or.reduce([cause.holds for cause in causes])
-    return found
-
-
-def _stalled(assessment: Assessment, behind: Causes, after_ms: int) -> Causes:
-    index_ms = assessment.index_silent_ms
-    holds = assessment.holds_translation & ~assessment.is_uncaptured
-    is_stale = ~holds & (assessment.staleness_ms > after_ms)
-    is_late = holds & (assessment.mirror_lag_ms > after_ms)
-    return [
-        _told(assessment.unreadable),
-        _Cause(index_ms > after_ms, Reason.INDEX_SILENT, [index_ms // 1000]),
-        *(cause.also(is_stale) for cause in behind),
-        _Cause(holds & (assessment.source_end == ABSENT), Reason.SOURCE_SILENT),
-        _counted(Reason.NOT_MIRRORED, assessment.pending).also(is_late),
-        _counted(Reason.READ_NOT_MIRRORED, assessment.arriving).also(is_late),
-    ]
-
-
-def _behind(assessment: Assessment) -> Causes:
-    return [
-        # The reported position is stale: sync_offsets has not read the group's newest commit.
-        _Cause(assessment.is_uncaptured, Reason.NOT_CAPTURED, _at_source(assessment)),
-        _Cause(assessment.target_offset == ABSENT, Reason.NOTHING_COMMITTED),
-        _counted(Reason.TARGET_AHEAD, assessment.skipped),
-        _Cause(assessment.is_outside, Reason.OUTSIDE_LOG, [assessment.target_offset]),
-        _counted(Reason.TARGET_BEHIND, assessment.repeats),
-    ]
-
-
-def _mirroring(assessment: Assessment) -> Causes:
-    one_sided = assessment.is_one_sided
-    return [
-        _told(assessment.still_skips),
-        _counted(Reason.NOT_MIRRORED, assessment.pending),
-        _counted(Reason.NEVER_THERE, assessment.lost),
-        _counted(Reason.READ_NOT_MIRRORED, assessment.arriving),
-        _counted(Reason.READ_ABOVE, assessment.duplicates_at_most),
-        _counted(Reason.UNINDEXED, assessment.unindexed),
-        _Cause(assessment.unread_commits, Reason.COMMITS_UNREAD),
-        _Cause(is_of_tables(assessment), Reason.OF_TABLES, [assessment.not_asked]),
-        # The group has committed since its coordinator was asked: the report is of the time before.
-        _Cause(assessment.has_moved_on, Reason.MOVED_ON, _at_source(assessment)),
-        _Cause(assessment.is_changing, Reason.CHANGES),
-        _Cause(assessment.is_unstamped, Reason.UNSTAMPED),
-        _Cause(one_sided & (assessment.unread == 0), Reason.IN_FLIGHT),
-        _Cause(one_sided, Reason.NOTHING_TO_COMPARE),
-    ]
-
-
-def _at_source(assessment: Assessment) -> Sequence[NDArray[Any]]:
-    """Return the source, the offset that it holds, and the newest captured one."""
-    held = np.where(assessment.held_at_source == ABSENT, "no offset", assessment.held_at_source.astype(object))
-    return np.full(len(held), assessment.source, object), held, assessment.source_offset
+    return next((reason(value) for holds, reason, value in causes if holds), None)

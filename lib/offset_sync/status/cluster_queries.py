@@ -16,29 +16,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple, TypeAlias
 
 from offset_sync.config import Config
-from offset_sync.kafka.cluster_admin import ClusterAdmin, commit_log_ends
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, RecordContent, TopicPartition
+from offset_sync.model.values import GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.sync_state import Index
-from offset_sync.status.assessment import Bools, has_text
 from offset_sync.sync.held_lists import own_group
-from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
 GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | ClusterError]"
 """What each group has committed at one cluster, or why it is unknown."""
-_NOT_ASKED = "its coordinator was not queried"
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
@@ -62,7 +56,6 @@ class ClusterQueries:
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
         learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
-        self._polled = config.polled()
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
@@ -121,25 +114,6 @@ class ClusterQueries:
         error, until = self._silent.get(alias, (None, 0.0))
         return error if time.monotonic() < until else None
 
-    def commit_log_ends(self, alias: str) -> Sequence[int | None] | ClusterError:
-        """Return the log end of each partition of ``__consumer_offsets``, None without a leader; none where polled."""
-        if alias in self._given_up:
-            return self._given_up[alias]
-        if alias in self._polled:
-            return []
-        try:
-            return commit_log_ends(self._admins[alias])
-        except ClusterError as error:
-            return error
-
-    def stable_ends(self, alias: str) -> Mapping[int, int]:
-        """Return the last stable offset of each partition of ``__consumer_offsets``; none for a silent cluster."""
-        try:
-            found = self._admins[alias].reaches(lambda name: name == CONSUMER_OFFSETS, _STABLE_S)
-        except ClusterError:
-            return {}
-        return {place.partition: reach.stable for place, reach in found.items()}
-
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, RecordContent] | ClusterError:
@@ -147,48 +121,38 @@ class ClusterQueries:
         return self._given_up.get(alias) or self._readers[alias].first_at(offsets)
 
 
-@dataclass(frozen=True)
-class Held:
-    """The offsets of some keys at one cluster's coordinators; all columns have shape (keys,).
+class Held(NamedTuple):
+    """The *offset* of a key at a cluster's coordinator: None for none, or without an answer; then *error* says why."""
 
-    *offset* is ABSENT where there is none, or no answer: then *error* says why, else it is None.
-    """
-
-    offset: Int64s
-    error: NDArray[np.object_]
-
-    @property
-    def is_known(self) -> Bools:
-        """True where the coordinator has answered."""
-        return ~has_text(self.error)
+    offset: int | None
+    error: str | None = None
 
 
 @dataclass(frozen=True)
 class HeldOffsets:
-    """Answers by cluster: for groups translated to it, for groups at home there, and the groups with members.
+    """Answers by cluster: for groups translated to it, and for groups at home there.
 
     *lists* are the commits that hold the read lists of the latter, for groups that get some.
     """
 
     as_target: Mapping[str, GroupAnswers] = field(default_factory=dict)
     as_source: Mapping[str, GroupAnswers] = field(default_factory=dict)
-    active: Mapping[str, Collection[str] | ClusterError] = field(default_factory=dict)
     lists: Mapping[str, GroupAnswers] = field(default_factory=dict)
 
-    def at_target(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
-        """Return what *alias* holds of *keys*, of which it is not the source."""
-        return _held(self.as_target.get(alias, {}), keys)
+    def at_target(self, alias: str, key: GroupPartition) -> Held:
+        """Return what *alias* holds of a key, of which it is not the source."""
+        return _held(self.as_target.get(alias, {}), key)
 
-    def list_at(self, alias: str, key: GroupPartition) -> str | None:
+    def at_source(self, alias: str, key: GroupPartition) -> Held:
+        """Return what *alias* holds of a key, of which it is the source."""
+        return _held(self.as_source.get(alias, {}), key)
+
+    def list_at(self, alias: str, group_id: str, place: TopicPartition) -> str | None:
         """Return the read list at *alias* of a group that gets some and is at home there; None: not known."""
-        found = self.lists.get(alias, {}).get(own_group(key.group_id))
+        found = self.lists.get(alias, {}).get(own_group(group_id))
         if found is None or isinstance(found, ClusterError):
             return None
-        return found[key.topic_partition].metadata if key.topic_partition in found else ""
-
-    def at_source(self, alias: str, keys: Sequence[GroupPartition]) -> Held:
-        """Return what *alias* holds of *keys*, of which it is the source."""
-        return _held(self.as_source.get(alias, {}), keys)
+        return found[place].metadata if place in found else ""
 
 
 def ask_active(clusters: ClusterQueries, aliases: Sequence[str]) -> dict[str, Collection[str] | ClusterError]:
@@ -220,13 +184,9 @@ def ask_coordinators(
         return HeldOffsets(as_target, ask({alias: sorted(groups) for alias, groups in homes.items()}))
 
 
-def _held(answers: GroupAnswers, keys: Sequence[GroupPartition]) -> Held:
-    offset, error = np.full(len(keys), ABSENT, np.int64), np.full(len(keys), None, np.object_)
-    for row, (group_id, topic, partition) in enumerate(keys):
-        answer = answers.get(group_id)
-        if answer is None or isinstance(answer, ClusterError):
-            error[row] = _NOT_ASKED if answer is None else str(answer)
-        else:
-            found = answer.get(TopicPartition(topic, partition))
-            offset[row] = ABSENT if found is None else found.offset
-    return Held(offset, error)
+def _held(answers: GroupAnswers, key: GroupPartition) -> Held:
+    answer = answers.get(key.group_id)
+    if answer is None or isinstance(answer, ClusterError):
+        return Held(None, str(answer or "its coordinator was not queried"))
+    place = key.topic_partition
+    return Held(answer[place].offset if place in answer else None)

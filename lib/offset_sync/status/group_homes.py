@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.reasons import Reason
-from offset_sync.model.text import to_duration
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Index, Side, SyncState
-from offset_sync.status.assessment import Assessment
+from offset_sync.state.sync_state import Index, SyncState
 from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
 
-GroupTopic: TypeAlias = "tuple[str, str]"
-"""A group, and a stream that it commits."""
+Row = dict[str, Any]
 
 
 def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
@@ -33,10 +28,11 @@ def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], held: HeldOff
         with state.lock:
             cluster = state.offsets.clusters[alias]
             missing = rows[cluster.position(rows)[0] < 0]
-            offset = held.at_source(alias, [state.offsets.keys[row] for row in missing.tolist()]).offset
-            is_there = offset != ABSENT
-            cluster.own_writes.begin(missing[is_there], offset[is_there])
-            cluster.acknowledge(missing[is_there], offset[is_there], state.now_ms())
+            found = [held.at_source(alias, state.offsets.keys[row]).offset for row in missing.tolist()]
+            there = np.array([ABSENT if offset is None else offset for offset in found], np.int64)
+            is_there = there != ABSENT
+            cluster.own_writes.begin(missing[is_there], there[is_there])
+            cluster.acknowledge(missing[is_there], there[is_there], state.now_ms())
 
 
 def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> None:
@@ -61,49 +57,24 @@ def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> Non
             state.homes.note_commits(alias, rows, np.full(len(rows), now_ms), np.full(len(rows), ABSENT))
 
 
-def clusters_by_group(state: SyncState, keys: KeyRows) -> dict[str, list[str]]:
-    """Return, by group, all clusters that have its position for some partition among *keys*."""
-    found: dict[str, list[str]] = {}
-    with state.lock:
-        for alias in state.offsets.clusters:
-            for group_id in groups_of(state, state.rows_of(alias, keys)):
-                found.setdefault(group_id, []).append(alias)
-    return found
-
-
-def reason_of_both(sides: Sequence[Side], now_ms: int) -> str:
-    """Return why nothing is written for a group that commits at all *sides*, with the remedy."""
-    named = []
-    for each in sides:
-        offset = "no offset" if each.offset == ABSENT else str(each.offset)
-        named.append(f"{each.cluster} ({offset}, {to_duration(max(now_ms - each.at_ms, 0))} ago)")
-    return Reason.TWO_HOMES(" and ".join(named))
-
-
-def with_uncommitted(
-    assessment: Assessment, index: Index, held: HeldOffsets, metadata: MetadataByCluster
-) -> Assessment:
+def note_uncommitted(rows: Sequence[Row], index: Index, held: HeldOffsets, metadata: MetadataByCluster) -> None:
     """Add the partitions of each row's topic, at either cluster, for which its group has an offset at neither.
 
     Partitions not known to exist are left out: for a cluster that does not answer the indexed ones count.
     """
-    pair = assessment.source, assessment.target
-    known: dict[GroupTopic, set[int]] = {}
-    for group_id, topic, partition in assessment.keys:
-        known.setdefault((group_id, topic), set()).add(partition)
-    answers = [held.as_source.get(pair[0], {}), held.as_target.get(pair[1], {})]
-    texts = {}
-    for (group_id, topic), committed in known.items():
-        count = max(_partitions(index, alias, topic, metadata) for alias in pair)
-        if count <= len(committed):
-            continue
-        for each in (answer.get(group_id) for answer in answers):
-            if each is not None and not isinstance(each, ClusterError):
-                committed |= {place.partition for place in each if place.topic == topic}
-        if left := [number for number in range(count) if number not in committed]:
-            texts[group_id, topic] = to_ranges(left)
-    column = np.array([texts.get((group_id, topic)) for group_id, topic, _ in assessment.keys], np.object_)
-    return replace(assessment, uncommitted=column)
+    by_stream: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_stream.setdefault((row["group_id"], row["stream"]), []).append(row)
+    for (group_id, stream), some in by_stream.items():
+        source, target = some[0]["source_cluster"], some[0]["target_cluster"]
+        committed = {row["partition"] for row in some}
+        for answers in (held.as_source.get(source, {}), held.as_target.get(target, {})):
+            if not isinstance(answer := answers.get(group_id, {}), ClusterError):
+                committed |= {place.partition for place in answer if place.topic == stream}
+        count = max(_partitions(index, alias, stream, metadata) for alias in (source, target))
+        left = to_ranges(number for number in range(count) if number not in committed)
+        for row in some:
+            row["uncommitted"] = left or None
 
 
 def to_ranges(numbers: Iterable[int]) -> str:

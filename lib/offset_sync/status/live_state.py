@@ -24,10 +24,10 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
-from offset_sync.status.job_progress import CheckpointProgress, IndexCatchUp, RunningJobs
+from offset_sync.status.index_progress import JOB, IndexCatchUp, IndexCheckpoints, is_running
 from offset_sync.status.record_comparison import RecordComparer
-from offset_sync.status.reporter import StatusReporter, waits_for_commits
-from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, Verdicts
+from offset_sync.status.reporter import StatusReporter, has_moved_on
+from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, by_direction
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import REPORT_TABLES, TABLES
 from offset_sync.tables.store import TableStore
@@ -54,12 +54,11 @@ class LiveState:
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self.clusters = ClusterQueries(config, index, given_up)
         refuse_shared(with_known_ids(config, tables.files), self.clusters.admins())
-        jobs = RunningJobs(self.tables)
-        self._progress = CheckpointProgress(self.tables.files, config, self.clusters, jobs)
         # On every call: index_records may learn the clusters' ids later, and others when it starts again.
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
-        catch_up = IndexCatchUp(self._state, is_indexing=partial(jobs.is_running, "index_records"))
+        self._index_records = IndexCheckpoints(tables.files, config)
+        catch_up = IndexCatchUp(self._state, is_indexing=partial(is_running, tables, JOB))
         self._reporter = StatusReporter(config, self._state, self.clusters, catch_up, comparer)
         self._published = PublishedVerdicts(tables, config)
         self._moves = Moves(self.tables)
@@ -109,23 +108,23 @@ class LiveState:
         if rows is None:
             return self.report(now_ms, groups)
         homes: dict[str, set[str]] = {}
-        for (source, _), verdicts in Verdicts.by_direction(_about(rows, groups), self._config).items():
-            homes.setdefault(source, set()).update(key.group_id for key in verdicts.keys)
+        for (source, _), verdicts in by_direction(_about(rows, groups), self._config).items():
+            homes.setdefault(source, set()).update(each["group_id"] for each in verdicts)
         held = self._reporter.ask(homes)
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
-            rows = _about(self._published.follow(), groups)
-            if not waits_for_commits(Verdicts.by_direction(rows, self._config), held):
+            found = by_direction(_about(self._published.follow(), groups), self._config)
+            if not any(has_moved_on(row, held) for verdicts in found.values() for row in verdicts):
                 break
             time.sleep(_LOOK_S)
-        return self._reporter.report(rows, held, self._progress.of_index(now_ms), now_ms)
+        return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
         """Return rows of sync_status about *groups*, or about all, as decided here."""
         self.follow()
         held = self.ask(groups)
         self.follow()
-        rows, progress = self._own.decide(self.keys_of(groups)), self._progress.of_index(now_ms)
-        return self._reporter.report(rows, held, progress, now_ms)
+        found = by_direction(self._own.decide(self.keys_of(groups)), self._config)
+        return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
     def ask(self, groups: Collection[str] | None) -> HeldOffsets:
         """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`follow`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,7 @@ _TOO_MANY = Reason.NOT_COMPARED()
 _SAID = {"timestamp_ms": "timestamp"}
 
 
-@dataclass(frozen=True)
-class RecordPair:
+class RecordPair(NamedTuple):
     """The first record at or above *source_offset*, and the first at or above *target_offset*: are they the same?"""
 
     source: str

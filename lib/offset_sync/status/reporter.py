@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
+from datetime import datetime, timezone
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.assessment import Assessment, Bools, to_rows
-from offset_sync.status.classify import classify, needs_comparison
-from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
-from offset_sync.status.group_homes import with_uncommitted
-from offset_sync.status.job_progress import IndexCatchUp, JobProgress
-from offset_sync.status.measure import NO_END, Decided, LogPair, compare_logs, log_end, measure, readable_from
+from offset_sync.status.classify import Row, behind, classify, needs_comparison
+from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_coordinators
+from offset_sync.status.group_homes import note_uncommitted
+from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
+from offset_sync.status.measure import Counts, below_cut, is_outside, log_end, measure, origin_shares
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.status.staleness import ReportStaleness
-from offset_sync.status.verdicts import Verdicts
+from offset_sync.status.verdicts import Direction, Directions, key_of, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
-from offset_sync.translate.partition import IS_WITHHELD
+from offset_sync.translate.index.runs import Int64s
+from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
 from offset_sync.translate.strategies import is_stamped
 
 _SHAPE_WINDOW_MS = 3_600_000
 """The producing clusters of a topic are those of the records of the last hour."""
-_TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
-Direction = tuple[str, str]
+_TOPIC_IS_GONE = (State.TOPIC_MISSING.name, State.TOPIC_RECREATED.name)
+_NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirror_lag", "mirror_lag_ms"), 0) | {
+    "is_outside": False,
+    "origin_share": "{}",
+}
+_PAIR = itemgetter("source_cluster", "target_cluster")
+_PLACE = itemgetter("stream", "partition")
+_OFFSETS = itemgetter("source_offset", "target_offset")
 
 
-class _Asked(NamedTuple):
-    """What was asked for one report."""
+class _Moment(NamedTuple):
+    """What was asked for one report. *unexpected*: clusters that hold an offset of a key that no verdict knows."""
 
     held: HeldOffsets
-    progress: JobProgress
+    progress: IndexProgress
     snapshot: Snapshot
     now_ms: int
-    directions: Mapping[Direction, Verdicts]
+    homes: Mapping[str, Collection[str]]
+    unexpected: Collection[tuple[object, ...]]
+    clusters: Collection[str]
 
 
 class StatusReporter:
@@ -65,230 +75,210 @@ class StatusReporter:
         self._config, self._state = config, state
         self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
         self._translator = Translator(config, state)
-        self._staleness = {pair: ReportStaleness() for pair in config.pairs()}
+        self._aliases = {state.index.code(alias): alias for alias in config.clusters}
         self._is_named = cache(config.has_read_list)
+        self._behind_since: dict[tuple[object, ...], int] = {}
+        self._reported_ms = 0
 
-    def ask(self, groups: Mapping[str, Collection[str]]) -> HeldOffsets:
-        """Return what coordinators hold of *groups*, by their home; to be called before the verdicts are read."""
+    def ask(self, homes: Mapping[str, Collection[str]]) -> HeldOffsets:
+        """Return what coordinators hold of groups, by their home; to be called before the verdicts are read."""
         with ThreadPoolExecutor(1) as pool:  # most of the index is read while waiting for the clusters
             reading = pool.submit(self._state.index.refresh)
-            held = ask_coordinators(self._clusters, list(self._config.clusters), groups)
+            held = ask_coordinators(self._clusters, list(self._config.clusters), homes)
             reading.result()
-        named = {alias: [own_group(one) for one in each if self._is_named(one)] for alias, each in groups.items()}
+        named = {alias: [own_group(one) for one in each if self._is_named(one)] for alias, each in homes.items()}
         lists = {alias: self._clusters.committed_offsets(alias, each) for alias, each in named.items() if each}
         return replace(held, lists=lists)
 
-    def report(self, rows: pa.Table, held: HeldOffsets, progress: JobProgress, now_ms: int) -> pa.Table:
-        """Return rows of sync_status for the verdicts in *rows*, of ANSWERS_SCHEMA; *held* was asked before.
+    def report(self, directions: Directions, held: HeldOffsets, progress: IndexProgress, now_ms: int) -> pa.Table:
+        """Return rows of sync_status for the verdicts of all *directions*; *held* was asked before.
 
         A report is as of the time at which the clusters are asked for their ends. A group that was in sync then stays
         so while it does not read: all that it had read was at the target below its position, and later records are
         unread on both sides.
         """
-        directions = Verdicts.by_direction(rows, self._config)
-        partitions = {key.topic_partition for each in directions.values() for key in each.keys}
-        parts = [SYNC_STATUS.arrow_schema.empty_table()]
-        if partitions:
-            aliases = list(dict.fromkeys(alias for pair in directions for alias in pair))
+        found: list[Row] = []
+        if partitions := {key_of(row).topic_partition for each in directions.values() for row in each}:
+            aliases = list(dict.fromkeys(alias for direction in directions for alias in direction))
             with self._state.lock:
                 known_to = frontiers(self._state.index, aliases, partitions)
             metadata = self._clusters.fetch(aliases, partitions)
             self._catch_up.wait(metadata)
-            asked = _Asked(held, progress, Snapshot(metadata, known_to), now_ms, directions)
-            elsewhere = _homes(directions)
-            for pair, verdicts in directions.items():
-                found = self._with_facts(self._measured(pair, verdicts, asked), verdicts, asked, elsewhere)
-                classified = classify(found, to_ms(self._config.status.stalled_after))
-                parts.append(to_rows(self._with_comparison(classified), now_ms, self._config.names))
-        return pa.concat_tables(parts).combine_chunks()
+            snapshot, unexpected = Snapshot(metadata, known_to), {*_unexpected(directions, held)}
+            moment = _Moment(held, progress, snapshot, now_ms, _homes(directions), unexpected, aliases)
+            for direction, verdicts in directions.items():
+                found += self._rows(direction, verdicts, moment)
+            self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
+            self._reported_ms = now_ms
+            self._compare([row for row in found if needs_comparison(row)])
+        return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
 
-    def _measured(self, direction: Direction, verdicts: Verdicts, asked: _Asked) -> Assessment:
+    def _rows(self, direction: Direction, verdicts: Sequence[Row], moment: _Moment) -> list[Row]:
         source, target = direction
         with self._state.lock:
-            pair = Pair(self._state.last(*direction), source, target, asked.snapshot, asked.now_ms)
-            keys = self._state.offsets.ids(verdicts.keys)
-        there = asked.held.at_target(target, verdicts.keys)
-        target_offset = np.where(there.is_known, there.offset, verdicts.previous)
-        columns = [verdicts.numbers("source_offset"), verdicts.state, verdicts.wanted]
-        columns += [verdicts.numbers(name, 0) for name in ("duplicates", "duplicates_at_most", "lost")]
-        lists = [asked.held.list_at(source, each) if self._is_named(each.group_id) else "" for each in verdicts.keys]
-        at_ms, parts = verdicts.times_ms("source_committed_at"), []
-        for place, rows in verdicts.by_place():
-            commits, held = Decided(*(each[rows] for each in columns)), target_offset[rows]
-            logs = self._logs(pair, place)
-            comparison = compare_logs(logs, readable_from(logs, commits.offset))
-            measured = measure(logs, comparison, keys[rows], commits, held)
-            changing = self._is_changing(pair, place, commits, at_ms[rows], held)
-            parts.append(replace(_with_lists(measured, logs, source, lists[rows]), is_changing=changing))
-        return replace(
-            Assessment.joined(parts), source=source, target=target, keys=verdicts.keys, committed_at_ms=at_ms
-        )
+            pair = Pair(self._state.last(*direction), source, target, moment.snapshot, moment.now_ms)
+        rows = [self._facts(each, moment) for each in verdicts]
+        for place, some in groupby(rows, _PLACE):
+            self._measure(pair, TopicPartition(*place), list(some), moment.held)
+        note_uncommitted(rows, self._state.index, moment.held, moment.snapshot.metadata)
+        for row in rows:
+            row["index_silent_ms"] *= row["unindexed"] > 0
+            row["behind"] = behind(row)
+            row["staleness_ms"] = self._staleness_ms(row, moment.now_ms) if row["behind"] else 0
+            status, row["reason"] = classify(row, to_ms(self._config.status.stalled_after))
+            row["status"] = status.word
+        return rows
 
-    def _is_changing(
-        self, pair: Pair, place: TopicPartition, commits: Decided, at_ms: np.ndarray, target_offset: np.ndarray
-    ) -> Bools:
-        """Return where the target holds the answer, and the index has another one by now, as a record came late."""
-        found = np.zeros(len(at_ms), np.bool_)
-        rows = np.flatnonzero(~IS_WITHHELD[commits.state] & (commits.wanted == target_offset))
-        if len(rows):
-            no_epoch = np.full(len(rows), ABSENT, np.int64)
-            given = GivenOffsets(commits.offset[rows], at_ms[rows], no_epoch, [None] * len(rows))
-            question = self._translator.ask_given(pair, place, given)
-            self._translator.compute(question)
-            with self._state.lock:
-                found[rows] = self._translator.answers(question).wanted != commits.wanted[rows]
-        return found
+    def _facts(self, verdict: Row, moment: _Moment) -> Row:
+        """Return a row of sync_status with what was decided, and what is so at this moment."""
+        key, held, names = key_of(verdict), moment.held, self._config.names
+        source, target = pair = _PAIR(verdict)
+        here, there = held.at_source(source, key), held.at_target(target, key)
+        wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
+        contest, logs = verdict["contest"], [ClusterPartition(alias, *key.topic_partition) for alias in pair]
+        elsewhere = ", ".join(sorted({*moment.homes[key.group_id]} - {*pair}))
+        listed = None if wanted is None else verdict["skipped"]
+        return verdict | {
+            "reported_at": datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc),
+            "topic": names.outside(source, key.topic),
+            "stream": key.topic,
+            "target_topic": names.topic(target, key.topic),
+            "wanted_offset": wanted,
+            "target_offset": there.offset if there.error is None else known_at_target(verdict),
+            "held_at_source": here.offset,
+            "has_moved_on": has_moved_on(verdict, held),
+            "silent": there.error or here.error,
+            "contest": contest and Reason.TWO_HOMES(contest.replace(", ", " and ")),
+            "is_target_active": None if f"{target}?" in members else target in members,
+            "elsewhere": elsewhere or None,
+            "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in {*moment.clusters} - {*pair}),
+            "listed": (listed or 0) if self._is_named(key.group_id) else None,
+            "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
+            "index_silent_ms": max(moment.progress.silent_ms.get(alias, 0) for alias in pair),
+        }
 
-    def _logs(self, pair: Pair, place: TopicPartition) -> LogPair:
-        index, now_ms = self._state.index, pair.now_ms
+    def _measure(self, pair: Pair, place: TopicPartition, rows: Sequence[Row], held: HeldOffsets) -> None:
+        """Add to the *rows* of one partition what the logs say."""
+        committed, wanted, position = (_array(rows, f"{name}_offset") for name in ("source", "wanted", "target"))
+        at_ms = np.array([_ms(row["source_committed_at"]) for row in rows], np.int64)
+        given = GivenOffsets(committed, at_ms, np.full(len(rows), ABSENT, np.int64), [None] * len(rows))
+        asked = self._translator.ask_given(pair, place, given)
+        self._translator.compute(asked)
         with self._state.lock:
-            here, there = (self._translator.view(alias, place, pair.snapshot) for alias in (pair.source, pair.target))
-            logs = LogPair(
-                source_origin=index.code(pair.source),
-                target_origin=index.code(pair.target),
-                source=LogPair.view_or_empty(index.log(pair.source, *place), here),
-                target=LogPair.view_or_empty(index.log(pair.target, *place), there),
-                source_metadata=here,
-                target_metadata=there,
-                origin_names={index.code(alias): alias for alias in self._config.clusters},
-                young_since_ms=self._translator.young_since_ms(now_ms),
-                unread_since_ms=self._translator.unread_since_ms(pair.source, place, here, now_ms),
-                share_since_ms=now_ms - _SHAPE_WINDOW_MS,
-                # The index advances during a report; without a limit a busy topic would always have pending records.
-                snapshot_end=end if (end := log_end(here)) != ABSENT else NO_END,
-            )
-        is_distinguished = not self._config.is_timed(place.topic) or is_stamped(*_views(logs))
-        return logs if is_distinguished else replace(logs, is_unstamped=True)
+            answers = self._translator.answers(asked)
+        question = asked.questions[0]
+        # Where the target does not answer nothing can be counted.
+        of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
+        columns: dict[str, np.ndarray] = {"is_changing": is_changing(answers, wanted)}
+        if question.logs is not None:
+            here, there = question.logs
+            is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
+            young_since_ms = self._translator.young_since_ms(pair.now_ms)
+            counts, late = measure(question, young_since_ms, is_unstamped, committed, wanted, position)
+            source = below_cut(here)
+            since_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
+            columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}
+            of_all |= {
+                "target_end": log_end(there.metadata),
+                "is_unstamped": is_unstamped,
+                "mirror_lag": late.total,
+                "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
+                "origin_share": origin_shares(source, self._aliases, pair.now_ms - _SHAPE_WINDOW_MS),
+            }
+        parts = zip(*(column.tolist() for column in columns.values()), strict=True)
+        for row, numbers in zip(rows, parts, strict=True):
+            row |= of_all | dict(zip(columns, numbers, strict=True))
+            self._note_list(row, question.logs, held)
+            _note_costs(row, is_known=question.logs is not None)
 
-    def _with_facts(
-        self, found: Assessment, verdicts: Verdicts, asked: _Asked, elsewhere: Mapping[str, Collection[str]]
-    ) -> Assessment:
-        """Return *found* with what is so at this moment: members, other commits, silent jobs."""
-        pair, keys, now_ms, held = (found.source, found.target), found.keys, asked.now_ms, asked.held
-        here, there = held.at_source(found.source, keys), held.at_target(found.target, keys)
-        has_moved_on = _has_moved_on(verdicts, here)
-        is_uncaptured = has_moved_on & (verdicts.times_ms("translated_at") <= now_ms)
-        members = [(text or "").split(", ") for text in verdicts.texts("members")]
-        is_named = np.fromiter((self._is_named(each.group_id) for each in keys), np.bool_, len(keys))
-        found = replace(
-            found,
-            listed=np.where(is_named, verdicts.numbers("skipped", 0), ABSENT),
-            contest=_contests(verdicts, held),
-            elsewhere=np.array(
-                [", ".join(sorted({*elsewhere[key.group_id]} - {*pair})) or None for key in keys], np.object_
-            ),
-            is_activity_known=np.array([f"{found.target}?" not in each for each in members], np.bool_),
-            is_target_active=np.array([found.target in each for each in members], np.bool_),
-            held_at_source=here.offset,
-            has_moved_on=has_moved_on,
-            is_uncaptured=is_uncaptured,
-            not_asked=np.where(here.is_known, there.error, here.error),
-            unread_commits=self._is_held_elsewhere(found, asked),
-            unreadable=asked.progress.unindexed(pair, keys),
-        )
-        is_behind = ~found.is_withheld & (~found.holds_translation | found.is_uncaptured)
-        staleness, key = self._staleness[pair], found.key
-        # The time of a commit that is not captured is unknown, so staleness counts from now.
-        begins_ms = np.where(is_uncaptured, now_ms, found.committed_at_ms)
-        still_ms = asked.progress.index_still_ms(*pair)
-        return replace(
-            with_uncommitted(found, self._state.index, held, asked.snapshot.metadata),
-            staleness_ms=staleness.behind_ms(key, is_behind, begins_ms, found.target_offset, now_ms),
-            mirror_lag_ms=np.where(found.mirror_lag > 0, np.maximum(now_ms - found.pending_since_ms, 0), 0),
-            index_silent_ms=staleness.waiting_ms(key, found.unindexed > 0, still_ms, now_ms),
-        )
+    def _note_list(self, row: Row, logs: tuple[PartitionLog, PartitionLog] | None, held: HeldOffsets) -> None:
+        """Note how far consumers still skip at the source by a list: what they skip there is not unread."""
+        row["still_skips"], source, committed = None, row["source_cluster"], row["source_offset"]
+        if not self._is_named(row["group_id"]):
+            return
+        text = held.list_at(source, row["group_id"], TopicPartition(*_PLACE(row)))
+        if text is None:
+            row["still_skips"] = Reason.LISTS_SILENT(source)
+        elif (found := listed(text)) and found.start <= committed < found.end:
+            row["still_skips"] = Reason.STILL_SKIPS(found.end, source)
+            if row["skipped"] and logs is not None:
+                here, there = (replace(each, index=below_cut(each)) for each in logs)
+                span = row["wanted_offset"], row["target_offset"]
+                row["skipped"] -= count_listed(found.ranges.from_offset(committed), span, here, there)
 
-    def _is_held_elsewhere(self, found: Assessment, asked: _Asked) -> Bools:
-        """Return where a third cluster holds another offset than its own verdict says, so the group may be there."""
-        is_other = np.zeros(len(found.keys), np.bool_)
-        for (source, alias), verdicts in asked.directions.items():
-            if source != found.source or alias == found.target:
-                continue
-            held = asked.held.at_target(alias, verdicts.keys).offset
-            is_unexpected = np.array(verdicts.texts("outcome")) == Outcome.NOT_FORWARD.name
-            is_unexpected &= np.array([each is not None for each in verdicts.texts("error")], np.bool_)
-            is_known = (held == verdicts.wanted) | ((held == verdicts.previous) & ~is_unexpected) | (held == ABSENT)
-            others = {key for key, known in zip(verdicts.keys, is_known.tolist(), strict=True) if not known}
-            is_other |= np.fromiter((key in others for key in found.keys), np.bool_, len(found.keys))
-        return is_other
+    def _staleness_ms(self, row: Row, now_ms: int) -> int:
+        """Return for how long the target has not had the translation, at the offset that it holds.
 
-    def _with_comparison(self, assessment: Assessment) -> Assessment:
-        """Compare the next records of rows that would be in sync; rows whose records differ are not."""
-        pairs = {}
-        for row in np.flatnonzero(needs_comparison(assessment)).tolist():
-            offsets = int(assessment.source_offset[row]), int(assessment.target_offset[row])
-            place = assessment.keys[row].topic_partition
-            pairs[row] = RecordPair(assessment.source, assessment.target, place, *offsets)
-        if not pairs:
-            return assessment
-        differences = self._comparer.compare(list(dict.fromkeys(pairs.values())))
-        status, reason = assessment.status.copy(), assessment.reason.copy()
-        for row, pair in pairs.items():
-            difference = differences[pair]
-            if difference is not None:
-                status[row], reason[row] = Status.MIRRORING, difference
-        return replace(assessment, status=status, reason=reason)
+        It counts from the commit, but if that is older than the last report from this one, as something else changed.
+        """
+        committed_ms = now_ms if row["has_moved_on"] else min(_ms(row["source_committed_at"]), now_ms)
+        begins_ms = committed_ms if committed_ms > self._reported_ms or not self._reported_ms else now_ms
+        return max(now_ms - self._behind_since.get(_position(row), begins_ms), 1)
+
+    def _compare(self, rows: Sequence[Row]) -> None:
+        """Compare the next records of *rows* that would be in sync; rows whose records differ are not."""
+        pairs = [RecordPair._make((*_PAIR(row), TopicPartition(*_PLACE(row)), *_OFFSETS(row))) for row in rows]
+        differences = self._comparer.compare(list(dict.fromkeys(pairs)))
+        for row, pair in zip(rows, pairs, strict=True):
+            if differences[pair] is not None:
+                row |= {"status": Status.MIRRORING.word, "reason": differences[pair]}
 
 
-def waits_for_commits(directions: Mapping[Direction, Verdicts], held: HeldOffsets) -> bool:
-    """Return whether a source holds a commit that no verdict has."""
-    return any(_has_moved_on(each, held.at_source(source, each.keys)).any() for (source, _), each in directions.items())
+def is_changing(answers: Translations, wanted: Int64s) -> NDArray[np.bool_]:
+    """Return where the index has other *answers* than those *wanted* by now, as a record came late."""
+    changing: NDArray[np.bool_] = np.where(IS_WITHHELD[answers.state], ABSENT, answers.wanted) != wanted
+    return changing
 
 
-def _has_moved_on(verdicts: Verdicts, here: Held) -> Bools:
-    """Return where the source holds another commit than the verdict's."""
-    has_moved_on: Bools = here.is_known & (here.offset != verdicts.numbers("source_offset"))
-    # A position that is deleted together with its topic still counts.
-    has_moved_on &= ~(np.isin(verdicts.state, _TOPIC_IS_GONE) & (here.offset == ABSENT))
-    return has_moved_on
+def _position(row: Row) -> tuple[object, ...]:
+    return *_PAIR(row), row["group_id"], *_PLACE(row), row["target_offset"]
 
 
-def _homes(directions: Mapping[Direction, Verdicts]) -> dict[str, set[str]]:
+def has_moved_on(verdict: Row, held: HeldOffsets) -> bool:
+    """Return whether the source holds another commit than that of the *verdict*."""
+    here = held.at_source(verdict["source_cluster"], key_of(verdict))
+    is_gone = here.offset is None and verdict["state"] in _TOPIC_IS_GONE  # a position that is deleted with its topic
+    return here.error is None and here.offset != verdict["source_offset"] and not is_gone
+
+
+def _note_costs(row: Row, *, is_known: bool) -> None:
+    """Note what a move now would cost: unknown outside the log, and for a commit that is not captured yet."""
+    row["missing"] = (row["lost"] or 0) + row["skipped"] + row["not_mirrored"] + row["deleted"]
+    row["repeats_at_most"] = max((row["duplicates_at_most"] or 0) + row["repeats"], 0)
+    is_known = is_known and row["wanted_offset"] is not None is not row["target_offset"]
+    is_known = is_known and not (row["is_outside"] or row["has_moved_on"])
+    row["duplicates"] = max((row["duplicates"] or 0) + row["repeats"], 0) if is_known else None
+    row["duplicates_at_most"] = row["repeats_at_most"] if is_known else None
+    row["lost"] = row["missing"] if is_known and not row["is_unstamped"] else None
+    for side in ("source", "target"):
+        end, offset = row[f"{side}_end"], row[f"{side}_offset"]
+        row[f"{side}_end"] = None if end == ABSENT else end
+        row[f"{side}_lag"] = None if end == ABSENT or offset is None else max(end - offset, 0)
+
+
+def _array(rows: Sequence[Row], name: str) -> Int64s:
+    return np.array([ABSENT if row[name] is None else row[name] for row in rows], np.int64)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _homes(directions: Directions) -> dict[str, set[str]]:
     """Return, by group, all clusters where it is at home with some partition."""
     found: dict[str, set[str]] = {}
     for (source, _), verdicts in directions.items():
-        for key in verdicts.keys:
-            found.setdefault(key.group_id, set()).add(source)
+        for each in verdicts:
+            found.setdefault(each["group_id"], set()).add(source)
     return found
 
 
-def _contests(verdicts: Verdicts, held: HeldOffsets) -> np.ndarray:
-    """Return why nothing is written for a group that commits at two clusters, None for others."""
-    found = np.full(len(verdicts.keys), None, np.object_)
-    for row, text in enumerate(verdicts.texts("contest")):
-        if text:
-            key, sides = verdicts.keys[row], text.split(", ")
-            offsets = [_offset_at(held, alias, key.group_id, key.topic_partition) for alias in sides]
-            named = " and ".join(f"{alias} ({offset})" for alias, offset in zip(sides, offsets, strict=True))
-            found[row] = Reason.TWO_HOMES(named)
-    return found
-
-
-def _offset_at(held: HeldOffsets, alias: str, group_id: str, place: TopicPartition) -> str:
-    for answers in (held.as_source, held.as_target):
-        answer = answers.get(alias, {}).get(group_id)
-        if answer is not None and not isinstance(answer, ClusterError):
-            return str(answer[place].offset) if place in answer else "no offset"
-    return "not known"
-
-
-def _with_lists(measured: Assessment, logs: LogPair, source: str, lists: Sequence[str | None]) -> Assessment:
-    """Return *measured* with how far consumers still skip at *source*; what they skip there is not unread.
-
-    *lists* are the present ones there: ``""`` for none, None: not known.
-    """
-    skipped, still_skips = measured.skipped.copy(), np.full(len(lists), None, np.object_)
-    for row, text in enumerate(lists):
-        if text is None:
-            still_skips[row] = Reason.LISTS_SILENT(source)
-        elif (found := listed(text)) and found.start <= (committed := int(measured.source_offset[row])) < found.end:
-            still_skips[row] = Reason.STILL_SKIPS(found.end, source)
-            if skipped[row]:
-                span = int(measured.wanted_offset[row]), int(measured.target_offset[row])
-                skipped[row] -= count_listed(found.ranges.from_offset(committed), span, *_views(logs))
-    lost = measured.lost - measured.skipped + skipped
-    return replace(measured, still_skips=still_skips, skipped=skipped, lost=lost)
-
-
-def _views(logs: LogPair) -> tuple[PartitionLog, PartitionLog]:
-    return PartitionLog(logs.source, logs.source_origin), PartitionLog(logs.target, logs.target_origin)
+def _unexpected(directions: Directions, held: HeldOffsets) -> Iterator[tuple[object, ...]]:
+    """Yield the keys, with source and target, of which a target holds another offset than its own verdict says."""
+    for (source, alias), verdicts in directions.items():
+        for each in verdicts:
+            known = {None, wanted_of(each)}
+            if each["outcome"] != Outcome.NOT_FORWARD.name or each["error"] is None:
+                known.add(known_at_target(each))
+            if held.at_target(alias, key_of(each)).offset not in known:
+                yield source, alias, key_of(each)

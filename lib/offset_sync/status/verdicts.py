@@ -6,20 +6,17 @@ A living ``sync_offsets`` has published them. Without one its code decides here,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import Heartbeat, of_living
-from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import to_claims
@@ -32,78 +29,42 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import DRIVERS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD
 
 _HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
+Row = dict[str, Any]
+Direction = tuple[str, str]
+Directions = Mapping[Direction, Sequence[Row]]
+"""The rows of ANSWERS_SCHEMA of each direction, sorted by partition."""
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """The *rows* of ANSWERS_SCHEMA of one direction; every column has shape (rows,), ABSENT is null."""
+def key_of(row: Row) -> GroupPartition:
+    """Return the key of a verdict, with its stream."""
+    return GroupPartition(row["group_id"], row["topic"], row["partition"])
 
-    rows: pa.Table
 
-    @cached_property
-    def keys(self) -> list[GroupPartition]:
-        """The key of each row, with its stream."""
-        names = ("group_id", "topic", "partition")
-        return [GroupPartition(*each) for each in zip(*(self.rows[name].to_pylist() for name in names), strict=True)]
+def wanted_of(row: Row) -> int | None:
+    """Return the answer, None where it is withheld."""
+    offset: int | None = None if State[row["state"]].is_withheld else row["target_offset"]
+    return offset
 
-    @cached_property
-    def state(self) -> NDArray[np.intp]:
-        """Codes of State."""
-        return np.array([State[name] for name in self.rows["state"].to_pylist()], np.intp)
 
-    @cached_property
-    def wanted(self) -> Int64s:
-        """The answers, ABSENT where there is none."""
-        return np.where(IS_WITHHELD[self.state], ABSENT, self.numbers("target_offset"))
+def known_at_target(row: Row) -> int | None:
+    """Return what the target is known to hold if it does not hold the answer."""
+    offset: int | None = row["target_offset" if row["outcome"] in _HELD else "previous_target_offset"]
+    return offset
 
-    @cached_property
-    def previous(self) -> Int64s:
-        """What each target is known to hold if it does not hold the answer."""
-        is_held = pc.is_in(self.rows["outcome"], pa.array(_HELD)).to_numpy()
-        return np.where(is_held, self.numbers("target_offset"), self.numbers("previous_target_offset"))
 
-    def numbers(self, name: str, null: int = ABSENT) -> Int64s:
-        """Return a column of counts or offsets."""
-        return int64s(self.rows[name], null)
-
-    def times_ms(self, name: str) -> Int64s:
-        """Return a column of times, in ms since the epoch."""
-        return int64s(self.rows[name].cast(pa.timestamp("ms", "UTC")), ABSENT)
-
-    def texts(self, name: str) -> list[str | None]:
-        """Return a column of texts."""
-        found: list[str | None] = self.rows[name].to_pylist()
-        return found
-
-    def by_place(self) -> list[tuple[TopicPartition, slice]]:
-        """Return each partition with its rows, which are next to each other."""
-        places = [key.topic_partition for key in self.keys]
-        borders = [n for n, place in enumerate(places) if n == 0 or places[n - 1] != place]
-        return [
-            (places[first], slice(first, end)) for first, end in zip(borders, [*borders[1:], len(places)], strict=True)
-        ]
-
-    @classmethod
-    def by_direction(cls, rows: pa.Table, config: Config) -> dict[tuple[str, str], Verdicts]:
-        """Return the *rows* that count under *config*, by direction, sorted by partition."""
-        rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name))
-        for name, is_included in (
-            ("group_id", config.is_group_included),
-            ("topic", lambda topic: config.strategy_of(topic) != "off"),
-        ):
-            known = [each for each in pc.unique(rows[name]).to_pylist() if is_included(each)]
-            rows = rows.filter(pc.is_in(rows[name], pa.array(known, pa.string())))
-        rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")])
-        found = {}
-        for source, target in config.pairs():
-            is_here = pc.and_(pc.equal(rows["source_cluster"], source), pc.equal(rows["target_cluster"], target))
-            if (of_pair := rows.filter(is_here)).num_rows:
-                found[source, target] = cls(of_pair)
-        return found
+def by_direction(rows: pa.Table, config: Config) -> Directions:
+    """Return the *rows* that count under *config*."""
+    rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name))
+    groups = [each for each in pc.unique(rows["group_id"]).to_pylist() if config.is_group_included(each)]
+    topics = [each for each in pc.unique(rows["topic"]).to_pylist() if config.strategy_of(each) != "off"]
+    for name, known in (("group_id", groups), ("topic", topics)):
+        rows = rows.filter(pc.is_in(rows[name], pa.array(known, pa.string())))
+    found: dict[Direction, list[Row]] = {pair: [] for pair in config.pairs()}
+    for row in rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")]).to_pylist():
+        found.get((row["source_cluster"], row["target_cluster"]), []).append(row)
+    return {pair: each for pair, each in found.items() if each}
 
 
 class PublishedVerdicts:

@@ -104,7 +104,7 @@ class Moves:
         self._say("report_status")
         if self._reporting is None:
             arguments = argparse.Namespace(
-                once=True, format="none", group=[], topic=[], status=[], most=20, details=False
+                once=True, format="json", group=[], topic=[], status=[], most=20, details=False
             )
             shows = open_outputs(self._config, arguments, StringIO())
             self._reporting = StatusJob(self._config, self._state, threading.Event(), shows)

@@ -85,7 +85,7 @@ class Installation:
 
     def report(self) -> list[str]:
         """Run ``report_status --once`` here; return its failures."""
-        words = ["--conf", str(self.config_file), "--once", "--format", "none"]
+        words = ["--conf", str(self.config_file), "--once", "--format", "json"]
         return self._run(report_status, **vars(status_arguments(job_arguments("")).parse_args(words)))
 
     def _run(self, job: Callable[..., Any], stop: threading.Event | None = None, **options: Any) -> list[str]:

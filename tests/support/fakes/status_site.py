@@ -20,10 +20,10 @@ from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.lease import OpenFence
 from offset_sync.status.cluster_queries import HeldOffsets
 from offset_sync.status.group_homes import groups_of
-from offset_sync.status.job_progress import JobProgress
+from offset_sync.status.index_progress import IndexProgress
 from offset_sync.status.record_comparison import RecordPair
 from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.verdicts import OwnVerdicts
+from offset_sync.status.verdicts import OwnVerdicts, by_direction
 from offset_sync.sync.offset_writer import write_offsets
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord
@@ -112,9 +112,13 @@ class StatusSite(Site):
 
     def reported(self, now_ms: int) -> pa.Table:
         """Decide and report, without reading a commit."""
-        progress = JobProgress(index_silent_ms=self.index_still_ms, unreadable=self.unreadable)
         held = self.ask()
-        return self.reporter.report(self.decided(now_ms), held, progress, now_ms)
+        return self.report_on(self.decided(now_ms), held, now_ms)
+
+    def report_on(self, rows: pa.Table, held: HeldOffsets, now_ms: int) -> pa.Table:
+        """Report on what was decided."""
+        progress = IndexProgress(self.index_still_ms, self.unreadable)
+        return self.reporter.report(by_direction(rows, self.config), held, progress, now_ms)
 
     def ask(self) -> HeldOffsets:
         """Ask the clusters for members and offsets."""

@@ -42,7 +42,7 @@ def cost(case: Case, committed: int, position: int) -> Cost:
         duplicates_at_most=at_most,
         lost=lost,
         not_mirrored=not_mirrored,
-        mirror_lag=sum(len(records) for records in pending.values()),
+        mirror_lag=sum(len(records) for origin, records in pending.items() if origin in _mirrored(case)),
         is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, position, pending),
     )
 
@@ -69,8 +69,7 @@ def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, li
         return False
     if not target.log_start <= position <= target.log_end:
         return False
-    there = {record.origin for record in target.indexed}
-    if any(records for origin, records in pending.items() if origin == source.cluster or origin in there):
+    if any(records for origin, records in pending.items() if origin in _mirrored(case)):
         return False
     if any(record.offset >= readable_from(case, committed) for records in pending.values() for record in records):
         return False
@@ -78,6 +77,11 @@ def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, li
     if not left or not left_there:
         return not left and not left_there
     return identity(left[0]) is not None and identity(left[0]) == identity(left_there[0])
+
+
+def _mirrored(case: Case) -> set[str]:
+    """Return the origins whose records a mirror is known to copy."""
+    return {record.origin for record in case.target.indexed} | {case.source_cluster}
 
 
 def identity(record: LogRecord) -> Identity | None:

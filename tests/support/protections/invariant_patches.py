@@ -16,7 +16,6 @@ from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import OffsetWrite
 from offset_sync.state.group_homes import Homes, homes
-from offset_sync.status.classify import _told
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.sync.reconcile_request import Selection
 from offset_sync.sync.translation_history import to_rows
@@ -123,11 +122,6 @@ def home_first(procedure: Any, plans: Any, timeout_s: float) -> Any:
     """Make the target the home before its offsets are there."""
     procedure._make_home(plans, timeout_s)
     return _commit_and_read_back(procedure, plans, timeout_s)
-
-
-def held_back_only(assessment: Any) -> Any:
-    """Know of no other reason for which a group is not in sync."""
-    return [_told(assessment.still_skips)]
 
 
 class UnsettledOnly:

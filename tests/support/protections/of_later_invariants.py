@@ -6,7 +6,7 @@ import numpy as np
 
 from offset_sync.state.heartbeat import Heartbeat
 from protections import invariant_patches as without
-from protections.entry import Protection, kept_by, nothing, yes
+from protections.entry import Protection, kept_by, no, nothing, yes
 
 _FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
 
@@ -15,25 +15,38 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
         kept_by(
             "a group whose records are not all mirrored is not in sync",
             "status.classify._mirroring",
-            without.held_back_only,
+            lambda row: row["still_skips"],
             "status/test_reports_under_load.py::test_what_was_there_and_is_not_mirrored_is_waited_for",
         ),
         kept_by(
             "a group with a commit that is not captured is not in sync",
             "status.classify._behind",
-            without.held_back_only,
+            nothing,
             "status/test_held_offsets.py::test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known",
         ),
         kept_by(
             "a group whose next records differ on both sides is not in sync",
             "status.reporter.needs_comparison",
-            lambda assessment: np.zeros(len(assessment.status), np.bool_),
+            no,
             "status/test_classify.py::test_another_record_or_another_content_on_each_side",
         ),
         kept_by(
+            "a third cluster that holds a commit no verdict knows of keeps a group from being in sync",
+            "status.reporter._unexpected",
+            lambda *_asked: (),
+            "status/test_held_offsets.py::test_a_commit_at_a_third_cluster_that_no_verdict_knows_is_no_false_in_sync",
+        ),
+        kept_by(
+            "records that are not indexed keep a group from being in sync",
+            "status.measure._beyond_index",
+            lambda _origin, _source, _target, left, _end: np.zeros((2, len(left)), np.int64),
+            "status/test_status_oracle.py::"
+            "test_every_number_of_a_report_is_its_definition_and_in_sync_is_said_where_moving_costs_nothing",
+        ),
+        kept_by(
             "a group whose answer has changed since it was published is not in sync",
-            "status.reporter.StatusReporter._is_changing",
-            lambda _mine, _pair, _place, commits, *_told: np.zeros(len(commits.offset), np.bool_),
+            "status.reporter.is_changing",
+            lambda _answers, wanted: np.zeros(len(wanted), np.bool_),
             "status/test_verdicts.py::test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync",
         ),
         kept_by(

@@ -14,9 +14,7 @@ from offset_sync.state import translator
 from offset_sync.status import reporter
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [(translator, "translate_partition"), (reporter, "compare_logs"), (reporter, "measure")]
-)
+@pytest.mark.parametrize(("module", "name"), [(translator, "translate_partition"), (reporter, "measure")])
 def test_the_lock_is_free_while_a_report_is_made(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
     site, whole, had_the_lock = status_site("X0:5", "X0:5"), getattr(module, name), list[bool]()
     site.commit("X", "g", 3)

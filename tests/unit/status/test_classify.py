@@ -63,6 +63,26 @@ def test_nothing_committed_at_the_target_is_behind_and_stalls() -> None:
     assert site.said()[1] == Reason.NOTHING_COMMITTED()
 
 
+def test_staleness_counts_from_the_first_commit_that_the_target_lacks_or_from_its_last_move() -> None:
+    site, told = status_site("X0:10", "X0:10"), list[int]()
+
+    def after(ms: int, committed: int | None = None) -> int:
+        if committed is not None:
+            site.commit("X", "g", committed)
+        site.pass_time(ms)
+        told.append(site.row()["staleness_ms"])
+        return told[-1]
+
+    # The clock goes on by one with each commit.
+    assert [after(100, 4), after(1000, 5), after(7000, 6)] == [100, 1101, 8102]
+    site.write_as_we_do("Y", "g", 3)
+    assert after(50, 7) == 50
+    site.write_as_we_do("Y", "g", 7)
+    assert after(50) == 0
+    site.write_as_we_do("Y", "g", 2)
+    assert [after(50), after(20)] == [1, 21], "the commit is older than the last report: something else has changed"
+
+
 # Stalled
 
 

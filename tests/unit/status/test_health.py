@@ -1,4 +1,4 @@
-"""Is the sync healthy? Each reason alone is enough. Rehearsals, staleness and drift, of which reports tell."""
+"""Is the sync healthy? Each reason alone is enough. Rehearsals and drift, of which reports tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -15,13 +14,10 @@ from hypothesis import strategies as st
 from builders.status_rows import status_table
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from generators.reports import random_drift
+from generators.reports import REPORTED_AT, random_drift
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT
-from offset_sync.status.health import find_problems
 from offset_sync.status.rehearsals import Rehearsals
-from offset_sync.status.report import DriftWindow
-from offset_sync.status.staleness import ReportStaleness, StalenessTracker
+from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import CUTOVERS, SYNC_STATUS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
@@ -29,6 +25,11 @@ CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
 def report(**changes: Any) -> pa.Table:
     return status_table(changes, {"partition": 1}, {"partition": 2})
+
+
+def problems(status: pa.Table, drift: pa.Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = Report(status, drift, REPORTED_AT).document["problems"]
+    return found
 
 
 def drift_with(**changes: Any) -> pa.Table:
@@ -64,17 +65,17 @@ ONE = Reason.OF_ROWS(1, 1)
     ],
 )
 def test_one_bad_partition_is_not_healthy(changes: dict[str, Any], status: str | None, text: str | None) -> None:
-    found = find_problems(report(**changes), CALM)
-    assert [(problem.text, problem.status) for problem in found] == ([(text, status)] if text else [])
+    found = problems(report(**changes), CALM)
+    assert found == ([{"status": status, "text": text}] if text else [])
 
 
 def test_drift_that_has_not_converged_is_not_healthy() -> None:
     behind = report(status="Behind", staleness_ms=1)
-    pair = find_problems(behind, drift_with(group_id=None, is_converged=False, windowed_change=12345))
-    assert [problem.text for problem in pair] == [Reason.PAIR_DRIFTS("dc1 → dc2", "12,345")]
-    group = find_problems(report(), drift_with(group_id="b", is_converged=False))
-    assert [problem.text for problem in group] == [Reason.GROUPS_DRIFT(1, "b")]
-    assert find_problems(report(), drift_with(group_id="b", is_converged=None))
+    pair = drift_with(group_id=None, is_converged=False, windowed_change=12345)
+    assert problems(behind, pair) == [{"status": None, "text": Reason.PAIR_DRIFTS("dc1 → dc2", "12,345")}]
+    assert problems(report(), pair) == [], "all of it may be moved at no cost"
+    group = problems(report(status="TargetActive", group_id="b"), drift_with(group_id="b", is_converged=None))
+    assert group == [{"status": None, "text": Reason.GROUPS_DRIFT(1, "b")}]
 
 
 NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
@@ -108,45 +109,6 @@ def test_only_the_newest_rehearsal_of_a_group_counts() -> None:
     assert Rehearsals(tables).follow() == rehearsals.follow()
     tables.append(CUTOVERS, rehearsed(("dc2", -72.0, "reports", 0, "")))
     assert [each.groups for each in rehearsals.follow()] == [1, 2], "groups may be deleted"
-
-
-KEY = np.array([4])
-
-
-def behind(
-    staleness: ReportStaleness, now: int, committed: int = 0, position: int = 7, *, is_behind: bool = True
-) -> int:
-    """What one key's staleness is."""
-    arrays = np.array([is_behind]), np.array([committed]), np.array([position])
-    return int(staleness.behind_ms(KEY, *arrays, now)[0])
-
-
-@pytest.mark.parametrize(
-    ("reports", "told"),
-    [
-        pytest.param([(1000, 900), (2000, 1900), (9000, 8900)], [100, 1100, 8100], id="whatever is committed"),
-        pytest.param([(1000, 900, 1), (2000, 1900, 2)], [100, 100], id="a target that moves keeps up"),
-        pytest.param([(1000, 5000)], [1], id="a clock ahead of ours makes nothing negative"),
-    ],
-)
-def test_it_counts_from_the_commit_of_the_first_report_while_the_target_stands(
-    reports: list[tuple[int, ...]], told: list[int]
-) -> None:
-    staleness = ReportStaleness()
-    assert [behind(staleness, *each) for each in reports] == told
-
-
-def test_staleness_counts_from_where_it_began_until_it_ends_or_is_restarted() -> None:
-    tracker, keys = StalenessTracker(), np.array([3, 0, 5])
-    stale, well = np.ones(3, np.bool_), np.zeros(3, np.bool_)
-    assert tracker.observe(keys, stale, np.array([10, 20, 30])).tolist() == [10, 20, 30]
-    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [10, 20, 30]
-    tracker.restart(keys[:1])
-    assert tracker.observe(keys, stale, np.array([90, 90, 90])).tolist() == [90, 20, 30]
-    tracker.keep_only(keys[1:2])
-    assert tracker.since_ms(keys).tolist() == [ABSENT, 20, ABSENT]
-    assert tracker.observe(keys, well, np.array([95, 95, 95])).tolist() == [ABSENT] * 3
-    assert tracker.since_ms(np.array([9])).tolist() == [ABSENT]
 
 
 Row = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,17 @@ def test_a_group_whose_coordinator_does_not_tell_rests_on_the_tables_and_says_so
     site.commit("X", "g", 6)
     site.read_all()
     assert rows(site)[0]["reason"] == f"{Reason.TARGET_BEHIND(2)} ({OF_TABLES})"
+
+
+@pytest.mark.parametrize(("at_third", "status"), [(4, "InSync"), (7, "Mirroring")])
+def test_a_commit_at_a_third_cluster_that_no_verdict_knows_is_no_false_in_sync(at_third: int, status: str) -> None:
+    site = StatusSite(config_of(["X", "Y", "Z"], status={"stalled_after": "2h"}))
+    for alias in "XYZ":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", 4)
+    site.reconciled()
+    site.clusters["Z"].commit("g", ORDERS, at_third)
+    assert said(site) == (status, None if status == "InSync" else Reason.COMMITS_UNREAD())
 
 
 @law(150)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +18,13 @@ from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status
-from offset_sync.status.assessment import Trouble, Verdict, troubles
-from offset_sync.status.health import find_notes, find_problems
-from offset_sync.status.report import GROUP, NO, NOW, roll_up
+from offset_sync.status.assessment import Trouble, Verdict
+from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
 ANSWERS = [state.name for state in State if not state.is_withheld]
 REASONS = [state.name for state in State if state.is_withheld]
+NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
@@ -77,30 +78,30 @@ def plan_of(group_id: str, status: pa.Table) -> GroupPlan:
 @given(st.integers(0, 2**32))
 def test_headline_column_and_plan_agree(seed: int) -> None:
     status = random_report(random.Random(seed))
-    groups = {row["group_id"]: row for row in roll_up(status, GROUP).to_pylist()}
-    problems, found = find_problems(status, NO_DRIFT), troubles(status)
-    counted = [int(problem.text.partition("partitions ")[2].split(",")[0]) for problem in problems]
-    assert sum(counted) == (found != Trouble.NONE).sum(), "each partition in trouble is counted once"
-    healthy = not problems
+    report = Report(status, NO_DRIFT, NOON).document
+    groups = {row["group_id"]: row for row in report["groups"]}
+    counted = [int(problem["text"].partition("partitions ")[2].split(",")[0]) for problem in report["problems"]]
+    found = sum(row["trouble"] is not None for row in report["partitions"])
+    assert sum(counted) == found, "each partition in trouble is counted once"
+    healthy = report["healthy"]
     for group_id, row in groups.items():
         plan = plan_of(group_id, status)
-        assert (plan.verdict is Verdict.NOW) == (row["move"] == NOW), (row, plan)
-        assert (plan.verdict in (Verdict.BLOCKED, Verdict.UNKNOWN)) == (row["move"] == NO), (row, plan)
+        assert (plan.verdict is Verdict.NOW) == (row["move"] == "now"), (row, plan)
+        assert (plan.verdict in (Verdict.BLOCKED, Verdict.UNKNOWN)) == (row["move"] == "no"), (row, plan)
         assert (plan.verdict is Verdict.BLOCKED) == bool(plan.blocking), plan
-        if row["move"] == NOW:
+        if row["move"] == "now":
             assert (row["status"], row["lost"], row["duplicates_at_most"]) == ("InSync", 0, 0)
         if healthy:
             assert row["status"] not in ("Withheld", "Stalled")
-            assert not row["is_skipping"]
-        if row["status"] not in ("InSync", "TargetActive") or row["move"] == NO:
+            assert not row["skipped"]
+        if row["status"] not in ("InSync", "TargetActive") or row["move"] == "no":
             assert row["reason"] or row["status"] == "InSync", row
-    if all(row["move"] == NOW for row in groups.values()):
+    if all(row["move"] == "now" for row in groups.values()):
         assert healthy
-    behind = sum(row["Behind"] for row in groups.values())
+    behind = sum(row["statuses"]["Behind"] for row in groups.values())
     if healthy and behind:
-        assert f"partitions {behind}," in find_notes(status)[0]
+        assert f"partitions {behind}," in report["notes"][0]
 
 
 def test_every_word_has_its_sentence() -> None:
-    troubles_ = [each.name for each in Trouble if each is not Trouble.NONE]
-    assert {*REASONS, *troubles_, *(f"IF_{each.name}" for each in Status)} <= {*Reason.__members__}
+    assert {*REASONS, *Trouble.__members__, *(f"IF_{each.name}" for each in Status)} <= {*Reason.__members__}

@@ -21,8 +21,7 @@ from offset_sync.model.reasons import Reason
 from offset_sync.state.heartbeat import FRESH_S, JOB, Heartbeat, beat
 from offset_sync.state.lease import Lease
 from offset_sync.state.restore import ANSWERS_SCHEMA, fold_answers
-from offset_sync.status.job_progress import JobProgress
-from offset_sync.status.verdicts import PublishedVerdicts, Verdicts
+from offset_sync.status.verdicts import PublishedVerdicts, by_direction
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
@@ -39,7 +38,7 @@ def reports(site: StatusSite) -> tuple[list[Row], list[Row]]:
     """Report by what the driver has published, and by what a report decides itself."""
     now_ms, held = site.clock_ms[0], site.ask()
     both = (published(site), site.decided(now_ms))
-    first, second = (site.reporter.report(each, held, JobProgress(), now_ms).to_pylist() for each in both)
+    first, second = (site.report_on(each, held, now_ms).to_pylist() for each in both)
     return sorted(first, key=str), sorted(second, key=str)
 
 
@@ -81,7 +80,7 @@ def test_a_commit_that_the_driver_has_not_decided_on_is_behind() -> None:
     site.reconcile()
     rows = published(site)
     site.commit("X", "g", 6)
-    (row,) = site.reporter.report(rows, site.ask(), JobProgress(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(rows, site.ask(), site.clock_ms[0]).to_pylist()
     assert (row["status"], row["reason"]) == ("Behind", Reason.NOT_CAPTURED("X", 6, 4))
     assert row["duplicates"] is None
 
@@ -95,7 +94,7 @@ def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync(
     assert rows["target_offset"].to_pylist() == [1]
     older = rows.set_column(rows.schema.get_field_index("target_offset"), "target_offset", pa.array([2], pa.int64()))
     site.clusters["Y"].commit("g", ORDERS, 2)
-    (row,) = site.reporter.report(older, site.ask(), JobProgress(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(older, site.ask(), site.clock_ms[0]).to_pylist()
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.CHANGES())
 
 
@@ -123,7 +122,7 @@ def test_only_a_living_driver_is_read_and_then_followed(tables: TableStore, tmp_
     tables.append(OFFSET_TRANSLATIONS, to_rows(site.reconciliations[-1], np.array([0]), site.offsets.keys, config))
     rows = verdicts.read(now_ms)
     assert rows is not None
-    assert [each.numbers("source_offset").tolist() for each in Verdicts.by_direction(rows, config).values()] == [[7]]
+    assert [[row["source_offset"] for row in each] for each in by_direction(rows, config).values()] == [[7]]
     assert verdicts.read(now_ms + int(FRESH_S * 1000) + 1) is None
     lease.end()
     assert verdicts.read(now_ms) is None

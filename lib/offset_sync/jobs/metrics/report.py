@@ -10,9 +10,7 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,8 +20,7 @@ from prometheus_client.metrics_core import Metric
 from offset_sync.config import Config, Metrics
 from offset_sync.jobs.metrics.endpoint import gauge
 from offset_sync.status.assessment import STATUS_WORDS
-from offset_sync.status.outputs import to_json
-from offset_sync.status.report import PAIR, Report, newest_drift, roll_up
+from offset_sync.status.report import Report
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -41,13 +38,12 @@ class ReportMetrics:
 
     def show(self, report: Report) -> None:
         """Show *report* from the next scrape on, without series that only earlier reports had."""
-        pairs = roll_up(report.status, PAIR).to_pylist()
-        positions: Counter[Labels] = Counter({(*pair, word): 0 for pair in self._pairs for word in STATUS_WORDS})
+        pairs = report.document["pairs"]
+        positions: dict[Labels, float] = {(*pair, word): 0 for pair in self._pairs for word in STATUS_WORDS}
         for row in pairs:
-            positions.update({(*_pair_of(row), word): row[word] for word in STATUS_WORDS})
+            positions |= {(*_pair_of(row), word): count for word, count in row["statuses"].items()}
         counted = _gauge("positions", "group partitions by status", positions, "status")
-        drift = [row for row in newest_drift(report.drift).to_pylist() if row["group_id"] is None]
-        self._shown = self._clock(), [counted, *_costs(pairs), *_drift(drift), _rehearsed(report)]
+        self._shown = self._clock(), [counted, *_costs(pairs), *_drift(pairs), _rehearsed(report)]
 
     def collect(self) -> Iterator[Metric]:
         """Return the last report and its age."""
@@ -61,14 +57,15 @@ def _costs(pairs: Iterable[Row]) -> Iterator[Metric]:
     why = {"not_mirrored": "not_mirrored", "deleted": "skipped"}
     lost = {(*_pair_of(row), word): row[column] for row in pairs for word, column in why.items()}
     yield _gauge("lost", "unread records that groups would never see if moved now", lost, "why")
-    lags = {_pair_of(row): (row["mirror_lag_ms"] or 0) / 1000 for row in pairs}
+    lags = {_pair_of(row): row["mirror_lag_ms"] / 1000 for row in pairs}
     yield _gauge("mirror_lag_seconds", "age of the oldest record not mirrored yet", lags)
 
 
 def _drift(pairs: Iterable[Row]) -> Iterator[Metric]:
-    change = {_pair_of(row): row["windowed_change"] for row in pairs}
+    found = {_pair_of(row): row["drift"] for row in pairs if row["drift"] is not None}
+    change = {pair: drift["windowed_change"] for pair, drift in found.items()}
     yield _gauge("windowed_drift", "change of f - g, offsets at source minus target, over ten minutes", change)
-    is_within = {_pair_of(row): row["is_converged"] for row in pairs}
+    is_within = {pair: drift["is_converged"] for pair, drift in found.items()}
     yield _gauge("drift_converged", "1 while the windowed drift is within its threshold", is_within)
 
 
@@ -109,13 +106,13 @@ def is_open_to_others(config: Metrics) -> bool:
 class PageServer:
     """Serves the last report; *is_open*: also to requests from other machines."""
 
-    def __init__(self, stalled_after: timedelta, *, is_open: bool) -> None:
-        self._stalled_after, self._is_open = stalled_after, is_open
+    def __init__(self, *, is_open: bool) -> None:
+        self._is_open = is_open
         self._bodies: dict[str, tuple[str, Callable[[], bytes]] | None] = {"/": None, "/status.json": None}
 
     def put(self, report: Report, page: str) -> None:
         """Serve a report and its page from now on."""
-        as_json = cache(lambda: to_json(report, self._stalled_after).encode())  # if asked for, once
+        as_json = cache(lambda: report.to_json().encode())  # if asked for, once
         self._bodies = {"/": (_HTML, page.encode), "/status.json": (_JSON, as_json)}
 
     def over(self, metrics: WSGIApplication) -> WSGIApplication:

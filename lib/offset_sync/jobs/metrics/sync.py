@@ -18,7 +18,6 @@ from offset_sync.jobs.metrics.endpoint import gauge
 from offset_sync.model.values import ABSENT, Outcome
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_translations import LastTranslations
-from offset_sync.status.staleness import StalenessTracker
 from offset_sync.sync.reconciled import Reconciliation, ReconciliationLog
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
@@ -142,17 +141,17 @@ class CommitLatency:
     """
 
     def __init__(self) -> None:
-        self._tracker = StalenessTracker()
-        self._held = ColumnStore({"committed_at_ms": ABSENT})  # the newest commit known to have been at the target
+        # The newest commit known to have been at the target, and since when a newer one is missing there.
+        self._columns = ColumnStore({"committed_at_ms": ABSENT, "since_ms": ABSENT})
         self._lock = threading.Lock()
 
     def restore(self, pair: LastTranslations) -> None:
         """Restore the answers of the last driver; commits it has seen at the target are not missing."""
         answered = pair.columns
         with self._lock:
-            self._held.fit(len(answered["outcome"]))
+            self._columns.fit(len(answered["outcome"]))
             keys = np.flatnonzero((answered["outcome"] >= 0) & HAS_IT[answered["outcome"]])
-            self._held["committed_at_ms"][keys] = answered["source_at_ms"][keys]
+            self._columns["committed_at_ms"][keys] = answered["source_at_ms"][keys]
 
     def note(self, reconciliation: Reconciliation) -> Int64s:
         """Note the outcomes of commits; return the latency in milliseconds of each that has just arrived.
@@ -163,10 +162,11 @@ class CommitLatency:
         key, at_ms = translated.commits.key, translated.commits.at_ms
         has_it = HAS_IT[reconciliation.outcome]
         with self._lock:
-            self._held.fit(int(key.max(initial=-1)) + 1)
-            held_at_ms = self._held["committed_at_ms"]
+            self._columns.fit(int(key.max(initial=-1)) + 1)
+            held_at_ms, since_ms = self._columns["committed_at_ms"], self._columns["since_ms"]
             is_new = held_at_ms[key] != at_ms
-            self._tracker.observe(key, ~has_it, np.where(is_new, at_ms, translated.translated_at_ms))
+            begins_ms = np.where(is_new, at_ms, translated.translated_at_ms)
+            since_ms[key] = np.where(has_it, ABSENT, np.where(since_ms[key] == ABSENT, begins_ms, since_ms[key]))
             held_at_ms[key[has_it]] = at_ms[has_it]
         arrived = at_ms[has_it & is_new & (reconciliation.outcome == Outcome.COMMITTED)]
         took: Int64s = np.maximum(reconciliation.committed_at_ms - arrived, 0)
@@ -178,5 +178,9 @@ class CommitLatency:
         These have another owner now: if they return, they count from their next commit.
         """
         with self._lock:
-            self._tracker.keep_only(key)
-            return self._tracker.since_ms(key)
+            self._columns.fit(int(key.max(initial=-1)) + 1)
+            since_ms = self._columns["since_ms"]
+            found: Int64s = since_ms[key]
+            since_ms[:] = ABSENT
+            since_ms[key] = found
+            return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from builders.status_rows import status_table
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.report import PageServer, is_open_to_others
-from offset_sync.status.outputs import to_json
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
@@ -28,7 +27,7 @@ class Served:
     """The endpoint of report_status with pages."""
 
     def __init__(self, *, is_open: bool = False) -> None:
-        self.pages = PageServer(timedelta(minutes=1), is_open=is_open)
+        self.pages = PageServer(is_open=is_open)
         config = Metrics(address="127.0.0.1", report_status_port=0)
         endpoint = open_endpoint("report_status", config, [], self.pages.over)
         assert endpoint is not None
@@ -62,7 +61,7 @@ def test_the_page_the_report_and_the_metrics_are_at_their_paths_once_there_is_a_
     assert int(headers["content-length"]) == len(body)
     status, headers, body = served.ask("/status.json")
     assert (status, headers["content-type"]) == (200, "application/json")
-    assert json.loads(body) == json.loads(to_json(REPORT, timedelta(minutes=1)))
+    assert json.loads(body) == json.loads(REPORT.to_json())
     status, _, body = served.ask("/metrics")
     assert (status, b"process_start_time_seconds" in body) == (200, True)
 
@@ -78,7 +77,7 @@ def test_nothing_can_be_changed_and_nothing_framed(served: Served) -> None:
 
 def asked_from(address: str, host: str, *, is_open: bool = False) -> str:
     """Return the status of an answer to a request from elsewhere."""
-    pages, told = PageServer(timedelta(minutes=1), is_open=is_open), list[str]()
+    pages, told = PageServer(is_open=is_open), list[str]()
     pages.put(REPORT, PAGE)
     environ: dict[str, Any] = {"PATH_INFO": "/", "REQUEST_METHOD": "GET", "REMOTE_ADDR": address, "HTTP_HOST": host}
     metrics: Any = None

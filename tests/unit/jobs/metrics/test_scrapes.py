@@ -184,7 +184,7 @@ REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
         drift(),
     ),
     "the newest drift of a pair": (
-        status(),
+        status({}, {"source_cluster": "c"}),
         drift(
             {"drift": 12, "windowed_change": -7, "is_converged": False},
             {"drift": 99, "windowed_change": 9, "at": datetime(2027, 1, 1, 11, tzinfo=timezone.utc)},
