@@ -14,7 +14,7 @@ that reads further makes the commit greater. A mark from before the group went b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from offset_sync.kafka.requests import Committed
@@ -23,7 +23,7 @@ from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.cluster_queries import ClusterQueries
+from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -31,11 +31,8 @@ from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
 
-_DEADLINE_S = 10.0
 UNKNOWN = -1
 """The end of a list at a cluster that does not answer."""
-
-_Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,9 @@ class CrossedGroups:
         keys = {row: self._state.offsets.keys[int(commits.key[row])] for row in texts}
         groups = sorted({key.group_id for key in keys.values()})
         lists = [own_group(each) for each in groups]
-        there = self._held(self._target, lists)
-        here = self._held(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
+        ask = self._clusters.committed_offsets
+        there = ask(self._target, lists)
+        here = ask(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
         found = []
         for row, key in keys.items():
             offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
@@ -152,25 +150,18 @@ class CrossedGroups:
 
     def ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         """Return up to where a group that has gone on at the target skips there, None where it is past its list."""
-        held = self._held(self._target, [group_id, list_group := own_group(group_id)])
+        held = self._clusters.committed_offsets(self._target, [group_id, list_group := own_group(group_id)])
         own, lists = held.get(group_id), held.get(list_group)
         if isinstance(own, ClusterError | None) or isinstance(lists, ClusterError | None):
             return {}
         return {GroupPartition(group_id, *place): _end_above(lists.get(place), at.offset) for place, at in own.items()}
-
-    def _held(self, alias: str, groups: Sequence[str]) -> _Held:
-        admin = self._clusters.admins().get(alias)
-        try:
-            return admin.committed_offsets(groups, _DEADLINE_S) if admin is not None and groups else {}
-        except ClusterError:
-            return {}
 
 
 _NOTHING = Committed(-1, "")
 """The committed offset of a group that has committed nothing."""
 
 
-def _at(held: _Held, group: str, place: TopicPartition) -> Committed | None:
+def _at(held: GroupAnswers, group: str, place: TopicPartition) -> Committed | None:
     """Return a group's committed offset, None if the cluster did not answer."""
     found = held.get(group)
     return None if found is None or isinstance(found, ClusterError) else found.get(place, _NOTHING)

@@ -75,9 +75,7 @@ class LiveClusters:
 
     def groups(self) -> list[str]:
         """Return every included group that has committed on an included topic, by the tables or coordinators."""
-        with self._state.lock:
-            rows = self._state.all_rows()
-            return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
+        return sorted(groups_of(self._state, self._included_keys(None)))
 
     def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
         """Return what is found of each group; the source is asked only for a planned move."""
@@ -103,7 +101,7 @@ class LiveClusters:
                 readers.get(each),
                 streams.get(each, ()),
                 internal.get(each),
-                crossed.get(each, ()),
+                [one for one in crossed if one.key.group_id == each],
             )
             for each in groups
         }
@@ -189,12 +187,9 @@ class LiveClusters:
             found.setdefault(each.group_id, []).append(each)
         return found
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        """Return, per group that gets read lists, its partitions with their lists, as of now."""
-        found: dict[str, list[CrossedPartition]] = {}
-        for each in self._crossed.look(self._included_keys(groups), asks_source=asks_source):
-            found.setdefault(each.key.group_id, []).append(each)
-        return found
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+        """Return the partitions of those groups that get read lists, with their lists, as of now."""
+        return self._crossed.look(self._included_keys(groups), asks_source=asks_source)
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         """Return up to where a group that has gone on at the target still skips there; none where it is not known."""
@@ -210,7 +205,7 @@ class LiveClusters:
                     found[group_id] = topic
         return found
 
-    def _included_keys(self, groups: Collection[str]) -> KeyRows:
+    def _included_keys(self, groups: Collection[str] | None) -> KeyRows:
         with self._state.lock:
             keys = self._live.keys_of(groups)
             return keys[self._state.keys.is_included(keys)]

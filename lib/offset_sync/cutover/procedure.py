@@ -90,7 +90,7 @@ class CutoverProcedure:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""
         if not self._options.has_read_lists:
             return {}
-        return {each.key: each for found in self._clusters.crossed(groups).values() for each in found}
+        return {each.key: each for each in self._clusters.crossed(groups)}
 
     def _arrival_problems(self, group_id: str) -> list[Problem]:
         """Return the problems of a group without a position at the source: it has continued at the target."""

@@ -68,7 +68,7 @@ class FakeClusters:
                 self.reading.get(group) if is_planned else None,
                 self.streams,
                 self.internal.get(group),
-                crossed.get(group, ()),
+                crossed,
             )
             for group in groups
         }
@@ -88,9 +88,8 @@ class FakeClusters:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        rows = self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
-        return {group: rows for group in groups if rows}
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+        return self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         return self.listed
