@@ -17,7 +17,15 @@ from offset_sync.cutover.judge import Facts, Members
 from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    ClusterPartition,
+    GroupPartition,
+    OffsetWrite,
+    Outcome,
+    Rule,
+    TopicPartition,
+)
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
@@ -210,10 +218,10 @@ class LiveClusters:
             keys = self._live.keys_of(groups)
             return keys[self._state.keys.is_included(keys)]
 
-    def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Count what the tables do not have yet: positions of groups to move, and records below the ends of both logs.
+    def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
+        """Count what the tables do not have yet: positions of groups to move, and records below the *ends* of logs.
 
-        A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
+        Ends that are not known yet are added; under load there is always one more record than before. A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
         or what was known there. What is not known counts as unread.
         """
         answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
@@ -232,7 +240,9 @@ class LiveClusters:
         with self._state.lock:
             for alias, place in itertools.product(answers, places):
                 metadata = said[alias]
-                end = None if isinstance(metadata, ClusterError) else metadata.log_end(place)
+                log, end = ClusterPartition(alias, *place), None
+                if not isinstance(metadata, ClusterError) and (end := metadata.log_end(place)) is not None:
+                    end = ends.setdefault(log, end)
                 records += 1 if end is None else max(0, end - frontier(self._state.index, alias, place))
         return {"positions of groups to read": positions, "records to index": records}
 

@@ -19,7 +19,7 @@ from offset_sync.cutover.plan import CutoverStep, GroupPlan, Mode, Problem, Resu
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
-from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
 from offset_sync.status.group_homes import from_ranges
 from offset_sync.sync.read_lists import REPLACED
 from offset_sync.terminal.waiting import waiting
@@ -135,23 +135,23 @@ class CutoverProcedure:
     def _wait(self, groups: Sequence[str], timeout_s: float) -> list[Problem]:
         """Wait until the tables have what both clusters hold; return why not.
 
-        That is enough: the groups do not read, so all records that they have read are below the ends of the logs.
+        The ends of the logs at the beginning are enough: the groups do not read, so all that they have read is below.
         """
-        began = self._clock.now()
-        if left := self._unread(groups):
+        began, ends = self._clock.now(), dict[ClusterPartition, int]()
+        if left := self._unread(groups, ends):
             self._journal.say(f"waiting, for at most {timeout_s:.0f} s: {left}")
             with waiting(left, timeout_s) as wait:
                 while left and self._clock.now() - began < timeout_s:
                     self._clock.pause(_PAUSE_S)
-                    wait.what = left = self._unread(groups)
+                    wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
         result = Result.FAILED if left else Result.DONE
         self._journal.record([CutoverStep(group_id, Step.WAIT, result, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []
 
-    def _unread(self, groups: Sequence[str]) -> str:
+    def _unread(self, groups: Sequence[str], ends: dict[ClusterPartition, int]) -> str:
         """Return what the jobs have not read, or else what groups have read and the mirror has not copied; or ""."""
-        unread = self._clusters.unread(groups)
+        unread = self._clusters.unread(groups, ends)
         if not any(unread.values()):
             unread = {
                 f"records of {self._judge.name(key.topic_partition)} that {key.group_id} has read and that are not at "

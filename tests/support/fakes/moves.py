@@ -22,7 +22,7 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -94,7 +94,7 @@ class FakeClusters:
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         return self.listed
 
-    def unread(self, groups: Collection[str]) -> dict[str, int]:
+    def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
