@@ -6,7 +6,6 @@ In the second story producers write at both clusters and mirrors copy both ways;
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -166,7 +165,7 @@ def does_not_move_while_what_it_has_read_is_not_at_the_target(site: Site) -> Non
         # At first it may wait for the jobs, which have not read all yet.
         failures = cutover(site.installation, "apply", *words)
         assert len(failures) == len(GROUPS)
-        return all("has read and that are not at dc1" in each and "of origin dc2, from" in each for each in failures)
+        return all("has read and that are not at dc1" in each for each in failures)
 
     until(is_refused_for_that)
     site.mirrors["dc2"].start()
@@ -194,10 +193,8 @@ def repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site: Site
     site.groups.clusters["dc1"].kill()
     site.groups.stop()
     assert cutover(site.installation, "apply", "dc1", "dc2", "--groups", PATTERN, "--disaster") == []
-    rows = {step: site.installation.rows("cutovers", mode="disaster", step=step) for step in ("check", "verify")}
-    repeats = {row["group_id"]: row["duplicates"] for row in rows["check"]}
-    told = {row["group_id"]: re.findall(r"is back: ([\d,]+)", row["detail"]) for row in rows["verify"]}
-    most = {group: repeats[group] + int(told[group][0].replace(",", "")) for group in GROUPS}
+    rows = site.installation.rows("cutovers", mode="disaster", step="check")
+    most = {row["group_id"]: row["duplicates"] for row in rows}
     site.groups.start("dc2")
     site.groups.wait_until_read()
     for group, found in site.groups.judge(site.producers, site.installation).items():

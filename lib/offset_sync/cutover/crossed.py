@@ -14,7 +14,7 @@ that reads further makes the commit greater. A mark from before the group went b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from offset_sync.kafka.requests import Committed
@@ -23,55 +23,38 @@ from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.cluster_queries import ClusterQueries
+from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
-from offset_sync.translate.replication_gap import OffsetRanges
 
-_DEADLINE_S = 10.0
 UNKNOWN = -1
 """The end of a list at a cluster that does not answer."""
-NOT_KNOWN = "not known"
-"""The text on pending records if the logs could not be read."""
-
-_Held = Mapping[str, "Mapping[TopicPartition, Committed] | ClusterError"]
 
 
 @dataclass(frozen=True)
 class CrossedPartition:
     """One partition of a group: *skipped* records are on its list; it has read *repeated* others that are not.
 
-    *missing* records that it has read are not at the target yet; *pending* names them, "" for none. The source's index
-    has not read *unindexed* of them. *is_held*: the target holds the list that belongs to its answer, or none if there
-    is none; False if it does not answer. *until*: it still skips up to there at the source, None if it does not,
-    UNKNOWN if the source does not answer. *seen* is the next offset of the mark at the source, None without one.
+    *missing* records that it has read are not at the target yet, one if it is not known which (*is_unknown*). The
+    source's index has not read *unindexed* of them. *is_held*: the target holds the list that belongs to its answer, or
+    none if there is none; False if it does not answer. *until*: it still skips up to there at the source, None if it
+    does not, UNKNOWN if the source does not answer. *seen* is the next offset of the mark there, None without one.
     """
 
     key: GroupPartition
     source_offset: int
     skipped: int
     repeated: int
-    pending: str = ""
     missing: int = 0
     unindexed: int = 0
     is_held: bool = False
     until: int | None = None
     seen: int | None = None
-
-    @property
-    def later(self) -> int | None:
-        """At most how many records it reads again beside *repeated* after a disaster, None where that is not known.
-
-        They are missing in one of the indexes, or at the target until the source is back. Those that the source's index
-        has not read are among *repeated* already.
-        """
-        if self.pending == NOT_KNOWN:
-            return None
-        return max(self.unindexed - self.repeated, 0) + self.missing - self.unindexed
+    is_unknown: bool = False
 
     @property
     def is_proven(self) -> bool:
@@ -91,7 +74,7 @@ class CrossedPartition:
     def problem(self, target: str) -> Said | None:
         """Return why it may not be started at the *target*, None where it may."""
         if self.missing:
-            return Reason.MISSING(target, self.missing, self.pending)
+            return Reason.MISSING(target, self.missing)
         if not self.is_held:
             return Reason.LIST_NOT_HELD(target)
         return Reason.REPEATS(self.repeated) if self.repeated else None
@@ -124,12 +107,14 @@ class CrossedGroups:
         keys = {row: self._state.offsets.keys[int(commits.key[row])] for row in texts}
         groups = sorted({key.group_id for key in keys.values()})
         lists = [own_group(each) for each in groups]
-        there = self._held(self._target, lists)
-        here = self._held(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
+        ask = self._clusters.committed_offsets
+        there = ask(self._target, lists)
+        here = ask(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
         found = []
         for row, key in keys.items():
             offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
-            crossing = crossings.get(row)
+            pending = crossings[row].pending if row in crossings else None
+            missing = {UNKNOWN_ORIGIN: 0} | {origin: each.total for origin, each in (pending or {}).items()}
             counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
             duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
             # Records it may have read whose copies are unknown; dropped records count as read, and were not.
@@ -142,10 +127,12 @@ class CrossedGroups:
                     offset,
                     text.records,
                     repeated,
-                    *self._pending(crossing.pending if crossing is not None else None),
+                    1 if pending is None else sum(missing.values()),
+                    missing[UNKNOWN_ORIGIN],
                     held is not None and text_of_list(held.metadata) == text.text,
                     _end_above(source_list, offset) if source_list is not None else UNKNOWN,
                     mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
+                    pending is None,
                 )
             )
         return found
@@ -163,38 +150,18 @@ class CrossedGroups:
 
     def ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         """Return up to where a group that has gone on at the target skips there, None where it is past its list."""
-        held = self._held(self._target, [group_id, list_group := own_group(group_id)])
+        held = self._clusters.committed_offsets(self._target, [group_id, list_group := own_group(group_id)])
         own, lists = held.get(group_id), held.get(list_group)
         if isinstance(own, ClusterError | None) or isinstance(lists, ClusterError | None):
             return {}
         return {GroupPartition(group_id, *place): _end_above(lists.get(place), at.offset) for place, at in own.items()}
-
-    def _held(self, alias: str, groups: Sequence[str]) -> _Held:
-        admin = self._clusters.admins().get(alias)
-        try:
-            return admin.committed_offsets(groups, _DEADLINE_S) if admin is not None and groups else {}
-        except ClusterError:
-            return {}
-
-    def _pending(self, pending: Mapping[int, OffsetRanges] | None) -> tuple[str, int, int]:
-        """Return a text on pending records, their number, and how many of them are not indexed."""
-        if pending is None:
-            return NOT_KNOWN, 1, 0
-        names = {self._state.index.code(alias): alias for alias in self._state.offsets.clusters}
-        text = ", ".join(
-            f"{each.total:,} of {f'origin {names[origin]}' if origin in names else 'unknown origin'}, "
-            f"from offset {int(each.start[0])} at {self._source} on"
-            for origin, each in pending.items()
-        )
-        unindexed = pending[UNKNOWN_ORIGIN].total if UNKNOWN_ORIGIN in pending else 0
-        return text, sum(each.total for each in pending.values()), unindexed
 
 
 _NOTHING = Committed(-1, "")
 """The committed offset of a group that has committed nothing."""
 
 
-def _at(held: _Held, group: str, place: TopicPartition) -> Committed | None:
+def _at(held: GroupAnswers, group: str, place: TopicPartition) -> Committed | None:
     """Return a group's committed offset, None if the cluster did not answer."""
     found = held.get(group)
     return None if found is None or isinstance(found, ClusterError) else found.get(place, _NOTHING)

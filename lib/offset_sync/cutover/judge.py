@@ -140,26 +140,9 @@ class Judge:
             yield Reason.NOT_IN_SYNC(self.name(first.topic_partition), first.status.word, first.reason, len(left))
         if plan.missing and plan.mode is Mode.PLANNED:
             yield Reason.APPLY_WAITS(target, plan.missing)
+        there = {name for each in facts.streams if (name := self.names.topic(target, each)) is not None}
         if plan.partitions and not self.names.is_same:
-            named = {self.names.topic(target, stream) for stream in facts.streams} - {None}
-            yield Reason.SUBSCRIBES(target, ", ".join(sorted(map(str, named))))
-        if plan.mode is Mode.DISASTER:
-            yield from self.later_repeats(plan)
-
-    def later_repeats(self, plan: GroupPlan) -> Iterator[Said]:
-        """Yield what a group repeats after a disaster beyond its lists and its known repeats."""
-        later = [each.later for each in plan.crossed or ()]
-        if count := sum(each or 0 for each in later):
-            yield Reason.LATER_REPEATS(self.direction.target, self.direction.source, count)
-        if unknown := later.count(None):
-            yield Reason.UNKNOWN_REPEATS(unknown)
-
-    def lists_not_there(self, plan: GroupPlan, found: Iterable[CrossedPartition]) -> Iterator[Said]:
-        """Yield which lists counted by the plan are not at the target."""
-        planned = {each.key for each in plan.crossed or ()}
-        for each in found:
-            if each.key in planned and each.skipped and not each.is_held:
-                yield Reason.LIST_NOT_THERE(self.name(each.key.topic_partition), self.direction.target, each.skipped)
+            yield Reason.SUBSCRIBES(target, ", ".join(sorted(there)))
 
     def readiness(self, partition: PartitionStatus, crossed: CrossedPartition | None) -> list[Problem]:
         """Return why a partition is not ready at the target; with a read list it may be Mirroring."""

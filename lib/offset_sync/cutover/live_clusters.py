@@ -17,7 +17,15 @@ from offset_sync.cutover.judge import Facts, Members
 from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    ClusterPartition,
+    GroupPartition,
+    OffsetWrite,
+    Outcome,
+    Rule,
+    TopicPartition,
+)
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.key_index import KeyRows
@@ -75,9 +83,7 @@ class LiveClusters:
 
     def groups(self) -> list[str]:
         """Return every included group that has committed on an included topic, by the tables or coordinators."""
-        with self._state.lock:
-            rows = self._state.all_rows()
-            return sorted(groups_of(self._state, rows[self._state.keys.is_included(rows)]))
+        return sorted(groups_of(self._state, self._included_keys(None)))
 
     def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
         """Return what is found of each group; the source is asked only for a planned move."""
@@ -103,7 +109,7 @@ class LiveClusters:
                 readers.get(each),
                 streams.get(each, ()),
                 internal.get(each),
-                crossed.get(each, ()),
+                [one for one in crossed if one.key.group_id == each],
             )
             for each in groups
         }
@@ -189,12 +195,9 @@ class LiveClusters:
             found.setdefault(each.group_id, []).append(each)
         return found
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        """Return, per group that gets read lists, its partitions with their lists, as of now."""
-        found: dict[str, list[CrossedPartition]] = {}
-        for each in self._crossed.look(self._included_keys(groups), asks_source=asks_source):
-            found.setdefault(each.key.group_id, []).append(each)
-        return found
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+        """Return the partitions of those groups that get read lists, with their lists, as of now."""
+        return self._crossed.look(self._included_keys(groups), asks_source=asks_source)
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         """Return up to where a group that has gone on at the target still skips there; none where it is not known."""
@@ -210,15 +213,15 @@ class LiveClusters:
                     found[group_id] = topic
         return found
 
-    def _included_keys(self, groups: Collection[str]) -> KeyRows:
+    def _included_keys(self, groups: Collection[str] | None) -> KeyRows:
         with self._state.lock:
             keys = self._live.keys_of(groups)
             return keys[self._state.keys.is_included(keys)]
 
-    def unread(self, groups: Collection[str]) -> dict[str, int]:
-        """Count what the tables do not have yet: positions of groups to move, and records below the ends of both logs.
+    def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
+        """Count what the tables do not have yet: positions of groups to move, and records below the *ends* of logs.
 
-        A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
+        Ends that are not known yet are added; under load there is always one more record than before. A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
         or what was known there. What is not known counts as unread.
         """
         answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
@@ -237,7 +240,9 @@ class LiveClusters:
         with self._state.lock:
             for alias, place in itertools.product(answers, places):
                 metadata = said[alias]
-                end = None if isinstance(metadata, ClusterError) else metadata.log_end(place)
+                log, end = ClusterPartition(alias, *place), None
+                if not isinstance(metadata, ClusterError) and (end := metadata.log_end(place)) is not None:
+                    end = ends.setdefault(log, end)
                 records += 1 if end is None else max(0, end - frontier(self._state.index, alias, place))
         return {"positions of groups to read": positions, "records to index": records}
 
@@ -276,24 +281,23 @@ class LiveClusters:
         By the index: records produced after the index last read the source are not included.
         """
         state, index, rows = self._state, self._state.index, self._included_keys(groups)
-        said = self._live.clusters.fetch([self._target], self._state.keys.partitions_of(rows))[self._target]
-        views, asked = {}, list[tuple[GroupPartition, int]]()
+        said = self._live.clusters.fetch([self._target], state.keys.partitions_of(rows))[self._target]
         with state.lock:
             origin, (committed, _) = index.code(self._source), state.offsets.clusters[self._source].position(rows)
-            for key, first in zip((state.offsets.keys[row] for row in rows.tolist()), committed.tolist(), strict=True):
-                place = key.topic_partition
-                if first < 0 or (source := index.log(self._source, *place)) is None:
-                    continue
-                asked.append((key, first))
-                target = (index.log(self._target, *place) or LogIndex()).view()
-                if not isinstance(said, ClusterError) and place in said.cut:
-                    # Truncated: there it begins to differ from the index, at 0 where that is not known.
-                    target = target.below(said.ended[place].end if place in said.ended else 0)
-                views[place] = source.view(), target
+            keys = [state.offsets.keys[row] for row in rows.tolist()]
         found: dict[str, list[str]] = {}
-        for key, first in asked:  # without the lock: pages are read
+        for key, first in zip(keys, committed.tolist(), strict=True):
+            place = key.topic_partition
+            with state.lock:  # not while pages are read
+                here, there = (index.log(alias, *place) or LogIndex() for alias in (self._source, self._target))
+                source, target = here.view(), there.view()
+            if first < 0:
+                continue
+            if not isinstance(said, ClusterError) and place in said.cut:
+                # Truncated: there it begins to differ from the index, at 0 where that is not known.
+                target = target.below(said.ended[place].end if place in said.ended else 0)
+            gaps = list(replication_gaps(origin, source, target))
             log = f"{self._config.names.outside(self._source, key.topic)}-{key.partition} {self._source}"
-            gaps = list(replication_gaps(origin, *views[key.topic_partition]))
             for unread in (joined([gap.skipped for gap in gaps]), joined([gap.pending for gap in gaps])):
                 ranges = _to_ranges(unread.from_offset(first))
                 found.setdefault(key.group_id, []).extend(f"{log} {each}" for each in ranges)

@@ -96,10 +96,11 @@ class Answer:
         for note in self.notes:
             console.print(Text(note), soft_wrap=True)
         rows = [
-            {"group": each.group_id, "ok": "no" if each.problems else "yes", **each.columns} for each in self.groups
+            {"group": each.group_id, **each.columns, "ok": "no" if each.problems else "yes"} for each in self.groups
         ]
-        names = dict.fromkeys(name for each in self.groups for name in (*each.columns, "ok"))
-        columns = [_column(name, rows[0][name]) for name in names]
+        names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+        hidden = {"group", "rehearsed", "ok" if "move" in names else ""}
+        columns = [_column(name, rows[0][name]) for name in names if name not in hidden]
         print_table(console, " → ".join(map(visible, self.direction)), [name_column("group", "group"), *columns], rows)
         for group in self.groups:
             for note in group.notes:

@@ -239,12 +239,16 @@ def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> Par
 
 
 def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be for a move without its source: in sync if nothing is lost or read again."""
-    is_free = crossed.later == 0 == crossed.repeated and not (partition.lost or partition.not_mirrored)
-    status = Status.IN_SYNC if is_free and partition.status is Status.MIRRORING else partition.status
-    status = Status.MIRRORING if not is_free and status is Status.IN_SYNC else status
-    at_most = crossed.repeated + (crossed.later or 0)
-    return replace(partition, status=status, duplicates=crossed.repeated, duplicates_at_most=at_most)
+    """Return a partition as it will be for a move without its source.
+
+    Records that are missing at the target come later, and are read again then. A list of unknown records helps nothing.
+    """
+    if crossed.is_unknown:
+        return partition
+    repeats = max(crossed.repeated, crossed.unindexed) + crossed.missing - crossed.unindexed
+    is_free = partition.status is Status.MIRRORING and not (repeats or partition.lost or partition.not_mirrored)
+    status = Status.IN_SYNC if is_free else partition.status
+    return replace(partition, status=status, duplicates=repeats, duplicates_at_most=repeats)
 
 
 def _row(partition: PartitionStatus, is_activity_known: bool) -> dict[str, Any]:

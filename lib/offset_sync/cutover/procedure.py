@@ -19,7 +19,7 @@ from offset_sync.cutover.plan import CutoverStep, GroupPlan, Mode, Problem, Resu
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
-from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
 from offset_sync.status.group_homes import from_ranges
 from offset_sync.sync.read_lists import REPLACED
 from offset_sync.terminal.waiting import waiting
@@ -90,7 +90,7 @@ class CutoverProcedure:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""
         if not self._options.has_read_lists:
             return {}
-        return {each.key: each for found in self._clusters.crossed(groups).values() for each in found}
+        return {each.key: each for each in self._clusters.crossed(groups)}
 
     def _arrival_problems(self, group_id: str) -> list[Problem]:
         """Return the problems of a group without a position at the source: it has continued at the target."""
@@ -135,27 +135,27 @@ class CutoverProcedure:
     def _wait(self, groups: Sequence[str], timeout_s: float) -> list[Problem]:
         """Wait until the tables have what both clusters hold; return why not.
 
-        That is enough: the groups do not read, so all records that they have read are below the ends of the logs.
+        The ends of the logs at the beginning are enough: the groups do not read, so all that they have read is below.
         """
-        began = self._clock.now()
-        if left := self._unread(groups):
+        began, ends = self._clock.now(), dict[ClusterPartition, int]()
+        if left := self._unread(groups, ends):
             self._journal.say(f"waiting, for at most {timeout_s:.0f} s: {left}")
             with waiting(left, timeout_s) as wait:
                 while left and self._clock.now() - began < timeout_s:
                     self._clock.pause(_PAUSE_S)
-                    wait.what = left = self._unread(groups)
+                    wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
         result = Result.FAILED if left else Result.DONE
         self._journal.record([CutoverStep(group_id, Step.WAIT, result, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []
 
-    def _unread(self, groups: Sequence[str]) -> str:
+    def _unread(self, groups: Sequence[str], ends: dict[ClusterPartition, int]) -> str:
         """Return what the jobs have not read, or else what groups have read and the mirror has not copied; or ""."""
-        unread = self._clusters.unread(groups)
+        unread = self._clusters.unread(groups, ends)
         if not any(unread.values()):
             unread = {
                 f"records of {self._judge.name(key.topic_partition)} that {key.group_id} has read and that are not at "
-                f"{self._target} ({each.pending})": each.missing
+                f"{self._target}": each.missing
                 for key, each in self._lists(groups).items()
             }
         return ", ".join(f"{what}: {count:,}" for what, count in unread.items() if count)
@@ -228,18 +228,15 @@ class CutoverProcedure:
         return problems, is_overtaken
 
     def _tell_lost(self, plans: Sequence[GroupPlan]) -> list[Problem]:
-        """Report the cost of a disaster beyond the records that groups read again at once."""
-        groups = [plan.group_id for plan in plans]
-        lost, crossed = self._clusters.never_mirrored(groups), self._clusters.crossed(groups, asks_source=False)
-        steps = list[CutoverStep]()
+        """Report which records a disaster loses."""
+        lost, steps = self._clusters.never_mirrored([plan.group_id for plan in plans]), list[CutoverStep]()
         for plan in plans:
-            ranges, repeats = lost.get(plan.group_id, []), [*self._judge.later_repeats(plan)]
-            repeats += self._judge.lists_not_there(plan, crossed.get(plan.group_id, []))
-            told = [*(Reason.NEVER_MIRRORED(self._target, each) for each in ranges), *repeats]
-            plan.notes = list(dict.fromkeys([*plan.notes, *told]))
+            ranges = lost.get(plan.group_id, [])
+            told = [Reason.NEVER_MIRRORED(self._target, each) for each in ranges]
+            plan.notes += told
             for each in told:
                 self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join([*(ranges or [Reason.NONE_LOST()]), *repeats])
+            detail = "; ".join(ranges) or Reason.NONE_LOST()
             steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
         self._journal.record(steps)
         return []

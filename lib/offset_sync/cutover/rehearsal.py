@@ -43,10 +43,9 @@ _FEW = 10
 
 
 class Found(NamedTuple):
-    """Counts of a partition's records by contents; *is_whole*: they include all predicted repeats.
+    """Counts of a partition's records by contents.
 
-    *holes* are offsets from the start on without a record: transaction markers, or records compacted since they were
-    indexed. *strangers* are the undecided records that are not among the source's; *below* counts those of the target
+    *strangers* are the undecided records that are not among the source's; *below* counts those of the target
     below the start, *read* and *unread* those of the source.
     """
 
@@ -54,8 +53,6 @@ class Found(NamedTuple):
     repeated: int
     lost: int
     undecided: int
-    is_whole: bool = False
-    holes: int = 0
     strangers: int = 0
     below: int = 0
     read: int = 0
@@ -100,16 +97,7 @@ def compare(
         below += is_below
         repeated += not is_undecided and is_read and not is_below
         lost += not is_undecided and is_unread and is_below
-    return Found(
-        len(target),
-        repeated,
-        lost,
-        undecided,
-        strangers=strangers,
-        below=below,
-        read=read.total(),
-        unread=unread.total(),
-    )
+    return Found(len(target), repeated, lost, undecided, strangers, below, read.total(), unread.total())
 
 
 @dataclass(frozen=True)
@@ -132,8 +120,6 @@ class Rehearsed:
             return Reason.LOSES_MORE(found.lost, skipped)
         if status.duplicates_at_most is not None and found.repeated > status.duplicates_at_most:
             return Reason.REPEATS_MORE(found.repeated, status.duplicates_at_most)
-        if found.is_whole and found.repeated + found.undecided + found.holes < (status.duplicates or 0):
-            return Reason.REPEATS_LESS(found.repeated, status.duplicates)
         is_unread_missing = found.unread > max(status.lost or 0, status.not_mirrored)
         is_near = (status.duplicates or 0) + skipped < found.looked_at  # by the plan
         if found.is_apart and is_near and (is_unread_missing or found.read >= found.below >= _FEW):
@@ -203,17 +189,9 @@ class Rehearsal:
         return rehearsed
 
     def _found(self, status: PartitionStatus, at_source: Tails, at_target: Tails) -> Found:
-        place, start = status.topic_partition, start_of(status) or 0
-        records, end = at_target.records.get(place, ()), self._frontiers.get(place, 0)
-        found = compare(
-            at_source.records.get(place, ()),
-            records,
-            status.source_offset,
-            start,
-            keeps_timestamps=self._keeps_timestamps,
-        )
-        holes = max(0, end - start - (len(records) - found.below))
-        return found._replace(is_whole=end <= start + self._records, holes=holes)
+        here, there = (tails.records.get(status.topic_partition, ()) for tails in (at_source, at_target))
+        start = start_of(status) or 0
+        return compare(here, there, status.source_offset, start, keeps_timestamps=self._keeps_timestamps)
 
 
 def _read(reader: TailReader, ranges: Mapping[TopicPartition, OffsetRange], seconds: float) -> Tails:

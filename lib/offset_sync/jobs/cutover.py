@@ -39,17 +39,17 @@ _ACTIONS = (
 
 _CONFIRMS = {
     "confirm-readers": (
-        (Reason.NOT_LISTED, Reason.READS_ALONE),
         "planned: clients that commit without members, or whose membership is unknown, are stopped",
+        (Reason.NOT_LISTED, Reason.READS_ALONE),
     ),
     "confirm-internal": (
-        (Reason.HAS_INTERNAL,),
         "planned: Kafka Streams applications have processed the records of their repartition topics",
+        (Reason.HAS_INTERNAL,),
     ),
-    "without-proof": ((Reason.NO_MARK,), "with --skip-read: move although no consumer has left a mark"),
+    "without-proof": ("with --skip-read: move although no consumer has left a mark", (Reason.NO_MARK,)),
     "at-cost": (
-        (Reason.NOT_ON_LIST, Reason.REPEATS),
         "with --skip-read: move although records not on the lists are repeated",
+        (Reason.NOT_ON_LIST, Reason.REPEATS),
     ),
 }
 """Options, and which reasons not to move they take away."""
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
     )
-    for option, (reasons, text) in _CONFIRMS.items():
+    for option, (text, reasons) in _CONFIRMS.items():
         words = [each.name for each in reasons]
         parser.add_argument(f"--{option}", action="append_const", dest="confirmed", const=words, default=[], help=text)
     uncommitted, lists = "commit nothing for partitions that a group never committed", "planned: move by read lists"
@@ -102,16 +102,15 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
 def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
     """Plan, apply or verify a move."""
     action, mode = arguments.action, Mode.DISASTER if arguments.disaster else Mode.PLANNED
-    direction = Direction(arguments.source, arguments.target)
+    direction, is_applied = Direction(arguments.source, arguments.target), action == "apply"
     options = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read, arguments.leave_uncommitted)
-    judge, applies = Judge(direction, config.names, options), action == "apply"
     # One that was taken over records no home; others claim nothing.
-    steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if applies else live.tables
-    journal = TableJournal(steps, direction, mode, say, config.names)
-    procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=applies or arguments.disaster)
+    steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if is_applied else live.tables
+    journal, judge = TableJournal(steps, direction, mode, say, config.names), Judge(direction, config.names, options)
+    decides = is_applied or arguments.disaster
+    procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=decides)
     groups = chosen_groups(clusters.groups(), arguments.groups)
-    is_own = False
-    if applies:
+    if is_applied:
         # A lease per group: another command may move other groups at the same time.
         with ExitStack() as claimed:
             with waiting(f"claims of {len(groups)} groups in {config.tables.root}"):
@@ -127,24 +126,22 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
             else:
                 found = by_group(procedure.verify(groups))
                 answers = [GroupAnswer(each, {}, found.get(each, ())) for each in groups]
-        is_own = live.is_decided_here
-    yield Answer(action, direction, mode, answers, is_own)
+    yield Answer(action, direction, mode, answers, live.is_decided_here and not decides)
 
 
 def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
     """Rehearse moves in one direction, or without ``--from`` and ``--to`` in all; the configuration has defaults."""
-    settings = config.report.rehearse
-    pairs = [(arguments.source, arguments.target)] if arguments.source else config.pairs()
+    settings, source = config.report.rehearse, arguments.source
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
     seconds = arguments.seconds or settings.timeout.total_seconds()
-    for direction in starmap(Direction, pairs):
+    for direction in starmap(Direction, [(source, arguments.target)] if source else config.pairs()):
         judge = Judge(direction, config.names)
         journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
         _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
         groups = chosen_groups(clusters.groups(), patterns, option=option)
         statuses = clusters.partition_statuses(groups)
-        if arguments.source:
+        if source:
             statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
         rehearsal = open_rehearsal(config, live, direction, arguments.records, seconds)
         with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
@@ -154,21 +151,22 @@ def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lea
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
-    is_rehearsal = arguments.action == "rehearse"
-    if is_rehearsal and arguments.disaster:
-        raise ConfigError(["rehearse reads both clusters: omit --disaster"])
-    if is_rehearsal and (arguments.source is None) != (arguments.target is None):
-        raise ConfigError(["rehearse takes --from and --to, or neither: all directions"])
-    needed = {"--from": arguments.source, "--to": arguments.target, "--groups": arguments.groups}
-    missing = [option for option, value in needed.items() if value is None]
-    if missing and not is_rehearsal:
-        raise ConfigError([f"{arguments.action} needs {', '.join(missing)}"])
-    if arguments.source is not None:
-        check_direction(config, arguments.source, arguments.target)
-    if arguments.action == "apply" and not (arguments.planned or arguments.disaster):
-        raise ConfigError(["apply needs --planned (both clusters answer) or --disaster (the source is lost)"])
-    if arguments.skip_read and arguments.disaster:
-        raise ConfigError(["--skip-read is for planned moves: in a disaster the read lists are at the target already"])
+    action, source, target = arguments.action, arguments.source, arguments.target
+    needed = {"--from": source, "--to": target, "--groups": arguments.groups}
+    missing, is_rehearsal = [option for option, value in needed.items() if value is None], action == "rehearse"
+    wrong = {
+        "rehearse reads both clusters: omit --disaster": is_rehearsal and arguments.disaster,
+        "rehearse takes --from and --to, or neither: all directions": is_rehearsal and (not source) != (not target),
+        f"{action} needs {', '.join(missing)}": missing and not is_rehearsal,
+        "apply needs --planned (both clusters answer) or --disaster (the source is lost)": action == "apply"
+        and not (arguments.planned or arguments.disaster),
+        "--skip-read is for planned moves: in a disaster the read lists are at the target already": arguments.skip_read
+        and arguments.disaster,
+    }
+    if problems := [text for text, holds in wrong.items() if holds]:
+        raise ConfigError(problems)
+    if source is not None:
+        check_direction(config, source, target)
 
 
 def _count(text: str) -> int:

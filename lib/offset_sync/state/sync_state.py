@@ -149,6 +149,7 @@ class SyncState:
         self.homes = GroupHomes(list(config.clusters), self.keys, to_ms(config.sync.home_silence))
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
+        self._gone_with_topic = set[tuple[str, int]]()  # sources and keys whose positions were deleted with their topic
         self.unread = UnreadLogs()
         self.before_foreign: Callable[[], object] = lambda: None
         """Called before a commit is recorded that may be one of ``cutover``: not known to be ours, not at the home."""
@@ -280,11 +281,14 @@ class SyncState:
                 key = int(commits.key[row])
                 topic = self.offsets.keys[key].topic
                 if isinstance(said, ClusterError):
-                    is_kept[row] = answered[key] in _TOPIC_IS_GONE
+                    is_kept[row] = answered[key] in _TOPIC_IS_GONE or (source, key) in self._gone_with_topic
                 elif topic not in said.refused:
                     known = self.offsets.clusters[source].topic_id.get(key)
                     there = said.topics.get(topic)
                     is_kept[row] = there is None or bool(known and known != there.topic_id)
+                    self._gone_with_topic.discard((source, key))
+                if is_kept[row]:  # an answer given while the source is silent does not say so any more
+                    self._gone_with_topic.add((source, key))
             return is_kept
 
     def has_own(self, alias: str, rows: KeyRows) -> NDArray[np.bool_]:

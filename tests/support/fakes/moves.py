@@ -22,7 +22,7 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -68,7 +68,7 @@ class FakeClusters:
                 self.reading.get(group) if is_planned else None,
                 self.streams,
                 self.internal.get(group),
-                crossed.get(group, ()),
+                crossed,
             )
             for group in groups
         }
@@ -88,14 +88,13 @@ class FakeClusters:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> dict[str, list[CrossedPartition]]:
-        rows = self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
-        return {group: rows for group in groups if rows}
+    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+        return self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
         return self.listed
 
-    def unread(self, groups: Collection[str]) -> dict[str, int]:
+    def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
         return {"records": self.unread_left.pop(0) if len(self.unread_left) > 1 else self.unread_left[0], "commits": 0}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:

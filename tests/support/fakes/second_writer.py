@@ -60,7 +60,7 @@ class Command:
 
     def look(self) -> list[CrossedPartition]:
         """Return the group's partitions with their lists."""
-        return self.clusters.crossed([self._group]).get(self._group, [])
+        return self.clusters.crossed([self._group])
 
     def commit(self) -> list[CutoverStep]:
         """Translate and commit."""

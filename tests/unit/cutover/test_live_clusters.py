@@ -18,7 +18,7 @@ from offset_sync.cutover import live_clusters
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Activity, Direction
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
 from offset_sync.tables.catalog import GROUP_EVENTS, SYNC_STATUS
 
 
@@ -83,7 +83,7 @@ def test_positions_that_the_tables_do_not_have_are_waited_for(site: Site) -> Non
     clusters = moving(site)
 
     def unread() -> int:
-        return clusters.unread(["g"])["positions of groups to read"]
+        return clusters.unread(["g"], {})["positions of groups to read"]
 
     assert unread() == 0, "the target holds nothing"
     site.commit("Y", "g", 4)
@@ -103,10 +103,16 @@ def test_records_below_the_ends_of_both_logs_are_waited_for(site: Site) -> None:
     for alias, behind in (("X", 5), ("Y", 0)):
         site.put(log(alias, "X0:9"))
         site.clusters[alias].logs[ORDERS] = MemoryEnds(0, 9 + behind)
-    clusters = moving(site)
-    assert clusters.unread(["g"])["records to index"] == 5
+    clusters, ends = moving(site), dict[ClusterPartition, int]()
+
+    def unread() -> int:
+        return clusters.unread(["g"], ends)["records to index"]
+
+    assert unread() == 5
+    site.clusters["X"].logs[ORDERS] = MemoryEnds(0, 99)
+    assert unread() == 5, "up to the ends at first"
     site.clusters["Y"].is_down = True
-    assert clusters.unread(["g"])["records to index"] == 6, "its end is not known"
+    assert unread() == 6, "its end is not known"
 
 
 def status(group_id: str, **changed: Any) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def test_what_the_source_has_not_indexed_is_told_apart_in_a_disaster_and_the_sou
     site.reconcile()
     command = Command(site, "X", "Y")
     site.clusters["X"].is_down = True
-    (found,) = command.clusters.crossed(["readers"], asks_source=False)["readers"]
+    (found,) = command.clusters.crossed(["readers"], asks_source=False)
     assert (found.unindexed, found.missing - found.unindexed, found.until) == (2, 1, UNKNOWN)
 
 
