@@ -124,7 +124,7 @@ def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
 
 def _flat(row: Row) -> Row:
     drift = row.get("drift") or dict.fromkeys(_DRIFT)
-    return {**row, **row["statuses"], **drift, "origins": _shares_text(row.get("origin_share") or {})}
+    return {**drift, **row, **row["statuses"], "origins": _shares_text(row.get("origin_share") or {})}
 
 
 def to_columns(rows: Iterable[Row], names: Collection[str]) -> dict[str, list[Any]]:
