@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -56,9 +56,9 @@ class _Moment(NamedTuple):
     progress: IndexProgress
     snapshot: Snapshot
     now_ms: int
-    homes: Mapping[str, Collection[str]]
+    homes: Mapping[str, Set[str]]
     unexpected: Collection[tuple[object, ...]]
-    clusters: Collection[str]
+    others: Mapping[Direction, Set[str]]
 
 
 class StatusReporter:
@@ -103,8 +103,10 @@ class StatusReporter:
                 known_to = frontiers(self._state.index, aliases, partitions)
             metadata = self._clusters.fetch(aliases, partitions)
             self._catch_up.wait(metadata)
-            snapshot, unexpected = Snapshot(metadata, known_to), {*_unexpected(directions, held)}
-            moment = _Moment(held, progress, snapshot, now_ms, _homes(directions), unexpected, aliases)
+            unexpected = {*_unexpected(directions, held)} if len(aliases) > 2 else ()
+            others = {pair: {*aliases} - {*pair} for pair in directions}
+            snapshot, homes = Snapshot(metadata, known_to), _homes(directions)
+            moment = _Moment(held, progress, snapshot, now_ms, homes, unexpected, others)
             for direction, verdicts in directions.items():
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
@@ -119,7 +121,9 @@ class StatusReporter:
         for place, some in groupby(rows, _PLACE):
             self._measure(pair, TopicPartition(*place), list(some), moment.held)
         note_uncommitted(rows, self._state.index, moment.held, moment.snapshot.metadata)
+        reported_at = datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc)
         for row in rows:
+            row["reported_at"] = reported_at
             row["index_silent_ms"] *= row["unindexed"] > 0
             row["behind"] = behind(row)
             row["staleness_ms"] = self._staleness_ms(row, moment.now_ms) if row["behind"] else 0
@@ -134,10 +138,9 @@ class StatusReporter:
         here, there = held.at_source(source, key), held.at_target(target, key)
         wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
         contest, logs = verdict["contest"], [ClusterPartition(alias, *key.topic_partition) for alias in pair]
-        elsewhere = ", ".join(sorted({*moment.homes[key.group_id]} - {*pair}))
+        elsewhere = ", ".join(sorted(moment.homes[key.group_id] & moment.others[pair]))
         listed = None if wanted is None else verdict["skipped"]
         return verdict | {
-            "reported_at": datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc),
             "topic": names.outside(source, key.topic),
             "stream": key.topic,
             "target_topic": names.topic(target, key.topic),
@@ -149,7 +152,7 @@ class StatusReporter:
             "contest": contest and Reason.TWO_HOMES(contest.replace(", ", " and ")),
             "is_target_active": None if f"{target}?" in members else target in members,
             "elsewhere": elsewhere or None,
-            "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in {*moment.clusters} - {*pair}),
+            "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in moment.others[pair]),
             "listed": (listed or 0) if self._is_named(key.group_id) else None,
             "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
             "index_silent_ms": max(moment.progress.silent_ms.get(alias, 0) for alias in pair),
