@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -45,50 +44,39 @@ class ClusterQueries:
     Log metadata is checked against the *index*.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        index: Index,
-        given_up: Collection[str] = (),
-    ) -> None:
+    def __init__(self, config: Config, index: Index, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "not queried, as it counts as lost") for alias in given_up}
-        options = {alias: config.admin_options(alias) for alias in config.clusters}
+        options = {alias: config.admin_options(alias) for alias in config.clusters if alias not in given_up}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}
-        learn_names(config, {alias: each for alias, each in self._admins.items() if alias not in self._given_up})
+        learn_names(config, self._admins)
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
 
     def admins(self) -> Mapping[str, ClusterAdmin]:
         """Return the client of each cluster that is not given up."""
-        return {alias: each for alias, each in self._admins.items() if alias not in self._given_up}
+        return self._admins
 
     def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> MetadataByCluster:
         """Return each cluster's metadata of *partitions*, or its error."""
-        asked = [alias for alias in aliases if alias not in self._given_up]
-        given_up = {alias: error for alias, error in self._given_up.items() if alias in aliases}
-        return {**given_up, **self._fetcher.fetch(asked, partitions)}
-
-    def active_groups(self, alias: str) -> Collection[str] | ClusterError:
-        """Return the groups of a cluster that have members now, but for those that it does not list."""
-        listed = self.listed_groups(alias)
-        return listed if isinstance(listed, ClusterError) else {one for one, is_active in listed.items() if is_active}
+        found = self._fetcher.fetch([alias for alias in aliases if alias in self._admins], partitions)
+        return {alias: error for alias, error in self._given_up.items() if alias in aliases} | dict(found)
 
     def listed_groups(self, alias: str) -> Mapping[str, bool] | ClusterError:
         """Return the groups that a cluster lists, and whether they have members; see :meth:`ClusterAdmin.groups`."""
-        if alias in self._given_up:
-            return self._given_up[alias]
         try:
-            return self._admins[alias].groups(_LISTED_S)
+            return self._given_up.get(alias) or self._admins[alias].groups(_LISTED_S)
         except ClusterError as error:
             return error
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> GroupAnswers:
         """Return what the cluster's coordinators hold for each group, by one request per group.
 
-        Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups.
+        Many are in flight at once; a cluster that does not answer is skipped after the first thousand groups, and for a
+        while.
         """
-        error = self._given_up.get(alias) or self._silence_of(alias)
+        silence, until = self._silent.get(alias, (None, 0.0))
+        error = self._given_up.get(alias) or (silence if time.monotonic() < until else None)
         if error is not None:
             return dict.fromkeys(groups, error)
         found: dict[str, Mapping[TopicPartition, Committed] | ClusterError] = {}
@@ -99,20 +87,6 @@ class ClusterQueries:
                 self._silent[alias] = silence, time.monotonic() + _HELD_S
                 return found | dict.fromkeys(groups[first:], silence)
         return found
-
-    def untold_offsets(self, is_told: Callable[[str], bool]) -> dict[str, GroupAnswers]:
-        """Return what coordinators hold of groups that they list and that are not told, by cluster that answers."""
-        found = dict[str, GroupAnswers]()
-        for alias, admin in self.admins().items():
-            with suppress(ClusterError):
-                groups = sorted(each for each in admin.groups(_HELD_S) if not is_told(each))
-                found[alias] = self.committed_offsets(alias, groups)
-        return found
-
-    def _silence_of(self, alias: str) -> ClusterError | None:
-        """Return the error of a cluster whose coordinators recently did not answer."""
-        error, until = self._silent.get(alias, (None, 0.0))
-        return error if time.monotonic() < until else None
 
     def first_records(
         self, alias: str, offsets: Mapping[TopicPartition, int]
@@ -153,12 +127,6 @@ class HeldOffsets:
         if found is None or isinstance(found, ClusterError):
             return None
         return found[place].metadata if place in found else ""
-
-
-def ask_active(clusters: ClusterQueries, aliases: Sequence[str]) -> dict[str, Collection[str] | ClusterError]:
-    """Return the groups of each cluster that have members; clusters are asked in parallel."""
-    with ThreadPoolExecutor(max(1, len(aliases)), "members") as threads:
-        return dict(zip(aliases, threads.map(clusters.active_groups, aliases), strict=True))
 
 
 def ask_coordinators(

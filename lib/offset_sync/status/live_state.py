@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import follow_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_active
+from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
 from offset_sync.status.index_progress import JOB, IndexCatchUp, IndexCheckpoints, is_running
 from offset_sync.status.record_comparison import RecordComparer
@@ -121,37 +122,41 @@ class LiveState:
     def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
         """Return rows of sync_status about *groups*, or about all, as decided here."""
         self.follow()
-        held = self.ask(groups)
+        held = self._ask(groups)
         self.follow()
         found = by_direction(self._own.decide(self.keys_of(groups)), self._config)
         return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
-    def ask(self, groups: Collection[str] | None) -> HeldOffsets:
+    def _ask(self, groups: Collection[str] | None) -> HeldOffsets:
         """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`follow`."""
-        self.ask_of_untold()
-        active = ask_active(self.clusters, list(self._config.clusters))
-        self.silent = [each for each in active.values() if isinstance(each, ClusterError)]
-        state, rows = self.state, self.keys_of(groups)
+        listed, state, rows = self.ask_of_untold(), self.state, self.keys_of(groups)
+        self.silent = [each for each in listed.values() if isinstance(each, ClusterError)]
         with state.lock:
-            for alias, found in active.items():
-                state.homes.note_members(alias, None if isinstance(found, ClusterError) else found, state.now_ms())
-            home, aliases = state.homes_of(rows).home, list(state.offsets.clusters)
-            homes = {
-                alias: rows[(home == number) & state.keys.is_included(rows)] for number, alias in enumerate(aliases)
-            }
+            for alias, found in listed.items():
+                active = None if isinstance(found, ClusterError) else {group for group in found if found[group]}
+                state.homes.note_members(alias, active, state.now_ms())
+            home, included = state.homes_of(rows).home, state.keys.is_included(rows)
+            homes = {alias: rows[(home == n) & included] for n, alias in enumerate(state.offsets.clusters)}
         held = self._reporter.ask({alias: groups_of(state, each) for alias, each in homes.items() if len(each)})
         take_in_unread(state, homes, held)
-        both = {alias: {**held.as_target.get(alias, {}), **held.as_source.get(alias, {})} for alias in active}
+        both = {alias: {**held.as_target.get(alias, {}), **held.as_source.get(alias, {})} for alias in listed}
         take_in_untold(state, both)
         return held
 
-    def ask_of_untold(self) -> None:
-        """Ask for what the clusters' groups have committed of which no table has anything."""
+    def ask_of_untold(self) -> Mapping[str, Mapping[str, bool] | ClusterError]:
+        """Ask for what the clusters' groups have committed of which no table has anything; return what they list."""
+        with ThreadPoolExecutor(len(self._config.clusters), "members") as threads:
+            asked = {alias: threads.submit(self.clusters.listed_groups, alias) for alias in self._config.clusters}
+            listed = {alias: each.result() for alias, each in asked.items()}
         with self.state.lock:
             told = {key.group_id for key in self.state.offsets.keys}
-        is_included = self._config.is_group_included
-        answers = self.clusters.untold_offsets(lambda each: each in told or not is_included(each))
+        answers = dict[str, GroupAnswers]()
+        for alias, groups in listed.items():
+            if not isinstance(groups, ClusterError):
+                untold = sorted(each for each in groups if each not in told and self._config.is_group_included(each))
+                answers[alias] = self.clusters.committed_offsets(alias, untold)
         take_in_untold(self.state, answers)
+        return listed
 
     def follow(self) -> None:
         """Bring the committed offsets and moves up to date."""

@@ -90,8 +90,8 @@ class Moves:
     def _wait_for_expired_members(self, state: LiveState, alias: str, groups: Collection[str]) -> None:
         """Wait until the sessions of members that were killed with *alias* have expired there."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while not isinstance(active := state.clusters.active_groups(alias), ClusterError):
-            if set(groups).isdisjoint(active):
+        while not isinstance(listed := state.clusters.listed_groups(alias), ClusterError):
+            if not any(listed.get(group) for group in groups):
                 return
             if time.monotonic() > deadline:
                 raise OffsetSyncError(
