@@ -221,8 +221,9 @@ class LiveClusters:
     def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
         """Count what the tables do not have yet: positions of groups to move, and records below the *ends* of logs.
 
-        Ends that are not known yet are added; under load there is always one more record than before. A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
-        or what was known there. What is not known counts as unread.
+        Ends that are not known yet are added; under load there is always one more record than before. A position is
+        read where the source holds the commit that was decided on, and the target its answer, or nothing, or what was
+        known there. What is not known counts as unread.
         """
         answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
         self._live.follow()
