@@ -64,7 +64,7 @@ class StatusJob:
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
         notes += [visible(each.note(now)) for each in rehearsals]
-        return Report(status, self._series, now, notes, rehearsals, self._config.status.stalled_after)
+        return Report(status, self._series, now, notes, rehearsals)
 
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables."""

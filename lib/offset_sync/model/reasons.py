@@ -85,14 +85,12 @@ class Reason(Enum):
     TWO_HOMES = "committed at both {} within sync.home_silence: stop one reader, or decide with cutover"
     NEWEST_ELSEWHERE = "some of the group's newest commits are at {}"
 
-    # The headline; the first five are words of Trouble.
+    # The headline.
     SKIPPING = "unread records at the target would be skipped: {skipped:,}, {of}", _LOST
     WITHHELD = "Withheld: {of}{why}", _BY_REASON
     STALLED = "Stalled: {of}{why}", _HEALTHY
-    BEHIND = "Behind for more than {stalled}: {of}{why}", "offsetsyncstale"
-    MIRRORING = "unread records have waited for the mirror for more than {late}: {not_mirrored:,}, {of}", _HEALTHY
     OF_ROWS = "partitions {:,}, groups {:,}"
-    YOUNG = "Behind for less than {}: {}{}"
+    BEHIND = "Behind, not for long: {}{}"
     PAIR_DRIFTS = "offsets of {} drift apart: by {} in the window", "offsetsyncdriftnotconverged"
     GROUPS_DRIFT = "groups whose offsets drift apart: {:,} ({})", "offsetsyncdriftnotconverged"
     DECIDED_HERE = "no sync_offsets is alive: what follows was decided by this report, from the tables"

@@ -5,21 +5,15 @@ A row of sync_status in, a code out. A group's verdict is the least of its parti
 
 from __future__ import annotations
 
-from datetime import timedelta
 from enum import IntEnum
 from typing import Any
 
-from offset_sync.config.duration import to_ms
 from offset_sync.model.values import State, Status
 
 Row = dict[str, Any]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
 WITHHELD, STALLED, BEHIND, TARGET_ACTIVE, MIRRORING, IN_SYNC = STATUS_WORDS
-STALLED_AFTER = timedelta(minutes=1)
-"""How long a commit's translation may be missing at the target (``staleness_ms``): ``status.stalled_after``."""
-MIRROR_LATE_AFTER = timedelta(minutes=5)
-"""The greatest healthy age of a record that a group has not read and the target does not have yet."""
 
 
 class Verdict(IntEnum):
@@ -55,29 +49,14 @@ def verdict(row: Row) -> Verdict:
     return Verdict.NOW if status == IN_SYNC and not costs else Verdict.AT_COST
 
 
-class Trouble(IntEnum):
-    """Why a partition is not healthy, worst first."""
+def trouble(row: Row) -> str | None:
+    """Return why a row of sync_status is not healthy, a word of Reason: the first of these that it is; None: healthy.
 
-    SKIPPING = 0  # unread records that the target holds below the group's offset
-    WITHHELD = 1
-    STALLED = 2
-    BEHIND = 3  # for too long
-    MIRRORING = 4  # unread records have waited for the mirror for too long
-
-
-def trouble(row: Row, stalled_after: timedelta) -> str | None:
-    """Return the name of the worst :class:`Trouble` of a row of sync_status, None for none.
-
-    Errs to trouble: a required null counts as too much.
+    SKIPPING: unread records at the target below the group's offset. WITHHELD and STALLED.
     """
-    status = row["status"]
     if skipped(row):
-        return Trouble.SKIPPING.name
-    if status in (WITHHELD, STALLED) or (status == BEHIND and _is_over(row["staleness_ms"], stalled_after)):
-        return str(status).upper()
-    is_late = row["not_mirrored"] and _is_over(row["mirror_lag_ms"], MIRROR_LATE_AFTER)
-    return Trouble.MIRRORING.name if is_late else None
+        return "SKIPPING"
+    return str(row["status"]).upper() if row["status"] in (WITHHELD, STALLED) else None
 
 
-def _is_over(age_ms: int | None, limit: timedelta) -> bool:
-    return age_ms is None or age_ms > to_ms(limit)
+TROUBLES = ("SKIPPING", "WITHHELD", "STALLED")

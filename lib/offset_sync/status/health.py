@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 
-from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
-from offset_sync.model.text import to_duration, visible
+from offset_sync.model.text import visible
 from offset_sync.model.values import Status
-from offset_sync.status.assessment import BEHIND, MIRROR_LATE_AFTER, MOVES, Row, Trouble, Verdict
+from offset_sync.status.assessment import BEHIND, MOVES, TROUBLES, Row, Verdict
 
 
-def find_problems(
-    partitions: Sequence[Row], pairs: Sequence[Row], groups: Sequence[Row], stalled_after: timedelta
-) -> Iterator[Row]:
+def find_problems(partitions: Sequence[Row], pairs: Sequence[Row], groups: Sequence[Row]) -> Iterator[Row]:
     """Yield the reasons why the sync is not healthy, worst first; names are visible, ``status`` is a word or None.
 
     The sync is healthy if all of these hold:
 
-    - no partition has a :class:`Trouble`: none is Stalled or Withheld, none is Behind for longer than *stalled_after*,
-      none skips a record, and no unread record has waited for the mirror for longer than MIRROR_LATE_AFTER (a working
-      mirror always has younger ones in flight, which would be lost only if the source never came back);
+    - no partition is in :func:`trouble`: none is Stalled or Withheld, and none skips a record;
     - every pair's and every group's drift has converged, unless all of it may be moved at no cost;
     - the report has rows: an empty report is no proof of health.
 
@@ -30,13 +24,11 @@ def find_problems(
     """
     if not partitions:
         yield {"status": None, "text": Reason.NOTHING_TO_REPORT()}
-    limits = {"stalled": to_duration(to_ms(stalled_after)), "late": to_duration(to_ms(MIRROR_LATE_AFTER))}
-    for trouble in Trouble:
-        if rows := [row for row in partitions if row["trouble"] == trouble.name]:
-            counts = {name: sum(row[name] or 0 for row in rows) for name in ("skipped", "not_mirrored")}
-            text = Reason[trouble.name](of=_of_rows(rows), why=_reasons(rows), **limits, **counts)
-            word = Status[trouble.name].word if trouble.name in Status.__members__ else None
-            yield {"status": word, "text": text}
+    for trouble in TROUBLES:
+        if rows := [row for row in partitions if row["trouble"] == trouble]:
+            counted = sum(row["skipped"] for row in rows)
+            word = Status[trouble].word if trouble in Status.__members__ else None
+            yield {"status": word, "text": Reason[trouble](of=_of_rows(rows), why=_reasons(rows), skipped=counted)}
     for row in filter(_is_drifting, pairs):
         pair, by = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}", row["drift"]
         yield {"status": None, "text": Reason.PAIR_DRIFTS(pair, f"{by['windowed_change'] or 0:,}")}
@@ -44,10 +36,10 @@ def find_problems(
         yield {"status": None, "text": Reason.GROUPS_DRIFT(len(drifting), _listed(map(visible, drifting)))}
 
 
-def find_notes(partitions: Sequence[Row], stalled_after: timedelta) -> Iterator[str]:
+def find_notes(partitions: Sequence[Row]) -> Iterator[str]:
     """Yield notes for a move that are no problem of the sync."""
-    if young := [row for row in partitions if row["status"] == BEHIND and row["trouble"] is None]:
-        yield Reason.YOUNG(to_duration(to_ms(stalled_after)), _of_rows(young), _reasons(young))
+    if late := [row for row in partitions if row["status"] == BEHIND and row["trouble"] is None]:
+        yield Reason.BEHIND(_of_rows(late), _reasons(late))
     fresh = {(row["group_id"], row["topic"], row["uncommitted"]) for row in partitions if row["uncommitted"]}
     if fresh:
         named = (f"{visible(group_id)}: {visible(topic)} {left}" for group_id, topic, left in sorted(fresh))

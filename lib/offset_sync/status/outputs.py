@@ -11,6 +11,7 @@ from typing import TextIO
 from rich.console import Console
 
 from offset_sync.config import Config
+from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.page import render_page, write_page
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
@@ -26,7 +27,7 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
     parser.add_argument("--format", choices=["text", "json"], help=f"what to print (default: {by_default})")
     parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
     parser.add_argument("--topic", action="append", default=[], metavar="PATTERN", help="only these topics")
-    parser.add_argument("--status", action="append", default=[], metavar="WORD", help="only rows of this status")
+    parser.add_argument("--status", action="append", default=[], choices=STATUS_WORDS, help="only rows of this status")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most N groups (default 20)")
     parser.add_argument("--details", action="store_true", help="print the partitions of these groups too")
     return parser

@@ -16,7 +16,6 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.status.cluster_queries import ClusterQueries
 
-_REMEMBERED = 200_000
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
 _TOO_MANY = Reason.NOT_COMPARED()
@@ -60,9 +59,7 @@ class RecordComparer:
             found |= self._read_and_compare(config, some)
             if self._clock.now() >= until:
                 break
-        if len(self._same) > _REMEMBERED:
-            self._same.clear()
-        self._same.update(pair for pair, difference in found.items() if difference is None)
+        self._same = {pair for pair, difference in found.items() if difference is None}
         return found
 
     def _read_and_compare(self, config: Config, pairs: Collection[RecordPair]) -> dict[RecordPair, str | None]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -36,7 +36,7 @@ import pyarrow.compute as pc
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.reasons import Reason
-from offset_sync.status.assessment import MOVES, STALLED_AFTER, STATUS_WORDS, Row, skipped, trouble, verdict
+from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, skipped, trouble, verdict
 from offset_sync.status.health import find_notes, find_problems
 from offset_sync.status.rehearsals import LastRehearsal
 from offset_sync.tables.catalog import SYNC_DRIFT
@@ -68,24 +68,22 @@ class Report:
     reported_at: datetime
     notes: Sequence[str] = ()
     rehearsals: Sequence[LastRehearsal] = ()
-    stalled_after: timedelta = STALLED_AFTER
 
     def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
         """Return the report with the selected rows.
 
         *groups* and *topics* are regular expressions for whole names, of which one has to match, for topics the name at
-        the source or the target; *statuses* are words of Status, in any case. An empty sequence selects all. Raise
-        OffsetSyncError for an invalid expression or word.
+        the source or the target; *statuses* are words. An empty sequence selects all. Raise OffsetSyncError for an
+        invalid expression.
         """
-        status = self.status
-        if groups:
-            status = status.filter(_matches(status["group_id"], groups, "group_id"))
-        if topics:
-            is_asked = (_matches(status[name], topics, "topic") for name in ("topic", "target_topic"))
-            status = status.filter(pc.or_(*is_asked))
-        if statuses:
-            status = status.filter(pc.is_in(status["status"], pa.array([_word(each) for each in statuses])))
-        return self if status.num_rows == self.status.num_rows else replace(self, status=status)
+        is_group, is_topic = _matcher(groups, "group_id"), _matcher(topics, "topic")
+        is_asked = [
+            is_group(row["group_id"])
+            and (is_topic(row["topic"]) or is_topic(row["target_topic"]))
+            and (not statuses or row["status"] in statuses)
+            for row in self.status.select(("group_id", "topic", "target_topic", "status")).to_pylist()
+        ]
+        return self if all(is_asked) else replace(self, status=self.status.filter(pa.array(is_asked)))
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -96,12 +94,12 @@ class Report:
         pairs, groups, topics = (roll_up(partitions, by) for by in (PAIR, GROUP, TOPIC))
         for row in (*pairs, *groups):
             row["drift"] = drift.get(tuple(row.get(name) for name in GROUP))
-        problems = list(find_problems(partitions, pairs, groups, self.stalled_after))
+        problems = list(find_problems(partitions, pairs, groups))
         return {
             "reported_at": self.reported_at,
             "healthy": not problems,
             "problems": problems,
-            "notes": [*find_notes(partitions, self.stalled_after), *self.notes],
+            "notes": [*find_notes(partitions), *self.notes],
             "pairs": pairs,
             "groups": groups,
             "topics": topics,
@@ -117,7 +115,7 @@ class Report:
         rows: list[Row] = self.status.to_pylist()
         for row in rows:
             row |= {"skipped": skipped(row), "move": MOVES[verdict(row)]}
-            row["trouble"] = trouble(row, self.stalled_after)
+            row["trouble"] = trouble(row)
             others = row["elsewhere"] and Reason.NEWEST_ELSEWHERE(row["elsewhere"])
             row["reason"] = "; ".join(filter(None, (row["reason"], others))) or None
             row["origin_share"] = row["origin_share"] and json.loads(row["origin_share"])
@@ -176,20 +174,12 @@ def _badness(row: Row) -> tuple[Any, ...]:
     return not row["skipped"], STATUS_WORDS.index(row["status"]), -lost, -duplicates, -stale, *names
 
 
-def _matches(names: pa.ChunkedArray, patterns: Iterable[str], column: str) -> pa.Array:
+def _matcher(patterns: Sequence[str], column: str) -> Callable[[str | None], bool]:
     try:
         compiled = [re.compile(pattern, re.DOTALL) for pattern in patterns]
     except re.error as error:
         raise OffsetSyncError(f"{column}: {error.pattern!r} is not a valid regular expression ({error})") from error
-    wanted = [name for name in pc.unique(names).to_pylist() if name and any(each.fullmatch(name) for each in compiled)]
-    return pc.is_in(names, pa.array(wanted, pa.string()))
-
-
-def _word(text: str) -> str:
-    words = {word.lower(): word for word in STATUS_WORDS}
-    if text.lower() not in words:
-        raise OffsetSyncError(f"status: unknown {text!r}; use one of {', '.join(words.values())}")
-    return words[text.lower()]
+    return lambda name: not compiled or (name is not None and any(each.fullmatch(name) for each in compiled))
 
 
 class DriftWindow:

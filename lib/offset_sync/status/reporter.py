@@ -78,7 +78,6 @@ class StatusReporter:
         self._aliases = {state.index.code(alias): alias for alias in config.clusters}
         self._is_named = cache(config.has_read_list)
         self._behind_since: dict[tuple[object, ...], int] = {}
-        self._reported_ms = 0
 
     def ask(self, homes: Mapping[str, Collection[str]]) -> HeldOffsets:
         """Return what coordinators hold of groups, by their home; to be called before the verdicts are read."""
@@ -109,7 +108,6 @@ class StatusReporter:
             for direction, verdicts in directions.items():
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
-            self._reported_ms = now_ms
             self._compare([row for row in found if needs_comparison(row)])
         return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
 
@@ -207,12 +205,8 @@ class StatusReporter:
                 row["skipped"] -= count_listed(found.ranges.from_offset(committed), span, here, there)
 
     def _staleness_ms(self, row: Row, now_ms: int) -> int:
-        """Return for how long the target has not had the translation, at the offset that it holds.
-
-        It counts from the commit, but if that is older than the last report from this one, as something else changed.
-        """
-        committed_ms = now_ms if row["has_moved_on"] else min(_ms(row["source_committed_at"]), now_ms)
-        begins_ms = committed_ms if committed_ms > self._reported_ms or not self._reported_ms else now_ms
+        """Return for how long the target has not had the translation, at the offset that it holds."""
+        begins_ms = now_ms if row["has_moved_on"] else min(_ms(row["source_committed_at"]), now_ms)
         return max(now_ms - self._behind_since.get(_position(row), begins_ms), 1)
 
     def _compare(self, rows: Sequence[Row]) -> None:

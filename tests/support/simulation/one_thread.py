@@ -78,6 +78,8 @@ def without_threads() -> Iterator[None]:
         patch("offset_sync.state.translator.LOOK_BACK", 3),  # logs are short here
         patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.log_check.ThreadPoolExecutor", InlineExecutor),
+        patch("offset_sync.status.cluster_queries.ThreadPoolExecutor", InlineExecutor),
+        patch("offset_sync.status.reporter.ThreadPoolExecutor", InlineExecutor),
         patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
         patch("offset_sync.ingest.log_check.datetime", PatchedTime),
         patch("offset_sync.ingest.incarnation_check.time", PatchedTime),

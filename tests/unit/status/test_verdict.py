@@ -18,7 +18,7 @@ from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State, Status
-from offset_sync.status.assessment import Trouble, Verdict
+from offset_sync.status.assessment import TROUBLES, Verdict
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
@@ -104,4 +104,4 @@ def test_headline_column_and_plan_agree(seed: int) -> None:
 
 
 def test_every_word_has_its_sentence() -> None:
-    assert {*REASONS, *Trouble.__members__, *(f"IF_{each.name}" for each in Status)} <= {*Reason.__members__}
+    assert {*REASONS, *TROUBLES, *(f"IF_{each.name}" for each in Status)} <= {*Reason.__members__}
