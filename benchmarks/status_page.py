@@ -12,7 +12,7 @@ import pyarrow as pa
 from PIL import Image
 
 from generators.reports import REPORTED_AT, random_drift, random_status
-from offset_sync.status.page import render_page, write_page
+from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from tools.chromium import find_browser, running_browser
 
@@ -56,7 +56,7 @@ def main() -> None:
         raise SystemExit("no Chromium; apt-get install chromium")
     with TemporaryDirectory() as folder, running_browser(path) as browser:
         page = Path(folder) / "status.html"
-        write_page(page, html)
+        page.write_text(html, encoding="utf-8")
         tab = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, locale="en-GB")
         tab.goto(page.as_uri())
         tab.wait_for_selector("#convergence .main-svg")

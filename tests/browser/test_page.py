@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.model.text import visible
-from offset_sync.status.page import render_page, write_page
+from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from tools.chromium import Tab
 
@@ -33,7 +33,7 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True}
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "status.html"
-    write_page(path, render_page(Report(STATUS, DRIFT, REPORTED_AT)))
+    path.write_text(render_page(Report(STATUS, DRIFT, REPORTED_AT)), encoding="utf-8")
     return path
 
 
@@ -165,7 +165,7 @@ def test_both_curves_of_a_pair_and_of_a_group_that_drifts_are_drawn(tab: Tab, ht
 def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
     for age, is_old in ((timedelta(), False), (timedelta(hours=2), True), (timedelta(hours=-2), True)):
-        write_page(tmp_path / "status.html", render_page(Report(STATUS, DRIFT, now - age)))
+        (tmp_path / "status.html").write_text(render_page(Report(STATUS, DRIFT, now - age)), encoding="utf-8")
         page = tab.open(tmp_path / "status.html")
         assert page.is_visible("#old") == is_old
     said = page.locator("#old").text_content()
@@ -187,7 +187,7 @@ def test_a_script_that_does_not_belong_to_the_page_is_not_run(tab: Tab, html: Pa
 def test_ten_thousand_groups_answer_at_once(tab: Tab, tmp_path: Path) -> None:
     status = random_status(CHANCE, [f"team-{n % 97}.service-{n}" for n in range(10_000)], partitions=5)
     path = tmp_path / "large.html"
-    write_page(path, render_page(Report(status, DRIFT, REPORTED_AT)))
+    path.write_text(render_page(Report(status, DRIFT, REPORTED_AT)), encoding="utf-8")
     started = time.monotonic()
     page = tab.open(path)
     wait_for_curves(page)

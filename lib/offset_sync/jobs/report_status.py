@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config import Config
@@ -22,14 +21,12 @@ from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, asked_for, open_outputs, status_arguments
 from offset_sync.status.rehearsals import Rehearsals
-from offset_sync.status.report import DRIFT_WINDOW, DriftWindow, Report
+from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
 from offset_sync.terminal.waiting import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments
-_WINDOWS_SHOWN = 6
-"""How many windows of the drift are shown as curves."""
 
 
 class StatusJob:
@@ -40,7 +37,6 @@ class StatusJob:
     ) -> None:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
         self._drift = DriftWindow()
-        self._series = SYNC_DRIFT.arrow_schema.empty_table()
         self._rehearsals = Rehearsals(state.tables)
 
     def run_once(self) -> Report:
@@ -55,26 +51,22 @@ class StatusJob:
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.published(now_ms)
         drift = self._drift.add(status, now)
-        self._series = pa.concat_tables([self._series, drift])
-        since = pa.scalar(now - _WINDOWS_SHOWN * DRIFT_WINDOW, self._series.schema.field("at").type)
-        self._series = self._series.filter(pc.greater_equal(self._series["at"], since))
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += clock_notes(self._state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
         notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
         notes += [visible(each.note(now)) for each in rehearsals]
-        return Report(status, self._series, now, notes, rehearsals)
+        return Report(status, drift, now, notes, rehearsals)
 
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables."""
-        drift = self._series.filter(pc.equal(self._series["at"], report.reported_at))
         try:
             for output in self._outputs:
                 output(report)
         finally:
             self._state.tables.replace(SYNC_STATUS, report.status)
-            self._state.tables.append(SYNC_DRIFT, drift)
+            self._state.tables.append(SYNC_DRIFT, report.newest_drift)
 
     def _notes_on_nothing(self) -> list[str]:
         """Return possible reasons for an empty report."""

@@ -12,9 +12,10 @@ from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.status.assessment import STATUS_WORDS
-from offset_sync.status.page import render_page, write_page
+from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
 ReportOutput = Callable[[Report], None]
@@ -59,7 +60,7 @@ def open_outputs(
         if serve is not None:
             serve(report, page)
         try:
-            write_page(config.status.page, page)
+            Files().write_text(config.status.page, page)
         except OSError as error:
             logger.error("status.page: cannot write %s: %s", config.status.page, error)
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from html import escape
 from importlib.resources import files
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -78,26 +75,6 @@ def render_page(report: Report, reload_every: timedelta = timedelta()) -> str:
     return _PLACEHOLDER.sub(lambda found: parts[found[1]], _file("page.html"))
 
 
-def write_page(path: str | Path, html: str) -> None:
-    """Put *html* at the local *path* in one step: a reader gets the old page or the new one, never a part.
-
-    Its folder is created if needed. Raise OSError if it cannot be written; then the old page is kept.
-    """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".unfinished")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(html)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, target)
-    except BaseException:
-        os.unlink(unfinished)
-        raise
-
-
 def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
     """Return the document of *report* as ``page_files/*.js`` read it: tables as columns, text made :func:`visible`.
 
@@ -124,7 +101,7 @@ def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
 
 def _flat(row: Row) -> Row:
     drift = row.get("drift") or dict.fromkeys(_DRIFT)
-    return {**row, **row["statuses"], **drift, "origins": _shares_text(row.get("origin_share") or {})}
+    return {**drift, **row, **row["statuses"], "origins": _shares_text(row.get("origin_share") or {})}
 
 
 def to_columns(rows: Iterable[Row], names: Collection[str]) -> dict[str, list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -48,29 +48,25 @@ class Rehearsals:
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
         self._version: int | None = None
-        self._newest = dict[tuple[str, str], dict[str, tuple[datetime, dict[tuple[str, int], Row]]]]()
+        self._newest = dict[tuple[str, str, str], list[Row]]()
 
     def follow(self) -> list[LastRehearsal]:
         """Return the newest rehearsals of each direction, by the names of its clusters."""
         rows, self._version = self._tables.rows_since(CUTOVERS, self._version)
-        for row in rows.filter(pc.equal(rows["step"], REHEARSE)).to_pylist():
-            groups = self._newest.setdefault((row["source_cluster"], row["target_cluster"]), {})
-            at, known = groups.get(row["group_id"], (row["at"], {}))
-            if row["at"] > at:  # all rows of a group have the time of their one append
-                at, known = row["at"], {}
-            if row["at"] == at:
-                known[row["topic"], row["partition"]] = row
-            groups[row["group_id"]] = at, known
-        return [_last_of(*pair, groups.values()) for pair, groups in sorted(self._newest.items())]
+        for row in rows.filter(pc.equal(rows["step"], REHEARSE)).sort_by("at").to_pylist():
+            known = self._newest.setdefault((row["source_cluster"], row["target_cluster"], row["group_id"]), [])
+            if known and row["at"] > known[0]["at"]:  # all rows of a group have the time of their one append
+                known.clear()
+            if row not in known:
+                known.append(row)
+        pairs = sorted({key[:2] for key in self._newest})
+        return [_last_of(*pair, [each for key, each in self._newest.items() if key[:2] == pair]) for pair in pairs]
 
 
-def _last_of(source: str, target: str, found: Iterable[tuple[datetime, Mapping[Any, Row]]]) -> LastRehearsal:
-    groups = list(found)
-    at = max(at for at, _ in groups)
-    kept = [rows for each, rows in groups if each > at - _KEPT]
-    rows = [row for of_group in kept for row in of_group.values()]
-    wrong = sorted(
-        (row["group_id"], row["topic"], row["partition"], row["detail"]) for row in rows if row["result"] != "done"
-    )
-    example = "{} {}-{}: {}".format(*wrong[0]) if wrong else None
-    return LastRehearsal(source, target, at, len(kept), len(rows), len(wrong), example and visible(example))
+def _last_of(source: str, target: str, groups: Sequence[Sequence[Row]]) -> LastRehearsal:
+    at = max(each[0]["at"] for each in groups)
+    kept = [each for each in groups if each[0]["at"] > at - _KEPT]
+    rows = [row for each in kept for row in each]
+    failed = [row for row in rows if row["result"] != "done"]
+    wrong = sorted("{group_id} {topic}-{partition}: {detail}".format_map(row) for row in failed)
+    return LastRehearsal(source, target, at, len(kept), len(rows), len(wrong), visible(wrong[0]) if wrong else None)

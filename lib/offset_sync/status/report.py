@@ -69,6 +69,11 @@ class Report:
     notes: Sequence[str] = ()
     rehearsals: Sequence[LastRehearsal] = ()
 
+    @property
+    def newest_drift(self) -> pa.Table:
+        """The rows of this report."""
+        return self.drift.filter(pc.equal(self.drift["at"], pa.scalar(self.reported_at)))
+
     def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
         """Return the report with the selected rows.
 
@@ -89,7 +94,7 @@ class Report:
     def document(self) -> dict[str, Any]:
         """The report as ``docs/report.schema.json`` has it, each list worst first; names are exactly Kafka's."""
         partitions = self._ranked()
-        newest = self.drift.filter(pc.equal(self.drift["at"], pa.scalar(self.reported_at))).to_pylist()
+        newest = self.newest_drift.to_pylist()
         drift = {tuple(row[name] for name in GROUP): {name: row[name] for name in _DRIFT} for row in newest}
         pairs, groups, topics = (roll_up(partitions, by) for by in (PAIR, GROUP, TOPIC))
         for row in (*pairs, *groups):
@@ -188,9 +193,12 @@ class DriftWindow:
     def __init__(self, window: timedelta = DRIFT_WINDOW, threshold: int = _CONVERGED_WITHIN) -> None:
         self._window, self._threshold = window, threshold
         self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
+        self._shown = SYNC_DRIFT.arrow_schema.empty_table()
 
     def add(self, status: pa.Table, now: datetime) -> pa.Table:
-        """Add rows of sync_status; return rows of sync_drift, of the pairs and then of their groups.
+        """Add rows of sync_status; return all rows of sync_drift of six windows.
+
+        Those of one time are of the pairs and then of their groups.
 
         Only partitions with an offset at both clusters count. A new one has not changed.
         """
@@ -213,7 +221,9 @@ class DriftWindow:
             | {"is_converged": abs(of_series["windowed_change"]) <= limits[series]}
             for series, of_series in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0]))
         ]
-        return pa.Table.from_pylist(found_rows, SYNC_DRIFT.arrow_schema)
+        shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found_rows, SYNC_DRIFT.arrow_schema)])
+        self._shown = shown.filter(pc.greater_equal(shown["at"], pa.scalar(now - 6 * self._window)))
+        return self._shown
 
     def _changes(self, key: tuple[Any, ...], drift: int, now: datetime) -> tuple[int, int]:
         """Return the change of a partition's drift since the row before, and over the window."""

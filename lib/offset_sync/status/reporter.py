@@ -254,8 +254,8 @@ def _array(rows: Sequence[Row], name: str) -> Int64s:
     return np.array([ABSENT if row[name] is None else row[name] for row in rows], np.int64)
 
 
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
+def _ms(at: datetime | None) -> int:
+    return ABSENT if at is None else round(at.timestamp() * 1000)
 
 
 def _homes(directions: Directions) -> dict[str, set[str]]:

@@ -109,7 +109,8 @@ def drifted(window: DriftWindow, at_ms: int, **offsets: tuple[int, int | None]) 
     rows = [
         {"group_id": group_id, "source_offset": f, "target_offset": g} for group_id, (f, g) in sorted(offsets.items())
     ]
-    found = window.add(status_table(*rows), START + timedelta(milliseconds=at_ms)).to_pylist()
+    at = START + timedelta(milliseconds=at_ms)
+    found = [row for row in window.add(status_table(*rows), at).to_pylist() if row["at"] == at]
     assert [row["group_id"] is not None for row in found] == sorted(row["group_id"] is not None for row in found)
     return {row["group_id"]: row for row in found}
 

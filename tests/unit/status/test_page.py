@@ -6,19 +6,17 @@ import base64
 import hashlib
 import html
 import json
-import os
 import random
 import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
-from offset_sync.status.page import render_page, to_script_json, write_page
+from offset_sync.status.page import render_page, to_script_json
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
@@ -69,26 +67,6 @@ def test_our_scripts_take_no_html_and_run_no_text() -> None:
         if path != PLOTLY:
             found = re.findall(r"(?:inner|outer|Adjacent)HTML|\.write\(|\beval\b|Function\(|fetch\(", path.read_text())
             assert (path.name, found) == (path.name, [])
-
-
-def test_a_page_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "deep" / "status.html"
-    write_page(target, "old ✔")
-    assert target.read_bytes() == "old ✔".encode()
-    with target.open() as reader:
-        write_page(target, "new\n")
-        assert reader.read() == "old ✔"
-    assert target.read_bytes() == b"new\n"
-    assert target.stat().st_mode & 0o777 == 0o644
-
-    def fail(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        write_page(target, "never")
-    assert [path.name for path in target.parent.iterdir()] == ["status.html"]
-    assert target.read_bytes() == b"new\n"
 
 
 def test_plotly_is_the_release_that_was_looked_at() -> None:
