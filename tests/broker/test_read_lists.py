@@ -179,7 +179,8 @@ def stays_where_it_was_moved_until_it_is_past_its_list(site: Site, own: Mapping[
     lists = [f"__offset-sync.read.{group}" for group in GROUPS]
     start, listed = site.groups.committed_at("dc1"), committed(site.groups.clusters["dc1"], lists)
     failures = cutover(site.installation, "apply", "dc1", "dc2", "--planned", "--timeout", "300s", "--groups", PATTERN)
-    assert ["still skip up to" in each and "start them there" in each for each in failures] == [True] * len(GROUPS)
+    assert {each.split()[0] for each in failures} == {*GROUPS}
+    assert all("still skip up to" in each and "start them there" in each for each in failures)
     assert (site.groups.committed_at("dc2"), site.groups.committed_at("dc1")) == (own, start)
     held = committed(site.groups.clusters["dc1"], lists)
     assert [held[group][place] for group in lists for place in PLACES] == [

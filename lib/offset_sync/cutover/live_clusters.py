@@ -147,16 +147,15 @@ class LiveClusters:
         state, now_ms = self._state, system_now_ms()
         with state.lock:
             keys = self._included_keys(groups)
-            number = list(state.offsets.clusters).index(self._source)
-            made_ms, moved_ms = state.homes.committed_ms(keys)[number], state.homes.moved_ms(keys, self._source)
+            made_ms = state.homes.committed_ms(keys)[list(state.offsets.clusters).index(self._source)]
+            moved_ms = state.homes.moved_ms(keys, self._source)
             is_of_move = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
-            made_ms = np.where(is_of_move, ABSENT, made_ms)
+            keys = keys[is_young := ~is_of_move & (now_ms - made_ms < state.homes.silence_ms)]
             at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
-        newest: dict[str, list[int]] = {}
-        for key, *times in zip(keys.tolist(), made_ms.tolist(), at_ms.tolist(), strict=True):
+        young = dict[str, tuple[int, int]]()
+        for key, *times in zip(keys.tolist(), made_ms[is_young].tolist(), at_ms.tolist(), strict=True):
             group_id = state.offsets.keys[key].group_id
-            newest[group_id] = max(newest.get(group_id, times), times)
-        young = {group_id: each for group_id, each in newest.items() if now_ms - each[0] < state.homes.silence_ms}
+            young[group_id] = max(young.get(group_id, (ABSENT, ABSENT)), (times[0], times[1]))
         events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
         left = members_until(events, self._source, young)
         return {
@@ -221,8 +220,9 @@ class LiveClusters:
     def unread(self, groups: Collection[str], ends: dict[ClusterPartition, int]) -> dict[str, int]:
         """Count what the tables do not have yet: positions of groups to move, and records below the *ends* of logs.
 
-        Ends that are not known yet are added; under load there is always one more record than before. A position is read where the source holds the commit that was decided on, and the target its answer, or nothing,
-        or what was known there. What is not known counts as unread.
+        Ends that are not known yet are added; under load there is always one more record than before. A position is
+        read where the source holds the commit that was decided on, and the target its answer, or nothing, or what was
+        known there. What is not known counts as unread.
         """
         answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
         self._live.follow()

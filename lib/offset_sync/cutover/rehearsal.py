@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -235,16 +235,15 @@ def answers_of(
     found: Mapping[str, Sequence[Rehearsed]], partitions: Mapping[str, int], judge: Judge
 ) -> list[GroupAnswer]:
     """Return what is said of each group, of which *partitions* counts all."""
-    return [
-        GroupAnswer(group_id, _counts(rehearsed, partitions[group_id]), [*_problems(group_id, rehearsed, judge)])
-        for group_id, rehearsed in found.items()
-    ]
-
-
-def _problems(group_id: str, rehearsed: Sequence[Rehearsed], judge: Judge) -> Iterator[Problem]:
-    for each in rehearsed:
-        if (problem := each.problem) is not None:
-            yield Problem(group_id, problem, judge.name(each.status.topic_partition))
+    answers = []
+    for group_id, rehearsed in found.items():
+        problems = [
+            Problem(group_id, why, judge.name(each.status.topic_partition))
+            for each in rehearsed
+            if (why := each.problem) is not None
+        ]
+        answers.append(GroupAnswer(group_id, _counts(rehearsed, partitions[group_id]), problems))
+    return answers
 
 
 def _counts(rehearsed: Sequence[Rehearsed], partitions: int) -> dict[str, int]:

@@ -211,7 +211,7 @@ class Driver:
             return
         outcomes = work._write(translated, plan)
         said: Any = SimpleNamespace(refusals=lambda *_asked: {})
-        work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {})
+        work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {}, {})
 
     def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
         """Note moves by ``cutover apply``."""

@@ -105,9 +105,7 @@ def until(*events: Event, group: str = "g", cluster: str = "X") -> dict[str, int
     [
         ([("classic", 0, 5)], {}),
         ([("classic", 2, 5)], {"g": None}),
-        ([("classic", 0, 90), ("classic", 2, 5)], {"g": 90}),
         ([("classic", 2, 5), ("classic", 0, 90), ("classic", 1, 95)], {"g": None}),
-        ([("member", None, 5)], {"g": None}),
         ([("member", None, 5), ("epoch", None, 6), ("member_removed", None, 70), ("epoch", None, 71)], {"g": 70}),
         ([("classic", 1, 5), ("classic_removed", None, 70)], {"g": 70}),
     ],

@@ -28,15 +28,6 @@ def blocking(clusters: FakeClusters, mode: Mode = Mode.PLANNED, options: Options
     return [each.reason for each in planned(clusters, mode, options).blocking]
 
 
-def test_a_planned_move_checks_waits_checks_again_commits_reads_back_and_verifies() -> None:
-    move = Move(FakeClusters(unread_left=[9, 9, 4, 0]))
-    assert move.apply() == []
-    steps = ["check", "wait", "check", "commit", "read_back", "verify", "home"]
-    assert move.written() == [(step, "done") for step in steps]
-    assert move.clusters.committed == [["g"]]
-    assert move.said[0] == "waiting, for at most 10 s: records: 9"
-
-
 SILENT, PENDING = ClusterError("X", "no answer"), ClusterError("Y", "an open transaction")
 
 
@@ -85,7 +76,12 @@ def test_one_group_that_may_not_move_keeps_no_other_and_three_take_no_more_appen
     assert (many.clusters.committed, many.appends) == ([["a", "c"]], one.appends)
 
 
-def test_a_wait_that_is_too_long_moves_nothing_and_says_what_is_left() -> None:
+def test_what_is_unread_is_waited_for_and_a_wait_that_is_too_long_moves_nothing() -> None:
+    move = Move(FakeClusters(unread_left=[9, 9, 4, 0]))
+    assert move.apply() == []
+    steps = ["check", "wait", "check", "commit", "read_back", "verify", "home"]
+    assert move.written() == [(step, "done") for step in steps]
+    assert (move.clusters.committed, move.said[0]) == ([["g"]], "waiting, for at most 10 s: records: 9")
     move = Move(FakeClusters(unread_left=[3]))
     assert move.apply(timeout=5.0) == [f"g: {Reason.NOT_READ(5, 'records: 3')}"]
     assert move.written()[-1] == ("wait", "failed")
