@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from offset_sync.cutover.crossed import OF_MOVES, moved_by_lists
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import Partition
@@ -117,9 +116,12 @@ class CrossingAct:
 
     def _moved(self, group_id: str) -> tuple[dict[Partition, int], int]:
         """Return the offsets at which the group started at dc2, and how many records its lists had."""
-        moved = moved_by_lists(self._tables.batches(CUTOVERS, OF_MOVES), group_id, DC1, DC2)
-        starts = {(key.topic, key.partition): each.start for key, each in moved.items()}
-        return starts, sum(each.due for each in moved.values())
+        wanted = {"group_id": group_id, "step": "commit", "source_cluster": DC1, "target_cluster": DC2}
+        rows = [row for row in self._tables.all_rows(CUTOVERS).to_pylist() if row.items() >= wanted.items()]
+        listed = sorted((row for row in rows if row["skipped"] is not None), key=lambda row: row["at"])
+        moved = {(row["stream"], row["partition"]): row for row in listed}
+        starts = {place: row["target_offset"] for place, row in moved.items()}
+        return starts, sum(row["skipped"] for row in moved.values())
 
 
 def below(log: Records, offset: int) -> Records:
