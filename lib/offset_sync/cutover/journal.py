@@ -1,4 +1,4 @@
-"""The steps of a move as rows of the table cutovers."""
+"""The steps of a move as rows of the table cutovers, and its commits, each of which is a row before it is sent."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import getpass
 import socket
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
-from offset_sync.cutover.plan import CutoverStep, Direction, Mode
+from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Result, Step
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.state.lease import Fence
+from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
 
@@ -58,3 +63,39 @@ class TableJournal:
             "stream": stream,
             "target_topic": self._names.topic(target, stream) if stream else None,
         }
+
+
+class CutoverWriter:
+    """Commits at *target* while *fence* is open; *journal* has each write before it is sent.
+
+    So ``sync_offsets`` knows that it is ours (``state/moves.py``), however this command ends.
+
+    It commits forward even over an unexpected value: sync_offsets may have written since the tables were read. It may
+    have died before it recorded that. Errs to not writing: an unexpected offset ahead of the answer is kept.
+    """
+
+    def __init__(self, config: Config, target: str, fence: Fence, journal: TableJournal) -> None:
+        self._journal = journal
+        self._writer = TargetWriter(
+            target,
+            config.admin_options(target),
+            is_dry_run=False,
+            fence=fence,
+            names=config.names,
+        )
+
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        """Return one outcome per write, in order."""
+        writes = [replace(each, moves_forward=True, refresh=False) for each in writes]
+        tried = replace(self._writer, is_dry_run=True).write(writes)
+        self._journal.record(
+            [
+                CutoverStep(
+                    *(write.group_id, Step.COMMIT, Result.BEGUN, None, TopicPartition(write.topic, write.partition)),
+                    target_offset=write.offset,
+                )
+                for write, found in zip(writes, tried, strict=True)
+                if found.outcome is Outcome.DRY_RUN and not write.metadata
+            ]
+        )
+        return self._writer.write(writes)

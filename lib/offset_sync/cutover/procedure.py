@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from offset_sync.config import Config
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.journal import TableJournal
+from offset_sync.cutover.journal import CutoverWriter, TableJournal
 from offset_sync.cutover.judge import Judge, by_group
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, GroupPlan, Mode, Problem, Result, Step
@@ -20,8 +23,13 @@ from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
+from offset_sync.state.lease import Fence
 from offset_sync.status.group_homes import from_ranges
+from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import REPLACED
+from offset_sync.sync.reconciled import Reconciliation
+from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.terminal.waiting import waiting
 
 _PAUSE_S = 1.0
@@ -245,3 +253,19 @@ class CutoverProcedure:
 def _joined(problems: Sequence[Problem]) -> str | None:
     """Return what the journal says of a group's problems."""
     return "; ".join(": ".join(filter(None, (each.partition, each.reason))) for each in problems) or None
+
+
+def open_cutover(
+    config: Config, live: LiveState, judge: Judge, journal: TableJournal, fence: Fence, *, decides: bool
+) -> tuple[CutoverProcedure, LiveClusters]:
+    """Return the procedure, which writes while *fence* is open, and its clusters; for *decides* see these."""
+    live.ask_of_untold()
+
+    def record(done: Reconciliation) -> None:
+        """Append the new results before any group is at home at the target: an append that fails ends the command."""
+        keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
+        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config))
+
+    writer = CutoverWriter(config, judge.direction.target, fence, journal)
+    clusters = LiveClusters(config, live, judge.direction, writer, record, decides=decides)
+    return CutoverProcedure(judge, clusters, journal), clusters

@@ -19,8 +19,8 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge, by_group
 from offset_sync.cutover.output import Answer, GroupAnswer
 from offset_sync.cutover.plan import Direction, Mode, Options
+from offset_sync.cutover.procedure import open_cutover
 from offset_sync.cutover.rehearsal import answers_of, open_rehearsal, rehearse_groups
-from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason

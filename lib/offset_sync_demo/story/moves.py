@@ -15,8 +15,8 @@ from offset_sync.config import load_config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
+from offset_sync.cutover.procedure import open_cutover
 from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
-from offset_sync.cutover.session import open_cutover
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.reasons import Reason

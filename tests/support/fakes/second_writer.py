@@ -24,7 +24,7 @@ from offset_sync.tables.catalog import CUTOVERS
 
 @dataclass
 class CommandWriter:
-    """Commits as :mod:`offset_sync.cutover.session` does: noted first, and forward over what was not expected."""
+    """Commits as :mod:`offset_sync.cutover.journal` does: noted first, and forward over what was not expected."""
 
     site: Site
     target: str

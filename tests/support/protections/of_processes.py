@@ -242,7 +242,7 @@ PROTECTIONS = (
     # cutover apply is refused, fails or is killed at any step.
     kept_by(
         "a commit of a move is in the table before it is sent",
-        "cutover.session.CutoverWriter.write",
+        "cutover.journal.CutoverWriter.write",
         lambda moving, writes: moving._writer.write(writes),
         "cutover/test_ends_of_apply.py::test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it",
     ),
@@ -260,7 +260,7 @@ PROTECTIONS = (
     ),
     kept_by(
         "a command that was taken over commits nothing",
-        "cutover.session.TargetWriter",
+        "cutover.journal.TargetWriter",
         lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
         "cutover/test_ends_of_apply.py::test_a_command_that_was_taken_over_moves_no_group",
     ),

@@ -12,10 +12,10 @@ from fakes.moves import GOOD, ORDERS, OTHER, FakeClusters, Move
 from fakes.reconciler_site import config_of
 from fakes.target_cluster import Target
 from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.cutover.journal import CutoverWriter
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Options, Result, Step
 from offset_sync.cutover.procedure import CutoverProcedure
-from offset_sync.cutover.session import CutoverWriter
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError, TakenOverError
