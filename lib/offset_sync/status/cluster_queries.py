@@ -156,5 +156,5 @@ def _held(answers: GroupAnswers, key: GroupPartition) -> Held:
     answer = answers.get(key.group_id)
     if answer is None or isinstance(answer, ClusterError):
         return Held(None, str(answer or "its coordinator was not queried"))
-    place = key.topic_partition
-    return Held(answer[place].offset if place in answer else None)
+    found = answer.get(key.topic_partition)
+    return Held(None if found is None else found.offset)

@@ -108,13 +108,15 @@ class LiveState:
         rows = self._published.read(now_ms)
         if rows is None:
             return self.report(now_ms, groups)
-        homes: dict[str, set[str]] = {}
-        for (source, _), verdicts in by_direction(_about(rows, groups), self._config).items():
-            homes.setdefault(source, set()).update(each["group_id"] for each in verdicts)
+        found, homes = by_direction(_about(rows, groups), self._config), dict[str, set[str]]()
+        for (source, _), of_pair in found.items():
+            homes.setdefault(source, set()).update(row["group_id"] for row in of_pair)
         held = self._reporter.ask(homes)
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
-            found = by_direction(_about(self._published.follow(), groups), self._config)
-            if not any(has_moved_on(row, held) for verdicts in found.values() for row in verdicts):
+            before, rows = rows, self._published.follow()
+            found = found if rows is before else by_direction(_about(rows, groups), self._config)
+            verdicts = (row for of_pair in found.values() for row in of_pair)
+            if not any(has_moved_on(row, held.at_source(row["source_cluster"], row["key"])) for row in verdicts):
                 break
             time.sleep(_LOOK_S)
         return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)

@@ -23,12 +23,12 @@ from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.classify import Row, behind, classify, needs_comparison
-from offset_sync.status.cluster_queries import ClusterQueries, HeldOffsets, ask_coordinators
+from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
 from offset_sync.status.group_homes import note_uncommitted
 from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
 from offset_sync.status.measure import Counts, below_cut, is_outside, log_end, measure, origin_shares
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.status.verdicts import Direction, Directions, key_of, known_at_target, wanted_of
+from offset_sync.status.verdicts import Direction, Directions, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.translate.index.runs import Int64s
@@ -97,7 +97,7 @@ class StatusReporter:
         unread on both sides.
         """
         found: list[Row] = []
-        if partitions := {key_of(row).topic_partition for each in directions.values() for row in each}:
+        if partitions := {TopicPartition(*_PLACE(row)) for each in directions.values() for row in each}:
             aliases = list(dict.fromkeys(alias for direction in directions for alias in direction))
             with self._state.lock:
                 known_to = frontiers(self._state.index, aliases, partitions)
@@ -122,9 +122,10 @@ class StatusReporter:
             self._measure(pair, TopicPartition(*place), list(some), moment.held)
         note_uncommitted(rows, self._state.index, moment.held, moment.snapshot.metadata)
         reported_at = datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc)
+        silent_ms = max(moment.progress.silent_ms.get(alias, 0) for alias in direction)
         for row in rows:
             row["reported_at"] = reported_at
-            row["index_silent_ms"] *= row["unindexed"] > 0
+            row["index_silent_ms"] = silent_ms if row["unindexed"] else 0
             row["behind"] = behind(row)
             row["staleness_ms"] = self._staleness_ms(row, moment.now_ms) if row["behind"] else 0
             status, row["reason"] = classify(row, to_ms(self._config.status.stalled_after))
@@ -133,7 +134,7 @@ class StatusReporter:
 
     def _facts(self, verdict: Row, moment: _Moment) -> Row:
         """Return a row of sync_status with what was decided, and what is so at this moment."""
-        key, held, names = key_of(verdict), moment.held, self._config.names
+        key, held = verdict["key"], moment.held
         source, target = pair = _PAIR(verdict)
         here, there = held.at_source(source, key), held.at_target(target, key)
         wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
@@ -141,13 +142,10 @@ class StatusReporter:
         elsewhere = ", ".join(sorted(moment.homes[key.group_id] & moment.others[pair]))
         listed = None if wanted is None else verdict["skipped"]
         return verdict | {
-            "topic": names.outside(source, key.topic),
-            "stream": key.topic,
-            "target_topic": names.topic(target, key.topic),
             "wanted_offset": wanted,
             "target_offset": there.offset if there.error is None else known_at_target(verdict),
             "held_at_source": here.offset,
-            "has_moved_on": has_moved_on(verdict, held),
+            "has_moved_on": has_moved_on(verdict, here),
             "silent": there.error or here.error,
             "contest": contest and Reason.TWO_HOMES(contest.replace(", ", " and ")),
             "is_target_active": None if f"{target}?" in members else target in members,
@@ -155,7 +153,6 @@ class StatusReporter:
             "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in moment.others[pair]),
             "listed": (listed or 0) if self._is_named(key.group_id) else None,
             "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
-            "index_silent_ms": max(moment.progress.silent_ms.get(alias, 0) for alias in pair),
         }
 
     def _measure(self, pair: Pair, place: TopicPartition, rows: Sequence[Row], held: HeldOffsets) -> None:
@@ -170,6 +167,11 @@ class StatusReporter:
         question = asked.questions[0]
         # Where the target does not answer nothing can be counted.
         of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
+        names = self._config.names
+        of_all |= {
+            "topic": names.outside(pair.source, place.topic),
+            "target_topic": names.topic(pair.target, place.topic),
+        }
         columns: dict[str, np.ndarray] = {"is_changing": is_changing(answers, wanted)}
         if question.logs is not None:
             here, there = question.logs
@@ -231,9 +233,8 @@ def _position(row: Row) -> tuple[object, ...]:
     return *_PAIR(row), row["group_id"], *_PLACE(row), row["target_offset"]
 
 
-def has_moved_on(verdict: Row, held: HeldOffsets) -> bool:
+def has_moved_on(verdict: Row, here: Held) -> bool:
     """Return whether the source holds another commit than that of the *verdict*."""
-    here = held.at_source(verdict["source_cluster"], key_of(verdict))
     is_gone = here.offset is None and verdict["state"] in _TOPIC_IS_GONE  # a position that is deleted with its topic
     return here.error is None and here.offset != verdict["source_offset"] and not is_gone
 
@@ -277,5 +278,5 @@ def _unexpected(directions: Directions, held: HeldOffsets) -> Iterator[tuple[obj
             known = {None, wanted_of(each)}
             if each["outcome"] != Outcome.NOT_FORWARD.name or each["error"] is None:
                 known.add(known_at_target(each))
-            if held.at_target(alias, key_of(each)).offset not in known:
-                yield source, alias, key_of(each)
+            if held.at_target(alias, each["key"]).offset not in known:
+                yield source, alias, each["key"]

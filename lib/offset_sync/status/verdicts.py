@@ -34,12 +34,7 @@ _HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
 Row = dict[str, Any]
 Direction = tuple[str, str]
 Directions = Mapping[Direction, Sequence[Row]]
-"""The rows of ANSWERS_SCHEMA of each direction, sorted by partition."""
-
-
-def key_of(row: Row) -> GroupPartition:
-    """Return the key of a verdict, with its stream."""
-    return GroupPartition(row["group_id"], row["topic"], row["partition"])
+"""The rows of ANSWERS_SCHEMA of each direction, sorted by partition, each with its ``key`` and its ``stream``."""
 
 
 def wanted_of(row: Row) -> int | None:
@@ -63,6 +58,7 @@ def by_direction(rows: pa.Table, config: Config) -> Directions:
         rows = rows.filter(pc.is_in(rows[name], pa.array(known, pa.string())))
     found: dict[Direction, list[Row]] = {pair: [] for pair in config.pairs()}
     for row in rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")]).to_pylist():
+        row["stream"], row["key"] = row["topic"], GroupPartition(row["group_id"], row["topic"], row["partition"])
         found.get((row["source_cluster"], row["target_cluster"]), []).append(row)
     return {pair: each for pair, each in found.items() if each}
 
@@ -91,7 +87,7 @@ class PublishedVerdicts:
             self._known = LastKnown(self._tables, self._config).read_answers(incarnations)
         rows, version = self._known
         added, version = self._tables.rows_since(OFFSET_TRANSLATIONS, version)
-        self._known = fold_answers(rows, added), version
+        self._known = fold_answers(rows, added) if added.num_rows else rows, version
         return self._known[0]
 
 
