@@ -53,6 +53,8 @@ SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "
 _GREATEST = ("staleness_ms", "mirror_lag_ms")
 _LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
+_SUMMED = ("partitions", "source_offsets", "target_offsets", "change", "windowed_change")
+_NOTHING = (0,) * len(_SUMMED)
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 
 
@@ -206,22 +208,21 @@ class DriftWindow:
         rows = status.select(names).filter(pc.is_valid(status["target_offset"])).to_pylist()
         keys, before = [tuple(row[name] for name in _KEY) for row in rows], self._seen
         self._seen = {key: before.get(key, deque()) for key in keys}
-        sums: dict[tuple[Any, ...], Counter[str]] = {}
+        sums: dict[tuple[Any, ...], list[int]] = {}
         for key, row in zip(keys, rows, strict=True):
-            change, windowed = self._changes(key, row["source_offset"] - row["target_offset"], now)
-            found = {"source_offsets": row["source_offset"], "target_offsets": row["target_offset"], "partitions": 1}
+            offsets = row["source_offset"], row["target_offset"]
+            values = 1, *offsets, *self._changes(key, offsets[0] - offsets[1], now)
             for series in ((*key[:2], None), key[:3]):
-                sums.setdefault(series, Counter()).update(found, change=change, windowed_change=windowed)
+                sums[series] = [a + b for a, b in zip(sums.get(series, _NOTHING), values, strict=True)]
         groups = Counter(series[:2] for series in sums if series[2] is not None)
-        limits = {series: (groups[series[:2]] if series[2] is None else 1) * self._threshold for series in sums}
-        found_rows = [
-            dict(zip(GROUP, series, strict=True))
-            | of_series
-            | {"at": now, "drift": of_series["source_offsets"] - of_series["target_offsets"]}
-            | {"is_converged": abs(of_series["windowed_change"]) <= limits[series]}
-            for series, of_series in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0]))
-        ]
-        shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found_rows, SYNC_DRIFT.arrow_schema)])
+        found = []
+        for series, each in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0])):
+            count = groups[series[:2]] if series[2] is None else 1
+            found.append(
+                dict(zip((*GROUP, *_SUMMED), (*series, *each), strict=True))
+                | {"at": now, "drift": each[1] - each[2], "is_converged": abs(each[4]) <= count * self._threshold}
+            )
+        shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found, SYNC_DRIFT.arrow_schema)])
         self._shown = shown.filter(pc.greater_equal(shown["at"], pa.scalar(now - 6 * self._window)))
         return self._shown
 
