@@ -37,19 +37,11 @@ TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
 
 
 @pytest.fixture(scope="module")
-def day() -> Day:
-    day = Day()
-    rewound = commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000)  # so that a group went back
-    day.rows[OFFSET_COMMITS].append(rewound)
-    return day
-
-
-@pytest.fixture(scope="module")
-def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Tables of a day; an older report comes after the last one."""
-    tables = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
-    earlier = Day(steps=100)
-    append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})
+def root(template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Tables of a day in which a group went back; an older report comes after the last one."""
+    tables, day = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables"))), Day()
+    day.rows[OFFSET_COMMITS].append(commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000))
+    append_all(tables, {SYNC_STATUS: Day(steps=100).arrow(SYNC_STATUS)})
     Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
@@ -83,17 +75,12 @@ def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: Spa
         assert comparable(spark.sql(text).toArrow()) == comparable(found), text
 
 
-@pytest.mark.parametrize("text", PYTHON, ids=range(len(PYTHON)))
-def test_every_python_example_runs_and_finds_rows(spark: SparkSession, root: str, text: str) -> None:
-    names: dict[str, Any] = {"spark": spark}
-    exec(here(text, root), names)
-    assert names["rows"].num_rows > 0
-    if any(word in text for word in TRAVELS):
-        assert set(names["rows"]["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
-
-
-def test_the_report_of_then_is_found_by_spark_alone(spark: SparkSession, root: str) -> None:
-    (text,) = SPARK_SQL
-    found = spark.sql(here(text, root)).toArrow()
-    assert set(found["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
-    assert found.num_rows >= 4
+def test_every_example_of_python_and_of_spark_alone_finds_rows_also_those_of_then(
+    spark: SparkSession, root: str
+) -> None:
+    for text in [*PYTHON, *(f"rows = spark.sql({text!r}).toArrow()" for text in SPARK_SQL)]:
+        names: dict[str, Any] = {"spark": spark}
+        exec(here(text, root), names)
+        assert names["rows"].num_rows > 0
+        if any(word in text for word in TRAVELS):
+            assert {*names["rows"]["reported_at"].to_pylist()} == {Day(steps=100).ends_at}

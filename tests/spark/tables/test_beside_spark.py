@@ -23,27 +23,42 @@ def by_spark(spark: SparkSession, tables: TableStore) -> list[int]:
     return epochs(spark.read.format("delta").load(tables.path(DRIVERS)).toArrow())
 
 
-def alter(spark: SparkSession, tables: TableStore, *statements: str) -> None:
-    for statement in statements:
-        spark.sql(statement.format(table=f"delta.`{tables.path(DRIVERS)}`"))
+def test_what_was_changed_in_spark_does_not_stop_a_writer_and_what_only_spark_reads_names_the_remedy(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    def alter(*statements: str) -> None:
+        for statement in statements:
+            spark.sql(statement.format(f"delta.`{tables.path(DRIVERS)}`"))
 
-
-def may_go(value: str) -> str:
-    return f"ALTER TABLE {{table}} SET TBLPROPERTIES ('delta.appendOnly' = '{value}')"
-
-
-def test_what_was_changed_in_spark_does_not_stop_a_writer(spark: SparkSession, tables: TableStore) -> None:
-    known = tables.version(DRIVERS)
+    known, maintainer = tables.version(DRIVERS), Maintainer(tables, HOUR)
+    properties = "ALTER TABLE {{}} SET TBLPROPERTIES ('delta.{}')"
     for number, statement in enumerate(
-        (may_go("false"), "DELETE FROM {table} WHERE epoch = 1", "OPTIMIZE {table}", "UPDATE {table} SET pid = 3")
+        (
+            properties.format("appendOnly' = 'false"),
+            "DELETE FROM {} WHERE epoch = 1",
+            "OPTIMIZE {}",
+            "UPDATE {} SET pid = 3",
+        )
     ):
         tables.append(DRIVERS, claims(number), ("query", number))
-        alter(spark, tables, statement)
+        alter(statement)
         tables.append(DRIVERS, claims(99), ("query", number))
         added, known = tables.rows_since(DRIVERS, known)
         assert epochs(added) == [number]
-    tables.append(DRIVERS, claims(4), ("query", 4))
-    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4]
+    tables.append(DRIVERS, claims(4, 5, 6), ("query", 4))
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4, 5, 6]
+
+    # Rows that Spark has only marked as gone do not come back.
+    alter(properties.format("enableDeletionVectors' = 'true"), "DELETE FROM {} WHERE epoch = 5")
+    for act in (tables.all_rows, maintainer.compact):
+        with pytest.raises(TableError, match="by deletionVectors") as told:
+            act(DRIVERS)
+    for statement in str(told.value).partition("run in Spark: ")[2].split(" and "):
+        spark.sql(statement)
+    assert epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4, 6]
+    maintainer.compact(DRIVERS)
+    tables.append(DRIVERS, claims(7))
+    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [0, 2, 3, 4, 6, 7]
 
 
 def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: TableStore) -> None:
@@ -61,24 +76,3 @@ def test_sealed_and_cut_files_are_read_by_spark(spark: SparkSession, tables: Tab
     assert sorted(row.start_offset for row in frame.collect()) == list(range(20, 40))
     chosen = frame.where("topic = 't1' AND partition = 1").collect()
     assert sorted(row.start_offset for row in chosen) == [n for n in range(20, 40) if n % 3 == 1 and n % 2 == 1]
-
-
-def test_rows_that_spark_has_only_marked_as_gone_do_not_come_back_and_what_is_to_be_typed_then_helps(
-    spark: SparkSession, tables: TableStore
-) -> None:
-    maintainer = Maintainer(tables, HOUR)
-    alter(spark, tables, may_go("false"))
-    tables.append(DRIVERS, claims(1, 2, 3))
-    tables.append(DRIVERS, claims(4))
-    alter(spark, tables, "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    alter(spark, tables, "DELETE FROM {table} WHERE epoch = 1")
-    for act in (tables.all_rows, maintainer.compact):
-        with pytest.raises(TableError, match="by deletionVectors") as told:
-            act(DRIVERS)
-    assert by_spark(spark, tables) == [2, 3, 4]
-    for statement in str(told.value).partition("run in Spark: ")[2].split(" and "):
-        spark.sql(statement)
-    assert epochs(tables.all_rows(DRIVERS)) == [2, 3, 4]
-    maintainer.compact(DRIVERS)
-    tables.append(DRIVERS, claims(5))
-    assert by_spark(spark, tables) == epochs(tables.all_rows(DRIVERS)) == [2, 3, 4, 5]

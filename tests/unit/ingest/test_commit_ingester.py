@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timezone
 from typing import Any
 
@@ -13,7 +12,6 @@ from builders.offset_records import commit_key, commit_value, group_key, member_
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.tables import PowerFailure
-from offset_sync.state.key_index import KeyRows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
@@ -23,8 +21,8 @@ def at(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
-def commit(offset: int, *, group: str = "g", partition: int = 0, at_ms: int = 1_700_000_000_000, **more: Any) -> Raw:
-    return commit_key(group, "orders", partition), commit_value(offset, committed_at_ms=at_ms, **more)
+def commit(offset: int, group: str = "g", **more: Any) -> Raw:
+    return commit_key(group, "orders", 0), commit_value(offset, committed_at_ms=1_700_000_000_000, **more)
 
 
 @pytest.fixture
@@ -32,69 +30,61 @@ def job() -> Job:
     return Job()
 
 
-def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job: Job) -> None:
-    topic_id = bytes(range(16))
-    job.ingest(7, commit(5, epoch=2, metadata="m", tags=[(0, topic_id)]), first=40)
-    assert job.genuine() == {"g": 5}
-    assert job.reconciled == [(["g"], 7)]
+def test_each_record_becomes_a_row_with_all_it_says_and_malformed_bytes_are_kept_whole_with_the_reason(
+    job: Job,
+) -> None:
+    key, value = commit(5)
+    assert key is not None
+    assert value is not None
+    bad = [(key, value[:-3]), (None, b"v"), (key[:4], value), (key, b"\x00\x09" + value[2:])]
+    of_groups = [(group_key("classic", 2), CLASSIC_EMPTY), (group_key("classic", 2), None), (group_key("n", 3), None)]
+    of_groups += [(group_key("ignored", 6), b"\0\0"), (member_key("n", "m-1"), None)]
+    made = commit(8, epoch=2, metadata="m", tags=[(0, bytes(range(16)))])
+    job.ingest(7, *bad, *of_groups, made, first=40)
+    assert (job.genuine(), job.reconciled) == ({"g": 8}, [(["g"], 7)])
+
     (row,) = job.tables.all_rows(OFFSET_COMMITS).to_pylist()
     assert row.pop("captured_at") > at(WRITTEN_MS)
-    assert row == {
+    assert {name: value for name, value in row.items() if value is not None} == {
         "cluster": "X",
         "group_id": "g",
         "topic": "orders",
         "partition": 0,
-        "committed_offset": 5,
+        "committed_offset": 8,
         "leader_epoch": 2,
         "metadata": "m",
         "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
         "committed_at": at(1_700_000_000_000),
         "made_at": at(WRITTEN_MS),
-        "expires_at": None,
         "is_tombstone": False,
         "is_own": False,
         "log_partition": 3,
-        "log_offset": 40,
-        "captured_by": None,
-        "not_before": None,
+        "log_offset": 49,
     }
-
-
-@pytest.mark.timeout(120)
-def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> None:
-    def reconcile(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
-        while job.tables.version(OFFSET_COMMITS) == 0:
-            time.sleep(0.001)
-        return []
-
-    job.reconcile_batch = reconcile  # type: ignore[method-assign]
-    job.ingest(0, commit(5))
-    assert job.commits("committed_offset") == [(5,)]
-
-
-def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
-    groups = [("classic", 2, CLASSIC_EMPTY), ("classic", 2, None), ("new", 3, None), ("ignored", 6, b"\0\0")]
-    raw = [(group_key(group, kind), value) for group, kind, value in groups]
-    job.ingest(0, *raw, (member_key("new", "m-1"), None))
-    names = ("group_id", "kind", "member_id", "generation", "members", "log_partition", "log_offset")
+    names = ("group_id", "kind", "member_id", "generation", "members", "log_offset")
     assert job.tables.rows(GROUP_EVENTS, *names) == [
-        ("classic", "classic", None, 5, 0, 3, 0),
-        ("classic", "classic_removed", None, None, None, 3, 1),
-        ("new", "epoch_removed", None, None, None, 3, 2),
-        ("new", "member_removed", "m-1", None, None, 3, 4),
+        ("classic", "classic", None, 5, 0, 44),
+        ("classic", "classic_removed", None, None, None, 45),
+        ("n", "epoch_removed", None, None, None, 46),
+        ("n", "member_removed", "m-1", None, None, 48),
     ]
-    assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
-    assert job.genuine() == {}
+    assert {*job.tables.rows(GROUP_EVENTS, "cluster", "at", "log_partition")} == {("X", at(WRITTEN_MS), 3)}
+    found = job.tables.rows(QUARANTINE, "offset", "key", "value", "cluster", "topic", "partition")
+    where = ("X", "__consumer_offsets", 3)
+    assert found == [(offset, *raw, *where) for offset, raw in enumerate(bad, 40)]
+    reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
+    assert "value version 9 is unknown for record type 1" in reasons
+    assert all(reasons)
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
     acknowledge(job.offsets, 9, 1, group="c")
     job.tables.dies_at = OFFSET_COMMITS
-    records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
+    records = commit(9, "c", metadata="m"), commit(12, "c", metadata="n")
     with pytest.raises(PowerFailure):
         job.ingest(0, *records)
     job.ingest(0, *records)
-    job.ingest(1, commit(9, group="c", metadata="m"), first=2)
+    job.ingest(1, commit(9, "c", metadata="m"), first=2)
     assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
 
 
@@ -105,31 +95,6 @@ def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
     job.is_ready.set()
     job.ingest(1, commit(6), first=1)
     assert job.reconciled == [(["g"], 1)]
-
-
-# What is not a commit
-
-
-def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job: Job) -> None:
-    key, value = commit(5)
-    assert key is not None
-    assert value is not None
-    job.ingest(0, (key, value[:-3]), (None, b"v"), (key[:4], value), (key, b"\x00\x09" + value[2:]), commit(8))
-    assert job.genuine() == {"g": 8}
-    found = job.tables.rows(QUARANTINE, "offset", "key", "value", "cluster", "topic", "partition")
-    where = ("X", "__consumer_offsets", 3)
-    assert found == [
-        (0, key, value[:-3], *where),
-        (1, None, b"v", *where),
-        (2, key[:4], value, *where),
-        (3, key, b"\x00\x09" + value[2:], *where),
-    ]
-    reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
-    assert "value version 9 is unknown for record type 1" in reasons
-    assert all(reasons)
-
-
-# Once, whatever happens
 
 
 def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None:

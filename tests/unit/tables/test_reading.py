@@ -11,7 +11,6 @@ import pytest
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -50,14 +49,6 @@ def test_rows_are_written_with_the_names_of_their_clusters_and_read_as_streams(t
         pa.concat_tables(named.batches(OFFSET_COMMITS)),
     ):
         assert names_in(rows) == INSIDE
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
-def test_each_name_is_looked_up_once_and_dictionaries_stay_so(kind: pa.DataType) -> None:
-    asked, rows = list[tuple[str, str]](), commits(*OUTSIDE, *OUTSIDE).select(["cluster", "topic"])
-    turned = pa.table({name: rows.column(name).cast(kind) for name in rows.column_names})
-    found = renamed(pa.concat_tables([turned, turned.slice(3)]), "cluster", lambda *place: str(asked.append(place)))
-    assert (found.num_rows, found.schema.field("topic").type, sorted(asked)) == (13, kind, sorted(OUTSIDE))
 
 
 def answered(topic: str, stream: str, target_topic: str) -> dict[str, object]:

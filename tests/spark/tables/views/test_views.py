@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import pytest
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all
@@ -19,50 +18,33 @@ from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_gr
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
 
-TEN_MINUTES, ONE_MINUTE = timedelta(minutes=10), timedelta(minutes=1)
 
-
-def in_spark(spark: SparkSession) -> Callable[[str], Any]:
-    return lambda sql: spark.sql(sql).toArrow()
-
-
-def in_duckdb(root: str, at: datetime | None = None) -> Callable[[str], Any]:
-    connection = open_tables(root, at)
-    return lambda sql: connection.sql(sql).to_arrow_table()
-
-
-def rows(run: Callable[[str], Any], sql: str) -> list[str]:
+def comparable(found: pa.Table) -> list[str]:
     """Rows as texts, sorted; of a share nine digits, and a time of DuckDB without its zone with it."""
-    return sorted(json.dumps(row, default=_moment) for row in _rounded(run(sql).to_pylist()))
+    return sorted(json.dumps([_plain(value) for value in row.values()]) for row in found.to_pylist())
 
 
-def _rounded(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: round(v, 9) if isinstance(v, float) else v for k, v in row.items()} for row in found]
-
-
-def _moment(value: datetime) -> str:
-    return value.replace(tzinfo=timezone.utc).isoformat() if value.tzinfo is None else value.isoformat()
-
-
-@pytest.fixture
-def filled(tables: TableStore) -> TableStore:
-    """Tables with a history in which everything occurs."""
-    append_all(tables, random_history(11, 200))
-    return tables
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
+    return round(value, 9) if isinstance(value, float) else value
 
 
 def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(
-    spark: SparkSession, filled: TableStore
+    spark: SparkSession, tables: TableStore
 ) -> None:
-    register_views(spark, filled.root)
+    append_all(tables, random_history(11, 200))
+    register_views(spark, tables.root)
     moments = [BEGINS + LASTS * share / 5 for share in range(6)]
+    lagging = lagging_groups(timedelta(minutes=10), timedelta(minutes=1))
     asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
-    asked += zip(QUESTIONS, (failover_cost(moments), lagging_groups(TEN_MINUTES, ONE_MINUTE)), strict=True)
+    asked += zip(QUESTIONS, (failover_cost(moments), lagging), strict=True)
     for view, sql in asked:
-        found = rows(in_spark(spark), sql)
-        assert len(found) > 5
-        assert found == rows(in_duckdb(filled.root), sql), view.name
-        assert spark.sql(sql).dtypes == [(column.name, column.type) for column in view.columns], view.name
+        found = spark.sql(sql)
+        rows = comparable(found.toArrow())
+        assert len(rows) > 5
+        assert rows == comparable(open_tables(tables.root).sql(sql).to_arrow_table()), view.name
+        assert found.dtypes == [(column.name, column.type) for column in view.columns], view.name
 
 
 def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(
@@ -73,12 +55,12 @@ def test_a_moment_shows_in_both_engines_the_report_and_the_history_of_then(
     append_all(tables, {table: early.arrow(table) for table in (OFFSET_COMMITS, SYNC_STATUS)})
     between = datetime.now(timezone.utc)
     append_all(tables, {SYNC_STATUS: late.arrow(SYNC_STATUS), OFFSET_COMMITS: late.arrow(OFFSET_COMMITS)})
-    wanted = {
-        before: (0, set()),
-        between: (len(early.rows[OFFSET_COMMITS]), {early.ends_at}),
-    }
-    for at, (commits, reported) in wanted.items():
+    count, reported = "SELECT count(*) AS n FROM offset_commits", "SELECT DISTINCT reported_at AS at FROM lag"
+    for at, commits, times in ((before, 0, set()), (between, len(early.rows[OFFSET_COMMITS]), {early.ends_at})):
         register_views(spark, tables.root, at)
-        for run in (in_spark(spark), in_duckdb(tables.root, at)):
-            assert len(run("SELECT * FROM offset_commits")) == commits
-            assert set(run("SELECT DISTINCT reported_at FROM lag")["reported_at"].to_pylist()) == reported
+        duckdb = open_tables(tables.root, at)
+        for found in (
+            [spark.sql(sql).toArrow() for sql in (count, reported)],
+            [duckdb.sql(sql).to_arrow_table() for sql in (count, reported)],
+        ):
+            assert (found[0]["n"].to_pylist(), {*found[1]["at"].to_pylist()}) == ([commits], times)

@@ -120,14 +120,11 @@ def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> N
         open_tables(str(tmp_path / "elsewhere"))
 
 
-def test_a_moment_without_a_zone_is_refused() -> None:
+def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_refused() -> None:
+    elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
+    assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
     with pytest.raises(ValueError, match=r"2026-11-21 03:12:00: no time zone; add tzinfo=timezone\.utc"):
         failover_cost([AN_HOUR, AN_HOUR.replace(tzinfo=None)])
     with pytest.raises(ValueError, match="no moments"):
         failover_cost([])
-
-
-def test_a_moment_of_another_zone_is_the_same_moment() -> None:
-    elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
-    assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
