@@ -37,8 +37,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Runs of two batches are joined only where no offset and no change of time is between them",
         "ingest.run_builder._continues",
         _follows_in_its_origin,
-        "ingest/test_run_builder.py::"
-        "test_a_topic_of_strategy_timestamp_is_cut_where_the_timestamp_changes_also_at_a_batch_border",
+        "ingest/test_run_builder.py::test_wherever_batches_end_the_runs_are_the_same",
     ),
     kept_by(
         "A log that could not be read is left out of later micro-batches",
@@ -62,7 +61,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that names an offset beyond its origin's log end is no copy",
         "ingest.origin_check.OriginCheck.refute",
         lambda _check, cut, _said: cut,
-        "ingest/test_index_parts.py::test_a_run_is_cut_where_its_origin_ends",
+        "ingest/test_index_parts.py::test_every_record_keeps_its_identity_or_loses_it_by_the_end_of_its_origin",
     ),
     kept_by(
         "A record with the place header of another partition was produced where it is",
