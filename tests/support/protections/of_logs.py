@@ -191,7 +191,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A coordinator's offset counts only where the log does not explain it",
         "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
         lambda _check, found, _read_to: list(found),
-        "ingest/test_coordinator_check.py::test_a_group_whose_coordinator_has_moved_is_not_gone",
+        "ingest/test_coordinator_check.py::"
+        "test_an_offset_that_is_gone_counts_as_deleted_only_if_the_log_does_not_explain_it[by another coordinator]",
     ),
     kept_by(
         "What a lost source has said of its log still holds",
