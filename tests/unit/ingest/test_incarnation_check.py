@@ -48,22 +48,6 @@ def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_th
     assert min(again) > noticed_at, "also where the clock was set back"
 
 
-@pytest.mark.parametrize("log_end", [8, 10], ids=["indexed", "planned"])
-@pytest.mark.parametrize(("epoch", "begins_at"), [(None, 0), (1, 6)], ids=["no epochs", "the same leader"])
-def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_other(
-    epoch: int | None, begins_at: int, log_end: int
-) -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 11}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=epoch)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=epoch)}}
-    job.epoch_ends = {ORDERS: 6}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, log_end)]
-    job.index(1, (ORDERS, 10, None))
-    assert ("Y", epoch, begins_at, "LOG_TRUNCATED") in lives(job)
-    assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
-
-
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
     """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
     job = cut_job()
@@ -213,13 +197,3 @@ def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
         queries.note(2, 12)
     queries.note(2, 16)
     assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}
-
-
-def test_a_partition_without_rows_is_of_the_incarnation_that_is_known_of_its_topic() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
-    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
-    assert LOG_INCARNATIONS.name not in job.tables.versions
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 5, leader_epoch=7)}}
-    job.restart()
-    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
-    assert lives(job) == [("Y", 7, None, None)]
