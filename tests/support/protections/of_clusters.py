@@ -19,7 +19,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule
 from offset_sync.state.group_homes import UnreadLogs
 from offset_sync.sync.offset_writer import _Batch, decide
-from protections.entry import kept_by, no, nothing
+from protections.entry import Seed, kept_by, no, nothing
 
 _UNIT = "tests/unit/"
 
@@ -84,7 +84,7 @@ PROTECTIONS = (
         "at the start every group has to answer a poll",
         "ingest.polled_commits.CommitPoller._note_errors",
         nothing,
-        "ingest/test_polled_commits.py::test_at_first_every_group_has_to_answer_and_later_the_others_go_on",
+        Seed(frozenset({"polls"})),
     ),
     # A cluster is silent, frozen or resets connections, also at the start.
     kept_by(
