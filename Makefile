@@ -82,7 +82,7 @@ test-contents: install ## Tests of lib/offset_sync_contents, copies recognised b
 protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
 	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
 
-test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50', --removed)
+test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50')
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m histories.run $(ARGS)
 
 search: install ## All histories of a group's commits, our writes, lost answers, crashes and moves, up to a depth

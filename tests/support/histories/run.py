@@ -1,4 +1,4 @@
-"""Many histories, with what they met: ``make test-tables``; ``--removed`` takes out what keeps tables whole."""
+"""Many histories, with what they met: ``make test-tables``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from histories.machine import FIGURES, histories
-from histories.removed import REMOVED
 from histories.world import template
 
 
@@ -57,30 +55,12 @@ def told() -> str:
     return "\n".join(lines)
 
 
-def try_without(name: str, examples: int, steps: int, seed: int) -> bool:
-    """Take out what is called *name*; print how it was noticed, and return whether it was."""
-    FIGURES.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, attribute, other in REMOVED[name]:
-            patch.setattr(owner, attribute, other)
-        try:
-            try_histories(examples, steps, seed, is_shrunk=False)
-        except Exception as problem:
-            causes = [*problem.exceptions] if isinstance(problem, BaseExceptionGroup) else [problem]
-            first = "; ".join(f"{type(each).__name__} {str(each).partition(chr(10))[0][:120]}" for each in causes)
-            print(f"noticed after {FIGURES['histories', '']} histories: {name}: {first}")
-            return True
-    print(f"not noticed by {examples} histories: {name}")
-    return False
-
-
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     """Try histories, print what they met, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seed", type=int, default=None, help="default: one by the time, which is printed")
-    parser.add_argument("--removed", nargs="?", const="", help="take out one of, or each: " + "; ".join(REMOVED))
     chosen = parser.parse_args(words)
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     print(f"--seed {seed}", flush=True)
@@ -88,14 +68,10 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
     began = time.monotonic(), time.process_time()
     try:
-        if chosen.removed is not None:
-            names = [name for name in REMOVED if chosen.removed in name]
-            noticed = [try_without(name, chosen.examples, chosen.steps, seed) for name in names]
-            return int(not all(noticed))
         try_histories(chosen.examples, chosen.steps, seed)
         return 0
     finally:
-        print("" if chosen.removed is not None else told())
+        print(told())
         print(f"{time.monotonic() - began[0]:.0f} s, {time.process_time() - began[1]:.0f} s of processor time")
 
 

@@ -45,7 +45,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a micro-batch says how far it has read, in the append of its runs",
             "ingest.record_indexer.coverage",
             lambda *_read: RECORD_RUNS.no_rows,
-            "ingest/test_record_indexer.py::test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read",
+            Seed(frozenset({"second"}), 25),
         ),
         kept_by(
             "a log that cannot be read on ends where it stopped",
@@ -67,13 +67,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "an append of the same query and batch is there once",
             "tables.transaction_log.Version.has_written",
             no,
-            "tables/test_append.py::test_a_version_of_a_writer_is_appended_once_be_it_its_first",
+            "tables/test_any_history.py::test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all[0]",
         ),
         kept_by(
             "a new checkpoint appends under a new id",
             "ingest.record_indexer.RecordIndexer._writer",
             lambda _indexer, batch_id: ("index_records", batch_id),
-            "ingest/test_record_indexer.py::test_a_new_checkpoint_writes_again",
+            Seed(frozenset({"set_back"})),
         ),
         kept_by(
             "a row that is there twice changes no answer",
@@ -93,8 +93,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a log with another leader, or a shorter one, is asked where the epoch before has ended",
             "ingest.incarnation_check.IncarnationCheck._is_questionable",
             no,
-            "ingest/test_incarnation_check.py"
-            "::test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
+            Seed(frozenset({"cut_grows"}), 35),
         ),
         kept_by(
             "copies of truncated records have an origin of their own",
@@ -118,8 +117,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "commits that __consumer_offsets has lost are dropped",
             "state.commit_log_incarnations.Places.gone_ms",
             lambda _places, rows: np.full(rows.num_rows, ABSENT),
-            "ingest/test_commit_log_check.py"
-            "::test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_commit_still_counts",
+            Seed(frozenset({"shrink"})),
         ),
     ),
     5: (

@@ -74,7 +74,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "rows are on the disk before their entry",
             "tables.files.Files.sync",
             nothing,
-            "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
+            "tables/test_any_history.py::test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all[0]",
         ),
         kept_by(
             "the name of a new file is on the disk before its entry",
@@ -162,7 +162,8 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
             lambda _check, found, _read_to: list(found),
             "ingest/test_coordinator_check.py"
-            "::test_an_offset_that_is_gone_counts_as_deleted_only_if_the_log_does_not_explain_it[by another coordinator]",
+            "::test_an_offset_that_is_gone_counts_as_deleted_only_if_the_log_does_not_explain_it"
+            "[by another coordinator]",
         ),
     ),
     19: (

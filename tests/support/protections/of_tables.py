@@ -7,10 +7,16 @@ from typing import Any
 
 from deltalake.transaction import CommitProperties
 
+from offset_sync.state import seal
 from offset_sync.state.lease import Lease, unended
-from protections.entry import kept_by, no, nothing, yes
+from offset_sync.tables.definition import Table
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.table_log import Change, TableLog
+from protections.entry import Protection, kept_by, no, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
+_HISTORY = "tables/test_any_history.py::"
+_HISTORY += "test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all"
 
 
 def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
@@ -31,6 +37,26 @@ def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._neede
     return length_s
 
 
+def _entered_unchecked(
+    self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: bool
+) -> None:
+    change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
+    self._tables.log(table).commit(lambda _now: change)
+
+
+def _cleaned_of_all(log: TableLog) -> None:
+    with log._lock:
+        log._checkpoint().vacuum(retention_hours=0, full=True, dry_run=False)
+
+
+def _without_a_row(pieces: Any, portions: Any = seal._portions) -> Any:
+    return (each.slice(0, max(1, each.num_rows - 1)) for each in portions(pieces))
+
+
+def _moved_uncounted(self: Maintainer, table: Table, old: Any, new: Any, began_at: float) -> None:
+    self._enter(table, old, new, began_at, moves=True)
+
+
 PROTECTIONS = (
     # Several processes write one table at once, on S3 too.
     kept_by(
@@ -49,13 +75,33 @@ PROTECTIONS = (
         "two removals of the same files do not both go through",
         "tables.table_log.CommitProperties",
         lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
-        "tables/test_append.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
+        f"{_HISTORY}[1]",
+    ),
+    kept_by(
+        "a change of files is decided by those that there are then",
+        "tables.maintenance.Maintainer._enter",
+        _entered_unchecked,
+        f"{_HISTORY}[1]",
+    ),
+    kept_by(
+        "a maintained table keeps for a while what its readers may need",
+        "tables.table_log.TableLog.clean_up",
+        _cleaned_of_all,
+        f"{_HISTORY}[1]",
+    ),
+    Protection(
+        "a file is sealed only if it has all rows of those that it replaces",
+        (
+            ("offset_sync.state.seal._portions", _without_a_row),
+            ("offset_sync.tables.maintenance.Maintainer.move", _moved_uncounted),
+        ),
+        f"tests/unit/{_HISTORY}[0]",
     ),
     kept_by(
         "a file that maintenance may have deleted gets no entry",
         "tables.table_log.Change.is_stale",
         no,
-        "tables/test_append.py::test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it",
+        f"{_HISTORY}[1]",
     ),
     kept_by(
         "a driver that could overwrite the entries of others does not start",
@@ -151,6 +197,12 @@ PROTECTIONS = (
         "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
     ),
     kept_by(
+        "an entry is on the disk before a write returns, and before the next one",
+        "tables.table_log.TableLog._store",
+        nothing,
+        f"{_HISTORY}[0]",
+    ),
+    kept_by(
         "an empty entry before others is refused by name",
         "tables.log_repair._damaged",
         lambda _table: [],
@@ -173,8 +225,7 @@ PROTECTIONS = (
         "an append that found no room comes again once",
         "tables.transaction_log.Version.has_written",
         no,
-        "tables/test_power_failure.py::"
-        "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
+        f"{_HISTORY}[0]",
     ),
     kept_by(
         "the folder that is full is named",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders.commits import acknowledge
-from fakes.commit_log import CommitLogJob, commit, restore, tombstone
+from fakes.commit_log import CommitLogJob, commit, restore
 from offset_sync.ingest import commit_ingester
 from offset_sync.model.errors import ClusterError
 from offset_sync.tables.catalog import LOG_INCARNATIONS
@@ -22,20 +22,6 @@ def read_job(*records: tuple[bytes | None, bytes | None]) -> CommitLogJob:
     job = CommitLogJob(log=list(records))
     job.take_in()
     return job
-
-
-NOTHING = {"log_offset": -1, "actual_offset": -1, "actual_is_own": False}
-
-
-def test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_commit_still_counts() -> None:
-    job = CommitLogJob(log=[commit(9), commit(7, "ours"), tombstone("gone")])
-    job.write_as_we_do("ours", 7)
-    job.take_in()
-    job.recreate(commit(1, "new"))
-    job.take_in()
-    assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
-    assert job.known("ours") == NOTHING | {"genuine_offset": -1, "is_deleted": False}, "to be written again"
-    assert job.known("gone") == NOTHING | {"genuine_offset": -1, "is_deleted": True}
 
 
 def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:

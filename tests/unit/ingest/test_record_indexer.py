@@ -7,27 +7,13 @@ import logging
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.indexing import ORDERS, SECOND, TOPICS, Job, Plan, mirrored
+from fakes.indexing import ORDERS, TOPICS, Job, Plan, mirrored
 from fakes.tables import PowerFailure
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
-
-
-def test_a_micro_batch_becomes_runs_and_the_edges_of_what_was_read() -> None:
-    job = Job(Plan({ORDERS: 5, SECOND: 0}, [{ORDERS: 9, SECOND: 1}]))
-    job.index(0, (ORDERS, 5, mirrored(70)), (ORDERS, 6, mirrored(71)), (ORDERS, 7, None), (SECOND, 0, None))
-    assert job.runs() == [
-        ("orders", 0, 5, 0, "Y", -1),
-        ("orders", 0, 5, 2, "X", 70),
-        ("orders", 0, 7, 1, "Y", 7),
-        ("orders", 0, 9, 0, "Y", 9),
-        ("orders", 1, 0, 0, "Y", -1),
-        ("orders", 1, 0, 1, "Y", 0),
-    ]
-    assert job.topic_ids() == [("orders-1", 2)]
 
 
 def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_everyone_and_in_quarantine() -> None:
@@ -43,17 +29,6 @@ def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_every
         ("Y", "orders", 0, 4, None, None, "origin offset 8: not in the log of X, which ends at 8"),
         ("Y", "orders", 0, 5, None, None, "origin offset 1000000: not in the log of X, which ends at 8"),
     ]
-
-
-# Once, whatever happens
-
-
-def test_a_new_checkpoint_writes_again() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
-    job.index(0, (ORDERS, 0, None))
-    job.plan.query = "another"
-    job.index(0, (ORDERS, 0, None))
-    assert job.runs() == [("orders", 0, 0, 0, "Y", -1)] * 2 + [("orders", 0, 0, 1, "Y", 0)] * 2
 
 
 @pytest.mark.parametrize("table", [INDEXED_TOPICS, QUARANTINE, RECORD_RUNS], ids=lambda table: table.name)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs
+from offset_sync.model.errors import TakenOverError
+from offset_sync.state.lease import FencedTables
 from offset_sync.tables import table_log
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.table_log import Change, TableLog
-from offset_sync.tables.transaction_log import DataFile, Version, write_rows
+from offset_sync.tables.transaction_log import write_rows
 from tools.late_entries import before_entry, lose_answer
 
 
@@ -46,61 +47,33 @@ def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(tables
     file = write_rows(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema, [claims(1)])
     old = file._replace(written_ms=file.written_ms - 300_000)
     with pytest.raises(TimeoutError, match=r"no entry within 300 s .*max_offsets_per_trigger"):
-        tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [old])
+        tables.append(DRIVERS, DRIVERS.no_rows, None, [old])
     assert tables.version(DRIVERS) == 0
-    tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [file])
-    tables.append(DRIVERS, DRIVERS.no_rows, ("query", 0), [old])  # a repetition, which enters nothing
+
+
+def test_a_driver_that_was_taken_over_appends_and_replaces_nothing(tables: TableStore) -> None:
+    fence = MagicMock()
+    fenced = FencedTables(tables.root, fence)
+    fenced.append(DRIVERS, claims(1))
+    fence.renew.side_effect = TakenOverError("another writer")
+    fenced.append(DRIVERS, claims())
+    for write, rows in ((fenced.append, claims(2)), (fenced.replace, claims(2)), (fenced.replace, claims())):
+        with pytest.raises(TakenOverError):
+            write(DRIVERS, rows)
     assert by_delta_rs(tables) == [1]
 
 
-@pytest.fixture
-def path(tables: TableStore) -> str:
-    """A table of which rows may go, with two files."""
-    tables.log(DRIVERS).set_properties({"delta.appendOnly": "false"})
-    for number in (1, 2):
-        tables.append(DRIVERS, claims(number))
-    return tables.path(DRIVERS)
-
-
-def log_at(path: str) -> TableLog:
-    return TableLog(path, Files())
-
-
-def entry(path: str, version: int) -> Path:
-    return Path(path, "_delta_log", f"{version:020d}.json")
-
-
-def new_file(tables: TableStore, *numbers: int) -> DataFile:
-    name = f"{'-'.join(map(str, numbers))}.parquet"
-    written = write_rows(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema, [claims(*numbers)], name=name)
-    return written._replace(statistics="{}", rows=None)
-
-
-def test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through(tables: TableStore, path: str) -> None:
-    """The other is asked again, and would have its rows twice if delta-rs let it pass by itself."""
-    first, second, asked = log_at(path), log_at(path), list[int]()
-    held = first.newest().files()
-
-    def of_second(now: Version) -> Change | None:
-        asked.append(now.number)
-        if len(asked) == 1:
-            first.commit(lambda _now: Change([new_file(tables, 1, 2)], held, moves=True))
-        there = {each.path for each in now.files()}
-        return Change([new_file(tables, 2, 1)], held, moves=True) if {each.path for each in held} <= there else None
-
-    before = first.newest().number
-    assert second.commit(of_second) is None
-    assert asked == [before, before + 1]
-    assert by_delta_rs(tables) == [1, 2]
-
-
-def test_a_list_with_a_gap_is_recreated(tables: TableStore, path: str) -> None:
+def test_a_list_with_a_gap_is_recreated(tables: TableStore) -> None:
     """As one may be that is made on S3 while others put: the later entry is in it, and the one before is not."""
-    whole = entry(path, 2).read_text()
-    entry(path, 2).unlink()
+    for number in (1, 2, 3):
+        tables.append(DRIVERS, claims(number))
+    before = Path(tables.path(DRIVERS), "_delta_log", f"{2:020d}.json")
+    whole = before.read_text()
+    before.unlink()
     with pytest.raises(DeltaError, match=table_log._GAP):
-        DeltaTable(path)
-    threading.Timer(0.5, lambda: entry(path, 2).write_text(whole)).start()
-    assert log_at(path).newest().number == 3
-    assert log_at(path).commit(lambda _now: Change([new_file(tables, 3)])) == 4
-    assert by_delta_rs(tables) == [1, 2, 3]
+        DeltaTable(tables.path(DRIVERS))
+    threading.Timer(0.5, lambda: before.write_text(whole)).start()
+    other = TableStore(tables.root)
+    assert other.version(DRIVERS) == 3
+    other.append(DRIVERS, claims(4))
+    assert by_delta_rs(tables) == [1, 2, 3, 4]
