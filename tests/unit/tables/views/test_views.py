@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from builders.delta_rs_tables import write_tables
@@ -15,6 +16,7 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.model.values import Outcome, State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.views import (
     QUESTIONS,
     VIEWS,
@@ -100,6 +102,31 @@ def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path
         "not acknowledged: no\nanswer",
         "not acknowledged: no reason given",
     }
+
+
+def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) -> None:
+    """At each cluster a stream is called otherwise than at any other, and as others call another one."""
+    called = {("dc1", "t"): "t", ("dc2", "t"): "u", ("dc3", "t"): "dc1.t"}
+    called |= {("dc1", "u"): "u", ("dc2", "u"): "t", ("dc3", "u"): "dc1.u"}
+    made, turned = random_history(4), dict[Table, pa.Table]()
+    for table, found in made.items():
+        each = found.to_pylist()
+        for row in each:
+            if table in (OFFSET_TRANSLATIONS, SYNC_STATUS):
+                target = called[row["target_cluster"], row["topic"]]
+                row |= {"stream": row["topic"], "target_topic": target}
+                row["topic"] = called[row["source_cluster"], row["topic"]]
+            elif table in (OFFSET_COMMITS, RECORD_RUNS):
+                row["topic"] = called[row["cluster"], row["topic"]]
+        turned[table] = pa.Table.from_pylist(each, table.arrow_schema)
+    sql = failover_cost([BEGINS + LASTS * share / 10 for share in range(10)])
+    answers = []
+    for name, tables in (("same", made), ("named", turned)):
+        write_tables(tmp_path / name, tables)
+        answers.append(rows(open_tables(str(tmp_path / name)), sql))
+    wanted = [row | {"topic": called[row["source_cluster"], row["topic"]]} for row in answers[0]]
+    assert any(row["lost"] for row in wanted)
+    assert sorted(map(str, answers[1])) == sorted(map(str, wanted))
 
 
 # Moments, and tables that are not there
