@@ -11,7 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
-from protections.entry import Protection, kept_by, no, nothing
+from protections.entry import Protection, Seed, kept_by, no, nothing
 
 _INGEST, _STATE, _TRANSLATE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.translate."
 _CHECK = _INGEST + "incarnation_check.IncarnationCheck."
@@ -60,14 +60,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A recreated topic is noticed by its id",
         "ingest.incarnation_check.IncarnationCheck._rows",
         _without(RECREATED),
-        "ingest/test_incarnation_check.py::test_an_origin_that_was_recreated_is_noticed_with_its_first_copy",
+        Seed(frozenset({"shrink"})),
     ),
     kept_by(
         "A truncated log is noticed by where its last epoch ended",
         "ingest.incarnation_check.IncarnationCheck._rows",
         _without(TRUNCATED),
-        "ingest/test_incarnation_check.py::"
-        "test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut",
+        Seed(frozenset({"cut_grows"}), 10),
     ),
     kept_by(
         "A log with a new incarnation is read again, also by the next driver",

@@ -14,7 +14,7 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenErro
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -34,20 +34,6 @@ def cut_job(at: int = 6, log_end: int = 12) -> Job:
     return job
 
 
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut(is_restarted: bool) -> None:
-    """Also if it was cut while no index ran; what was read before the change was known is of no origin."""
-    job = cut_job()
-    if is_restarted:
-        job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
-    assert [run for run in job.runs() if run[2] >= 6] == [("orders", 0, 6, 0, "Y", -1), ("orders", 0, 6, 6, "X", 106)]
-    ((noticed_at,),) = (row[:1] for row in job.tables.rows(LOG_INCARNATIONS, "noticed_at", "begins_at") if row[1] == 6)
-    again = [at for at, start in job.tables.rows(RECORD_RUNS, "indexed_at", "start_offset") if start == 6]
-    assert min(again) > noticed_at, "also where the clock was set back"
-
-
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
     """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
     job = cut_job()
@@ -65,14 +51,6 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert {life[3] for life in lives(job)} == {None, "ELECTED"}
     assert {life[1] for life in lives(job)} == {1, 2}
-
-
-def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
-    job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
-    job.topics_of_x["orders"] = MemoryTopic("another", 2)
-    job.index(1, *((ORDERS, at, mirrored(at - 2)) for at in (2, 3)))
-    assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
 
 
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
