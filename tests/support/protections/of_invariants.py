@@ -87,7 +87,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a topic's id is recorded before its first run",
             "ingest.record_indexer.RecordIndexer._record_incarnations",
             nothing,
-            "ingest/test_record_indexer.py::test_a_topic_created_again_is_recorded_beside_its_first_life",
+            "ingest/test_record_indexer.py::test_killed_at_any_point_and_repeated_everything_is_there_once",
         ),
         kept_by(
             "a log with another leader, or a shorter one, is asked where the epoch before has ended",
