@@ -24,12 +24,12 @@ from offset_sync.model.values import RecordContent, TopicPartition
 class Record(NamedTuple):
     """A record as Spark reads it; headers None: it has none."""
 
+    topic: str
+    partition: int
     offset: int
-    origin: bytes | None = None
-    origin_offset: bytes | None = None
-    timestamp_ms: int = 0
-    topic: str = "orders"
-    partition: int = 0
+    timestamp_ms: int
+    origin: bytes | None
+    origin_offset: bytes | None
 
 
 class Run(NamedTuple):
@@ -39,10 +39,10 @@ class Run(NamedTuple):
     partition: int
     start_offset: int
     length: int
-    origin: str | None
-    origin_start: int | None
-    min_timestamp_ms: int | None = 0
-    max_timestamp_ms: int | None = 0
+    origin: str
+    origin_start: int
+    min_timestamp_ms: int
+    max_timestamp_ms: int
     error: str | None = None
     origin_header: bytes | None = None
     offset_header: bytes | None = None
@@ -55,29 +55,16 @@ def is_legacy(topic: str) -> bool:
 CUTTER = RunBuilder(StreamIdentities("X", {"IDC-X": "X", "IDC-Y": "Y"}, "text"), is_legacy)
 
 
-def batches(records: list[Record], borders: Iterable[int] = ()) -> list[pa.RecordBatch]:
+def cut(records: list[Record], borders: Iterable[int]) -> tuple[list[Run], list[Run]]:
+    """Return the runs and the malformed records, each in the order they came out, of batches that end at *borders*."""
     cuts = [0, *sorted(b for b in borders if b <= len(records)), len(records)]
-    found = []
-    for low, high in pairwise(cuts):
-        rows = [
-            {
-                "topic": r.topic,
-                "partition": r.partition,
-                "offset": r.offset,
-                "timestamp": r.timestamp_ms * 1000,
-                "origin_header": r.origin,
-                "offset_header": r.origin_offset,
-            }
-            for r in records[low:high]
-        ]
-        found.append(pa.RecordBatch.from_pylist(rows, schema=MIRRORED_RECORDS))
-    return found
-
-
-def cut(records: list[Record], borders: Iterable[int] = (), cutter: RunBuilder = CUTTER) -> tuple[list[Run], list[Run]]:
-    """Return the runs and the malformed records, each in the order they came out."""
-    rows = [Run(*row.values()) for batch in cutter(batches(records, borders)) for row in batch.to_pylist()]
-    return [row for row in rows if row.error is None], [row for row in rows if row.error is not None]
+    rows = [each._replace(timestamp_ms=each.timestamp_ms * 1000) for each in records]
+    tables = [
+        pa.RecordBatch.from_pylist([dict(zip(MIRRORED_RECORDS.names, row)) for row in rows[low:high]], MIRRORED_RECORDS)
+        for low, high in pairwise(cuts)
+    ]
+    found = [Run(*row.values()) for batch in CUTTER(tables) for row in batch.to_pylist()]
+    return [row for row in found if row.error is None], [row for row in found if row.error is not None]
 
 
 # Any batches
@@ -101,7 +88,7 @@ def logs(draw: st.DrawFn) -> list[Record]:
         for gap, kind, at_ms in draw(st.lists(changes, min_size=2, max_size=8)):
             offset += gap
             headers = HEADERS[kind] if kind < MIRRORED else (b"IDC-Y", str(100 + offset).encode())
-            records.append(Record(offset, *headers, at_ms, topic, partition))
+            records.append(Record(topic, partition, offset, at_ms, *headers))
             offset += 1
     return records
 
