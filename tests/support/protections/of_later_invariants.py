@@ -109,7 +109,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "commits of an unknown version stop the query",
             "ingest.commit_ingester.UnknownVersions.check",
             nothing,
-            "ingest/test_commit_batches.py"
+            "ingest/test_commit_ingester.py"
             "::test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
         ),
     ),

@@ -89,13 +89,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit time that is no date counts as the time of its record",
         "ingest.commit_batch.LATEST_MS",
         2**62,
-        "ingest/test_commit_batches.py::test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
+        "ingest/test_commit_ingester.py::test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts",
     ),
     kept_by(
         "The query stops at commits of an unknown record version",
         "ingest.commit_log_check.UnknownVersions.check",
         nothing,
-        "ingest/test_commit_batches.py::"
+        "ingest/test_commit_ingester.py::"
         "test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
     ),
     kept_by(

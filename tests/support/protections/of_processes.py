@@ -204,7 +204,7 @@ PROTECTIONS = (
         "micro-batches that another driver took in are loaded before the next one",
         "ingest.commit_ingester.Ingester.restore_missed",
         lambda _ingester, _state, _batch_id: np.empty(0, np.intp),
-        "ingest/test_commit_batches.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
+        "ingest/test_commit_ingester.py::test_records_between_two_batches_are_loaded_and_reconciled_with_the_next",
     ),
     kept_by(
         "a job that was taken over ends with 3",

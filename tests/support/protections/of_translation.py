@@ -187,7 +187,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Spark reads only records of committed transactions",
         "ingest.kafka_source._ALWAYS",
         {"kafka.isolation.level": "read_uncommitted"},
-        "ingest/test_commit_batches.py::test_spark_reads_only_committed_records",
+        "ingest/test_commit_ingester.py::test_spark_reads_only_committed_records",
     ),
     kept_by(
         "A commit beyond the index of its source is reported as behind, and computed again",

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.commits import acknowledge
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
+from fakes.reconciler_site import config_of
 from fakes.tables import PowerFailure
+from fakes.unchecked import UNCHECKED
+from generators.hypothesis_strategies import law
+from offset_sync.ingest import commit_ingester
+from offset_sync.ingest.commit_batch import committed_at_ms
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.kafka_source import read_whole_ranges
+from offset_sync.model.errors import UnknownVersionError
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
+from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
@@ -104,3 +122,77 @@ def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None
     assert job.reconciled == [(["g"], 0)] * 3
     counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
+
+
+def test_spark_reads_only_committed_records() -> None:
+    spark = MagicMock()
+    read_whole_ranges(spark, config_of("XY"), "X", {TopicPartition(CONSUMER_OFFSETS, 7): OffsetRange(0, 1)})
+    options = spark.read.format.return_value.options.call_args.kwargs
+    assert options["kafka.isolation.level"] == "read_committed"
+
+
+def test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts() -> None:
+    said, written = [7_000, -1, 253_402_300_800_000, 2**62, None], pa.array([5_000_000] * 5, pa.timestamp("us", "UTC"))
+    commits = pa.table({"timestamp": written, "committed_at_ms": pa.array(said, pa.int64())})
+    assert committed_at_ms(commits).tolist() == [7_000, 5_000, 5_000, 5_000, 5_000]
+
+
+# Whether a planned micro-batch reads all: what it leaves for the next one may be as old as the log
+
+
+@law(300)
+@given(st.lists(st.integers(0, 5_000), min_size=1, max_size=50), st.integers(1, 20_000))
+def test_a_plan_that_leaves_records_for_the_next_one_is_never_whole(sizes: list[int], most: int) -> None:
+    """Spark's source for Kafka gives each log its share of *most* records, rounded."""
+    shares = [most * (size / max(1, sum(sizes))) for size in sizes]
+    planned = [min(size, math.ceil(share) if share < 1 else math.floor(share)) for size, share in zip(sizes, shares)]
+    checkpoint: Any = SimpleNamespace(record_limit=lambda _batch: sum(planned), end_offsets=lambda _batch: planned)
+    ingester = CommitIngester("dc1", MagicMock(), checkpoint, MagicMock(), 1, Reading(UNCHECKED, most=most))
+    if sum(planned) < sum(sizes):
+        assert not ingester.is_whole(0)
+    elif sum(planned) < most - len(sizes):
+        assert ingester.is_whole(0)
+
+
+# Commits of an unknown version
+
+
+def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do() -> None:
+    job = Job(most_records=1000)
+    new = [(commit_key("g", "t", n), commit_value(5, version=7)) for n in range(9)]
+    known = [(commit_key("g", "t", n), commit_value(5)) for n in range(50)]
+    job.ingest(0, *known, *new)
+    for _ in range(2):
+        with pytest.raises(UnknownVersionError) as raised:
+            job.ingest(1, new[0], *known, first=59)
+        assert str(raised.value) == (
+            "clusters.X: 10 offset commits have an unknown version, as value version 7 at __consumer_offsets-3 "
+            "offset 59 (known: up to 4); update Offset Sync: it reads no further"
+        )
+    assert (len(job.commits("group_id")), len(job.tables.rows(QUARANTINE, "error")), len(job.reconciled)) == (50, 9, 1)
+
+
+# Micro-batches that another driver took in: they do not come again, so the state loads them from the table
+
+
+def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each micro-batch reads ten offsets of partition 3, as its checkpoint says."""
+    job, asked = Job(), list[tuple[dict[int, int], dict[int, int]]]()
+
+    def load(
+        _: Any, state: SyncState, _alias: str, since: dict[int, int], until: dict[int, int], _lives: Any
+    ) -> KeyRows:
+        asked.append((since, until))
+        return np.asarray(state.offsets.ids([GroupPartition("missed", "orders", 0)]))
+
+    monkeypatch.setattr(commit_ingester, "restore_missed", load)  # it reads a table with Spark
+    log = TopicPartition(CONSUMER_OFFSETS, 3)
+    monkeypatch.setattr(job, "end_offsets", lambda batch_id: {log: 10 * (batch_id + 1)})
+    monkeypatch.setattr(job, "start_offsets", lambda batch_id: {log: 10 * batch_id})
+    job.batch._ingester.note_taken_in(3)
+    commit = commit_key("g", "orders", 0), commit_value(4)
+    for batch_id in (4, 4, 5):  # which follow each other, or come again
+        job.ingest(batch_id, commit)
+    job.ingest(8, commit, first=80)
+    assert asked == [({3: 60}, {3: 80})]
+    assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]
