@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import datetime, timezone
-from decimal import Decimal
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from builders.spark_tables import append_all
+from builders.spark_tables import append_all, comparable
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
 from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
@@ -53,16 +51,6 @@ def here(text: str, root: str) -> str:
         moment = Path(root, "03:12").read_text()
         text = text.replace("2026-11-21T03:12:00+00:00", moment).replace("2026-11-21 03:12:00", moment[:26])
     return text.replace("data/tables", root)
-
-
-def plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Decimal) else round(value, 9) if isinstance(value, float) else value
-
-
-def comparable(found: Any) -> list[str]:
-    """Rows as texts, sorted; of a share nine digits, and DuckDB's sum, which is a decimal, as the number it is."""
-    rows = [{k: plain(v) for k, v in row.items()} for row in found.to_pylist()]
-    return sorted(json.dumps(row, default=lambda value: str(value).removesuffix("+00:00")) for row in rows)
 
 
 def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: SparkSession, root: str) -> None:

@@ -40,18 +40,11 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
 
 
 def told() -> str:
-    """Return the figures of all histories so far."""
-    steps = {name: count for (kind, name), count in FIGURES.items() if kind == "steps"}
+    """Return the figures of all histories so far: steps, and interruptions at which call."""
+    steps = sum(count for (kind, _), count in FIGURES.items() if kind == "steps")
     pages = f"pages read back and compared: {FIGURES['pages', '']}"
-    lines = [f"{FIGURES['histories', '']} histories, {sum(steps.values())} steps; {pages}"]
-    lines += [f"  {name}: {count}" for name, count in sorted(steps.items())]
-    met: dict[str, dict[str, int]] = {}
-    for (what, call), count in FIGURES.items():
-        if call and what != "steps":
-            met.setdefault(what, {})[call] = count
-    for what, calls in sorted(met.items()):
-        at = ", ".join(f"{call} {count}" for call, count in sorted(calls.items()))
-        lines.append(f"{what}, {sum(calls.values())} times: {at}")
+    lines = [f"{FIGURES['histories', '']} histories, {steps} steps; {pages}"]
+    lines += [f"  {what}: {at} {count}" for (what, at), count in sorted(FIGURES.items()) if at]
     return "\n".join(lines)
 
 

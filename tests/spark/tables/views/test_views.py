@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from builders.spark_tables import append_all
+from builders.spark_tables import append_all, comparable
 from generators.scripted_day import Day
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
@@ -17,17 +14,6 @@ from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
-
-
-def comparable(found: pa.Table) -> list[str]:
-    """Rows as texts, sorted; of a share nine digits, and a time of DuckDB without its zone with it."""
-    return sorted(json.dumps([_plain(value) for value in row.values()]) for row in found.to_pylist())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
-    return round(value, 9) if isinstance(value, float) else value
 
 
 def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(
