@@ -1,4 +1,4 @@
-"""Micro-batches that Spark fails on for a time: the same rows from a consumer of our own, and a line about it."""
+"""Micro-batches that Spark fails on: the same rows from a consumer of our own; see also broker/test_odd_records.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from offset_sync.ingest.commit_batch import LAST_MS
 from offset_sync.ingest.kafka_source import MirroredRecords
 from offset_sync.ingest.kept_runs import Cut
 from offset_sync.ingest.unreadable_logs import SecondReader
-from offset_sync.kafka.log_reader import UNREADABLE_HEADERS, Chunk, UnreadError
+from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
@@ -36,8 +36,8 @@ class Log:
             raise self.problem
 
 
-def record(offset: int, timestamp_ms: int = 5, *headers: tuple[str, bytes | None]) -> RecordContent:
-    return RecordContent(offset, timestamp_ms, b"k", b"v", headers)
+def record(offset: int, timestamp_ms: int = 5) -> RecordContent:
+    return RecordContent(offset, timestamp_ms, b"k", b"v")
 
 
 def times(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,20 +73,7 @@ def test_what_spark_fails_on_is_read_again_with_times_that_fit_up_to_where_it_ca
     silent = UnreadError("dc1", {ORDERS: Stop(0, "no answer")}, is_silent=True)
     with pytest.raises(UnreadError, match="orders-0 cannot be read from offset 0 on: no answer"):
         read(Log(problem=silent), corrupt)
-    # What Spark would read with other logs is read without it.
+    # What Spark would read with other logs is read without it, and any other failure of Spark stays one.
     assert read(Log((ORDERS, record(7))), None)[0] == [(7, 5000)]
-
-
-def test_what_spark_can_read_is_spark_s_and_any_other_failure_stays_one() -> None:
-    log, table = Log(), pa.table({"offset": [7], "timestamp": pa.array([1], TIMES.field(1).type)})
-    assert read(log, lambda: Cut(table))[0] == [(7, 1)]
     with pytest.raises(RuntimeError, match="no brokers"):
-        read(log, failing("no brokers"))
-    assert log.asked == []
-
-
-def test_unreadable_headers_are_no_identity_and_a_place_is_read_where_the_mirror_stamps_it() -> None:
-    records = [(ORDERS, record(0, 5, *each)) for each in (UNREADABLE_HEADERS, (("Place", b"x-0"), ("Place", b"o-0")))]
-    rows = MirroredRecords(Mirror(place_header="Place"))(records).to_pylist()
-    assert [(row["origin_header"], row["place_header"]) for row in rows] == [(b"", b""), (None, b"o-0")]
-    assert "place_header" not in MirroredRecords(Mirror())(records).schema.names
+        read(Log(), failing("no brokers"))
