@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deltalake import DeltaTable
 from deltalake.transaction import CommitProperties
 
 from offset_sync.state import seal
@@ -42,6 +43,12 @@ def _entered_unchecked(
 ) -> None:
     change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
     self._tables.log(table).commit(lambda _now: change)
+
+
+def _checkpoint_unstored(log: TableLog) -> DeltaTable:
+    table = log._open()
+    table.create_checkpoint()
+    return table
 
 
 def _cleaned_of_all(log: TableLog) -> None:
@@ -201,6 +208,12 @@ PROTECTIONS = (
         "tables.table_log.TableLog._store",
         nothing,
         f"{_HISTORY}[0]",
+    ),
+    kept_by(
+        "a checkpoint is on the disk before the entries go that say the same",
+        "tables.table_log.TableLog._checkpoint",
+        _checkpoint_unstored,
+        "tables/test_maintenance.py::test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same",
     ),
     kept_by(
         "an empty entry before others is refused by name",

@@ -20,6 +20,7 @@ from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.maintenance import BEGINS_SCHEMA, Maintainer, is_below
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import DataFile, write_rows
+from tools.stored_names import note_stored
 
 BELOW_30 = pa.table([["dc1"], ["orders"], [0], [30]], BEGINS_SCHEMA)
 
@@ -75,3 +76,19 @@ def test_a_table_to_which_somebody_has_added_columns_keeps_what_is_in_them(
     told = DeltaTable(tables.path(RECORD_RUNS)).to_pyarrow_table()["told"].to_pylist()
     assert sorted(map(str, told)) == ["None"] * 6 + ["kept"]
     assert "record_runs: its files are left alone: columns ['told'] are unknown" in caplog.text
+
+
+def test_a_checkpoint_is_stored_before_the_entries_go_that_say_the_same(
+    tables: TableStore, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure would leave neither."""
+    fill(tables, 0, 10)
+    stored, clean_up, before = note_stored(monkeypatch), DeltaTable.cleanup_metadata, list[str]()
+
+    def noted(table: DeltaTable) -> None:
+        before.extend(stored)
+        clean_up(table)
+
+    monkeypatch.setattr(DeltaTable, "cleanup_metadata", noted)
+    maintainer.clean_up(RECORD_RUNS)
+    assert before[-4:] == ["rows", "_delta_log", "_last_checkpoint", "_delta_log"]
