@@ -103,10 +103,8 @@ def test_a_file_is_stored_before_it_has_its_name_and_one_that_cannot_be_leaves_w
     assert (path.read_text(), [each.name for each in tmp_path.iterdir()]) == ("whole", ["a.json"])
 
 
-DEFAULTS, CORE_SITE = (
-    "spark-defaults.conf",
-    "<configuration><property><name>{}</name><value>{}</value></property></configuration>",
-)
+DEFAULTS = "spark-defaults.conf"
+CORE_SITE = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
 FILES = {
     f"first/{DEFAULTS}": "# fs\n\nspark.hadoop.fs.defaultFS   hdfs://first/\n",
     f"home/conf/{DEFAULTS}": "spark.hadoop.fs.defaultFS hdfs://home",
