@@ -1,9 +1,9 @@
-"""Every example of docs/tables.md, run unchanged, over a day's tables in the place of ``data/tables``."""
+"""Every example of docs/tables.md, run unchanged over a day's tables in the place of ``data/tables``; and all views."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -14,8 +14,10 @@ from pyspark.sql import SparkSession
 from builders.spark_tables import append_all, comparable
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
+from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
 from write_docs import PAGE
@@ -72,3 +74,19 @@ def test_every_example_of_python_and_of_spark_alone_finds_rows_also_those_of_the
         assert names["rows"].num_rows > 0
         if any(word in text for word in TRAVELS):
             assert {*names["rows"]["reported_at"].to_pylist()} == {Day(steps=100).ends_at}
+
+
+def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    append_all(tables, random_history(11, 200))
+    register_views(spark, tables.root)
+    lagging = lagging_groups(timedelta(minutes=10), timedelta(minutes=1))
+    cost = failover_cost([BEGINS + LASTS * share / 5 for share in range(6)])
+    asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
+    for view, sql in [*asked, *zip(QUESTIONS, (cost, lagging), strict=True)]:
+        found = spark.sql(sql)
+        rows = comparable(found.toArrow())
+        assert len(rows) > 5
+        assert rows == comparable(open_tables(tables.root).sql(sql).to_arrow_table()), view.name
+        assert found.dtypes == [(column.name, column.type) for column in view.columns], view.name

@@ -104,20 +104,24 @@ class Site:
     groups_of_all_types = groups
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
-        next(self.meanwhile, lambda: None)()
+        self.go_on()
         found: dict[str, Any] = {group: {} for group in groups}
         for key, offset in self.held.items():
             if key.group_id in found:
                 found[key.group_id][key.topic_partition] = Committed(offset, "")
-        next(self.meanwhile, lambda: None)()
+        self.go_on()
         return found | {group: TransientError("X", f"{group}: loading") for group in self.refused & found.keys()}
 
     def partition_count(self, _topic: str, _deadline: float) -> int:
-        next(self.meanwhile, lambda: None)()
+        self.go_on()
         return 1
 
     def ends(self, _partitions: object, _deadline: float) -> dict[TopicPartition, LogEnds]:
         return {LOG: LogEnds(self.begins, len(self.log))}
+
+    def go_on(self) -> None:
+        """Let the next thing happen that happens meanwhile."""
+        next(self.meanwhile, lambda: None)()
 
     def describe(self, topics: Collection[str]) -> Mapping[str, object]:
         return {each: TopicInfo("id", 1) if self.is_described else ClusterError("X", "no right") for each in topics}
@@ -126,7 +130,7 @@ class Site:
         return {0: self.read}
 
     def commits_of(self, groups: Collection[str], ranges: OffsetRanges) -> pa.Table:
-        next(self.meanwhile, lambda: None)()
+        self.go_on()
         if not self.is_readable:
             return self.rows([{"kind": UNREAD, "log_partition": each.partition} for each in ranges])
         found = [each for start, end in ranges.values() for each in self.commits(start, end)]
