@@ -73,7 +73,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a new checkpoint appends under a new id",
             "ingest.record_indexer.RecordIndexer._writer",
             lambda _indexer, batch_id: ("index_records", batch_id),
-            Seed(frozenset({"set_back"})),
+            "ingest/test_record_indexer.py::test_a_new_checkpoint_writes_again",
         ),
         kept_by(
             "a row that is there twice changes no answer",

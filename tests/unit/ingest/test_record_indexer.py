@@ -26,6 +26,14 @@ def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_every
     ]
 
 
+def test_a_new_checkpoint_writes_again() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}]))
+    job.index(0, (ORDERS, 0, None))
+    job.plan.query = "another"
+    job.index(0, (ORDERS, 0, None))
+    assert job.runs() == [("orders", 0, 0, 0, "Y", -1)] * 2 + [("orders", 0, 0, 1, "Y", 0)] * 2
+
+
 @pytest.mark.parametrize("table", [INDEXED_TOPICS, QUARANTINE, RECORD_RUNS], ids=lambda table: table.name)
 def test_killed_at_any_point_and_repeated_everything_is_there_once(table: Table) -> None:
     job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}]))
