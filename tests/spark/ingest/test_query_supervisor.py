@@ -1,11 +1,9 @@
-"""Real queries: how they end, and what Spark keeps of them; see also tests/unit/ingest/test_query_supervisor.py."""
+"""Real queries and how they end; see also tests/unit/ingest/test_query_supervisor.py."""
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -63,20 +61,3 @@ def test_a_restart_waits_for_the_micro_batch_in_hand_and_so_does_a_stop_after_wh
     running.join(PATIENCE_S)
     assert (len(begun), ended, spark.streams.active) == (2, begun, [])
     assert "query dc1 failed" not in caplog.text
-
-
-def test_spark_keeps_nothing_of_a_job_that_has_ended(spark: SparkSession, tmp_path: Path) -> None:
-    """A job that restarts in the same process would have all of its memory twice, and its clients."""
-    stop = threading.Event()
-    group = QuerySupervisor(stop)
-
-    def take(_batch: DataFrame, _batch_id: int) -> None:
-        stop.set()
-
-    taken = group.stop_between_batches(take)
-    group.add("dc1", SimpleNamespace(start=partial(start, spark, tmp_path, taken)))
-    group.run_until_stopped()
-    known = [weakref.ref(group), weakref.ref(take)]
-    del group, take, taken
-    gc.collect()
-    assert [each() for each in known] == [None, None]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from offset_sync.tables.catalog import ALL_TABLES, RECORD_RUNS, TABLES
+from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Column, Table
 from offset_sync.tables.store import TableStore
 
@@ -35,8 +34,8 @@ def read(spark: SparkSession, tables: TableStore, table: Table) -> DataFrame:
     return spark.read.format("delta").load(tables.path(table))
 
 
-def row_of(table: Table, **changed: Any) -> pa.Table:
-    row = {column.name: EXAMPLES[column.type] for column in table.columns} | changed
+def row_of(table: Table) -> pa.Table:
+    row = {column.name: EXAMPLES[column.type] for column in table.columns}
     return pa.Table.from_pylist([row], table.arrow_schema)
 
 
@@ -61,15 +60,3 @@ def test_every_table_has_the_columns_types_and_comments_of_the_contract_and_all_
         by_duckdb = duckdb.sql("SELECT * FROM read_parquet($1)", params=[delta.file_uris()]).to_arrow_table()
         names = [column.name for column in table.columns if column.type != "timestamp"]
         assert by_duckdb.select(names).to_pylist() == row_of(table).select(names).to_pylist()
-
-
-def test_spark_skips_files_by_the_statistics_and_finds_what_it_looks_for(
-    spark: SparkSession, tables: TableStore
-) -> None:
-    for start in range(5):
-        tables.append(RECORD_RUNS, row_of(RECORD_RUNS, topic=f"topic-{start}", start_offset=start))
-    chosen = read(spark, tables, RECORD_RUNS).where("topic = 'topic-3' AND start_offset > 2")
-    assert [row.start_offset for row in chosen.collect()] == [3]
-    metrics = chosen._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
-    assert int(metrics.apply("numFiles").value()) == 1
-    assert read(spark, tables, RECORD_RUNS).where("topic = 'topic-9'").count() == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,6 @@ _STEPS: dict[str, tuple[int, tuple[st.SearchStrategy[Any], ...]]] = {
     # How often, and what is given to the method of this name.
     "append": (4, (SLOT, _STRETCHES)),
     "append_on": (4, (SLOT, st.lists(_STRETCHES, min_size=2, max_size=4))),
-    "note_topic": (3, (SLOT,)),
-    "replace": (1, ()),
     "seal": (3, (st.sampled_from([1, 12]),)),
     "compact": (2, (st.sampled_from([PREFIX, PREFIX, None]),)),
     "cut": (2, (st.tuples(*[st.integers(0, 3)] * len(LOGS)),)),
@@ -59,8 +56,6 @@ def _steps(draw: st.DrawFn) -> tuple[Any, ...]:
 _UNINTERRUPTED = ("append_on", "start_readers", "lose_power")
 STEPS = _steps()
 DAMAGES = st.tuples(*_STEPS["lose_power"][1])
-FIGURES: Counter[tuple[str, str]] = Counter()
-"""What has happened in all histories: (a rule, "") or (an interruption, the call)."""
 
 
 def histories(empty: Path) -> type[RuleBasedStateMachine]:
@@ -83,9 +78,6 @@ class _Histories(RuleBasedStateMachine):
         self.rows, self.index = RowFollower(self.world), IndexFollower(self.world)
 
     def teardown(self) -> None:
-        FIGURES.update(self.world.calls.met)
-        FIGURES["histories", ""] += 1
-        FIGURES["pages", ""] += self.world.ledger.pages
         self.world.close()
 
     @initialize()
@@ -102,7 +94,6 @@ class _Histories(RuleBasedStateMachine):
             "start_readers": self._start_readers,
         }
         (of.get(name) or getattr(self.world, name))(*given)
-        FIGURES["steps", name] += 1
 
     @precondition(lambda machine: machine.world.is_down)
     @rule(by=BY, left=DAMAGES)
@@ -110,7 +101,6 @@ class _Histories(RuleBasedStateMachine):
         self.world.lose_power(*left)
         self.world.boot(by)
         self._start_readers()
-        FIGURES["steps", "boot"] += 1
 
     @precondition(lambda machine: not machine.world.is_down)
     @invariant()

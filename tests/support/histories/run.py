@@ -1,11 +1,10 @@
-"""Many histories, with what they met: ``make test-tables``."""
+"""Many histories: ``make test-tables``."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from histories.machine import FIGURES, histories
+from histories.machine import histories
 from histories.world import template
 
 
@@ -39,17 +38,8 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
         shutil.rmtree(empty)
 
 
-def told() -> str:
-    """Return the figures of all histories so far: steps, and interruptions at which call."""
-    steps = sum(count for (kind, _), count in FIGURES.items() if kind == "steps")
-    pages = f"pages read back and compared: {FIGURES['pages', '']}"
-    lines = [f"{FIGURES['histories', '']} histories, {steps} steps; {pages}"]
-    lines += [f"  {what}: {at} {count}" for (what, at), count in sorted(FIGURES.items()) if at]
-    return "\n".join(lines)
-
-
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
-    """Try histories, print what they met, and return the exit code."""
+    """Try histories, print the seed, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)
@@ -57,15 +47,9 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     chosen = parser.parse_args(words)
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     print(f"--seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the figures so far are told
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
-    began = time.monotonic(), time.process_time()
-    try:
-        try_histories(chosen.examples, chosen.steps, seed)
-        return 0
-    finally:
-        print(told())
-        print(f"{time.monotonic() - began[0]:.0f} s, {time.process_time() - began[1]:.0f} s of processor time")
+    try_histories(chosen.examples, chosen.steps, seed)
+    return 0
 
 
 if __name__ == "__main__":

@@ -21,18 +21,18 @@ from histories.calls import ENDS, NEVER, POWER, Calls, Interruption, KilledError
 from histories.clock import HOUR_S, Clock, keep_for
 from histories.disk import Disk
 from histories.ledger import Ledger
-from histories.model import Row, Source, Stretch, of_rows, report, to_begins, to_rows, topics
+from histories.model import Row, Source, Stretch, of_rows, to_begins, to_rows
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state import record_index, seal
 from offset_sync.state.lease import FencedTables, Lease
 from offset_sync.tables import segments
-from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
 
 KEEP = timedelta(hours=10)
-TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, DRIVERS, SYNC_STATUS)
+TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, DRIVERS)
 _FAILURES = (OSError, DeltaError, TableError, RuntimeError, TakenOverError)
 PAUSE_S = 4 * HOUR_S
 """Longer than a file may wait for its entry, and never a multiple of what is kept."""
@@ -83,7 +83,7 @@ class World:
         patch.setattr(record_index, "MOST_UNSEALED", 48)
         self.source, self.ledger = Source(), Ledger(self.root, KEEP.total_seconds())
         self.plan: tuple[int, list[Row]] = (0, [])
-        self.newest = self.settled = self._told = 0
+        self.newest = self.settled = 0
         self.is_contested = False
         self.is_down = False
         self.drivers: list[Driver | None] = [None, None]
@@ -199,29 +199,15 @@ class World:
 
         if self._write(driver, act, by, must_fail=must_fail):
             driver.has_repeated = True
-            self.ledger.enter(RECORD_RUNS, lambda held: held.with_rows(number, rows))
+            self.ledger.enter(lambda held: held.with_rows(number, rows))
         else:
             driver.has_repeated = False
-            self.ledger.doubt(RECORD_RUNS, lambda held: held.with_rows(number, rows))
+            self.ledger.doubt(lambda held: held.with_rows(number, rows))
 
     def append_on(self, slot: int, batches: Sequence[Sequence[Stretch]]) -> None:
         """Have a driver append one micro-batch after the other."""
         for each in batches:
             self.append(slot, each)
-
-    def note_topic(self, slot: int, by: Interruption = NEVER) -> None:
-        """Have a driver append a row that comes again whenever it is appended again."""
-        driver = self._ready(slot)
-        self._told += 1
-        told, must_fail = self._told, self.settled > driver.number
-
-        def act() -> None:
-            driver.tables.append(INDEXED_TOPICS, topics(told))
-
-        if self._write(driver, act, by, must_fail=must_fail):
-            self.ledger.enter(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
-        else:
-            self.ledger.doubt(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
 
     def _ready(self, slot: int) -> Driver:
         """Return the driver in *slot*, or the one there is, once the one before it may not write any more."""
@@ -246,13 +232,6 @@ class World:
         assert not (is_done and must_fail), "a driver that was taken over has written"
         return is_done
 
-    def replace(self, by: Interruption = NEVER) -> None:
-        """Replace all rows of a report."""
-        self._told += 1
-        told = self._told
-        is_done = self.run(lambda: self.keeper.replace(SYNC_STATUS, report(told)), by, ends=self._end_keeper)
-        (self.ledger.enter if is_done else self.ledger.doubt)(SYNC_STATUS, lambda held: held._replace(report=told))
-
     # Maintenance
 
     def seal(self, least_rows: int, by: Interruption = NEVER) -> None:
@@ -267,10 +246,10 @@ class World:
         """Remove so many thirds of each log."""
         begins, gone = self.source.begins(thirds), list[int]()
         if not self._maintain(lambda: gone.append(seal.cut(self.keeper, to_begins(begins), KEEP)), by):
-            self.ledger.doubt(RECORD_RUNS, lambda held: held.without(begins))
+            self.ledger.doubt(lambda held: held.without(begins))
         elif gone[0]:
             before = len(self.ledger.held.rows)
-            self.ledger.enter(RECORD_RUNS, lambda held: held.without(begins))
+            self.ledger.enter(lambda held: held.without(begins))
             assert before - len(self.ledger.held.rows) == gone[0]
 
     def clean_up(self, seconds: float, by: Interruption = NEVER) -> None:
@@ -321,18 +300,10 @@ class World:
             self.pass_time(PAUSE_S)
         self.meanwhile_clean_up()
 
-    def meanwhile_replace(self) -> None:
-        """Replace the report."""
-        self._told += 1
-        told = self._told
-        self.other.replace(SYNC_STATUS, report(told))
-        self.ledger.enter(SYNC_STATUS, lambda held: held._replace(report=told))
-
 
 MEANWHILE: dict[str, Callable[[World], None]] = {
     "another takes over": World.meanwhile_take_over,
     "others clean up": World.meanwhile_clean_up,
     "another seals": World.meanwhile_seal,
     "hours pass": World.meanwhile_pause,
-    "another replaces": World.meanwhile_replace,
 }

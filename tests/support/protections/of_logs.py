@@ -171,13 +171,14 @@ PROTECTIONS: tuple[Protection, ...] = (
         "ingest.commit_log_check.CommitLogCheck.look",
         _nothing_again,
         "ingest/test_commit_log_check.py::"
-        "test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_before",
+        "test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain",
     ),
     kept_by(
         "Acknowledged writes of ours are uncertain under a new leader until they are read back",
         "ingest.commit_log_check.CommitLogCheck.look",
         _certain_of_writes,
-        "ingest/test_commit_log_check.py::test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader",
+        "ingest/test_commit_log_check.py::"
+        "test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain",
     ),
     kept_by(
         "What only a coordinator has counts",

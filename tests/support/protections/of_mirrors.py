@@ -49,7 +49,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A log is complete only up to a time at which its end was seen, and reached since",
         "ingest.log_check.Completeness.of",
         _whatever_was_read,
-        "ingest/test_index_parts.py::test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since",
+        "ingest/test_index_parts.py::test_what_came_before_the_moment_that_is_told_is_read_and_of_a_quiet_log_all",
     ),
     kept_by(
         "A hole at the source does not age while the source's index is behind",

@@ -86,25 +86,17 @@ def looked(known: Completeness, look: Look) -> int | None:
     return None if found is None else round((found - EPOCH).total_seconds())
 
 
-def told(*looks: Look) -> list[int | None]:
-    known = Completeness()
-    return [looked(known, look) for look in looks]
-
-
-def test_a_busy_log_is_complete_up_to_when_an_end_was_seen_that_is_reached_since() -> None:
-    looks = (Look(10, 12, 1), Look(12, 15, 2), Look(14, 18, 3), Look(17, 19, 4), Look(19, 19, 5), Look(19, 19, 9))
-    assert told(*looks) == [None, 1, None, 2, 5, 9], "and where it is quiet, when it was asked"
-    assert told(looks[1]) == [None], "a new driver knows nothing"
-
-
 @law(200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30))
-def test_whatever_came_before_the_moment_that_is_told_is_read(steps: list[tuple[int, int]]) -> None:
+def test_what_came_before_the_moment_that_is_told_is_read_and_of_a_quiet_log_all(
+    steps: list[tuple[int, int]],
+) -> None:
     """By the log itself: at each second some records come, and each micro-batch reads some of those that are there."""
     known, log_end, end, came_at = Completeness(), 0, 0, list[int]()
-    for second, (come, read) in enumerate(steps):
+    for second, (come, read) in enumerate([*steps, (0, 150), (0, 0)]):
         end = min(end + read, log_end)
         came_at += [second] * come
         log_end += come
         if (complete_until := looked(known, Look(end, log_end, second + 1))) is not None:
             assert all(came >= complete_until for came in came_at[end:])
+    assert complete_until == second + 1, "where it is quiet, when it was asked"

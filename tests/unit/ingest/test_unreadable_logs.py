@@ -1,4 +1,7 @@
-"""Logs and topics that cannot be read on: what a query plans without them, and that it goes on where each stopped."""
+"""Logs and topics that cannot be read on: what a query plans without them, and that it goes on where each stopped.
+
+``broker/test_unreadable_logs.py`` has what becomes of their records.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,13 @@ from typing import Any
 import pytest
 
 from fakes.clusters import MemoryTopic
-from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
-from fakes.unchecked import OnlySpark
+from fakes.indexing import ORDERS, PAY, SECOND
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
-from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import RecordContent, Stop, TopicPartition
-from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.files import Files
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 CORRUPT = {ORDERS: Stop(10, "bad CRC")}
 
@@ -118,41 +116,3 @@ def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_w
     assert query.logs.can_be_read()
     assert query.begin() is None
     assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
-
-
-class Stopping(OnlySpark):
-    """Stops reading orders-0 at offset 2, unless it is healed."""
-
-    def __init__(self, folder: Path) -> None:
-        query = Query(folder)
-        self.unreadable, self.is_healed = query.logs, False
-        query.begin()
-
-    def map(self, by_spark: Callable[[], Cut] | None, function: object = None, *what: object) -> Cut:
-        found = Cut(CUT_SCHEMA.empty_table()) if by_spark is None else by_spark()
-        ranges: OffsetRanges = what[-1]  # type: ignore[assignment]
-        return found._replace(stopped={ORDERS: Stop(2, "bad CRC")} if ORDERS in ranges and not self.is_healed else {})
-
-
-def frontiers(job: Job) -> tuple[int, ...]:
-    index = RecordIndex(job.tables)  # type: ignore[arg-type]
-    index.refresh()
-    logs = [index.log("Y", *log) for log in (ORDERS, PAY)]
-    return tuple(log.frontier for log in logs if log and UNKNOWN_ORIGIN not in log.origins)
-
-
-def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_read_again(tmp_path: Path) -> None:
-    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
-    again = Stopping(tmp_path)
-    job.indexer._checks = job.indexer._checks._replace(again=again)  # type: ignore[arg-type]
-    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (PAY, 0, None), (PAY, 1, None))
-    assert frontiers(job) == (2, 2)
-    assert again.unreadable.left_out({ORDERS: 9}, {ORDERS: 12}) == ({}, {})
-    job.index(1)
-    assert frontiers(job) == (2, 4)
-    # Restarted: Spark goes on from where it was set back to.
-    job.plan.ends[1][ORDERS] = 2
-    job.plan.ends.append({ORDERS: 14, PAY: 4})
-    again.is_healed = True
-    job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
-    assert (frontiers(job), again.unreadable.lines()) == ((14, 4), [])

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import configparser
 import os
-import re
 import shlex
 import sys
-import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
-from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import packages as of_spark
 from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, Jar, check
 from offset_sync.spark.versions import SPARK
 
-REPO = Path(__file__).resolve().parents[3]
 
-
-def said(missing: str = "", **versions: str) -> list[str]:
-    """Return what is said where one jar is missing and some have other *versions*."""
+def said(**versions: str) -> list[str]:
+    """Return what is said where some jars and packages have other *versions*."""
     name_of = {jar.a_class: jar.name for jar in JARS}
     found = PACKAGES | {jar.name: jar.version for jar in JARS} | versions
 
     def jar(a_class: str) -> tuple[str, str]:
-        if (name := name_of[a_class]) == missing:
-            raise LookupError(f"java.lang.ClassNotFoundException: {a_class}")
+        name = name_of[a_class]
         return found[name], path(name, found[name])
 
     return check(lambda package: versions.get(f"python {package}", PACKAGES[package]), jar)
@@ -39,9 +31,9 @@ def path(name: str, version: str) -> str:
     return f"/jars/{name}-{version}.jar"
 
 
-def refusal(missing: str = "", **versions: str) -> str:
+def refusal(**versions: str) -> str:
     with pytest.raises(PlatformError) as refused:
-        said(missing, **versions)
+        said(**versions)
     text, remedy = str(refused.value).rsplit(REMEDY, 1)
     assert (remedy, "\n" in text) == ("", False)
     return text.removesuffix("; ")
@@ -55,12 +47,6 @@ def test_every_jar_of_another_minor_version_is_refused(jar: Jar) -> None:
     )
 
 
-@pytest.mark.parametrize("jar", JARS, ids=lambda jar: str(jar.name))
-def test_every_jar_that_was_left_out_is_refused_with_what_java_says(jar: Jar) -> None:
-    lacking = f"found none: java.lang.ClassNotFoundException: {jar.a_class}"
-    assert refusal(missing=jar.name) == f"{f'expected {jar.name} {jar.version}'.rstrip()}, {lacking}"
-
-
 def test_another_spark_is_taken_and_told_where_it_was_tried_and_all_of_it_is_of_that_version() -> None:
     parts = ["python pyspark", "spark-core", "spark-sql", "spark-sql-kafka-0-10"]
     told = said(**dict.fromkeys(parts, "4.1.1"))
@@ -70,22 +56,6 @@ def test_another_spark_is_taken_and_told_where_it_was_tried_and_all_of_it_is_of_
     ]
     text = f"found the Python package pyspark 4.2.0 and {parts[-1]} 4.1.1 in {path(parts[-1], '4.1.1')}"
     assert refusal(**{parts[-1]: "4.1.1"}) == f"expected all of Spark in one version, {text}"
-
-
-def test_the_versions_and_packages_are_the_pinned_ones_and_every_jar_given_to_spark_is_looked_for() -> None:
-    jars = [each.attrib for each in ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")]
-    assert {*packages_for(SPARK)} <= {f"{each['org']}:{each['name']}:{each['rev']}" for each in jars}
-    given = [each for each in jars if each["conf"].startswith("spark->")]
-    pinned = {re.sub(r"(_4\.2)?_2\.13$", "", each["name"]): each["rev"] for each in given}
-    settings = configparser.ConfigParser()
-    settings.read(REPO / "setup.cfg", encoding="utf-8")
-    texts = (settings["options"]["install_requires"], settings["options.extras_require"]["spark"])
-    packages = dict(line.split("==") for text in texts for line in text.splitlines() if "==" in line)
-    pinned |= dict.fromkeys(("spark-core", "spark-sql"), packages["pyspark"])
-    versions = {jar.name: jar.version for jar in JARS}
-    assert pinned.keys() == versions.keys()
-    assert all(version in ("", pinned[jar]) for jar, version in versions.items())
-    assert packages == packages | PACKAGES | {"confluent-kafka": CONFLUENT_KAFKA}
 
 
 def test_a_driver_gets_its_jars_and_the_options_of_the_user_come_last() -> None:

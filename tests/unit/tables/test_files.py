@@ -76,16 +76,6 @@ def test_tables_are_written_and_followed(files: Files, folder: str) -> None:
         tables.read_added(DRIVERS, 2, 4)
 
 
-def test_a_file_takes_hadoops_checksum_along(tmp_path: Path) -> None:
-    """Hadoop would refuse what does not fit the checksum that it has noted."""
-    path, noted = tmp_path / "5", tmp_path / ".5.crc"
-    for change in (lambda: Files().write_text(str(path), "new"), lambda: Files().delete(str(path))):
-        path.write_text("old")
-        noted.write_text("of the old one")
-        change()
-        assert not noted.exists()
-
-
 def test_a_file_is_stored_before_it_has_its_name_and_one_that_cannot_be_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

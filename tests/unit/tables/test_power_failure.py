@@ -63,22 +63,6 @@ def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tabl
     assert epochs(again.all_rows(DRIVERS)) == by_delta_rs(again) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("of", "left"), [("*.checkpoint.parquet", b"\0" * 400), ("*.checkpoint.parquet", None), ("_last_checkpoint", b"")]
-)
-def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, of: str, left: bytes | None) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(22):
-        tables.append(DRIVERS, claims(number), ("query", number))
-    newest = max(log_of(tables).glob(of))
-    newest.unlink() if left is None else newest.write_bytes(left)
-    again = TableStore(tables.root)
-    again.repair()
-    for number in range(21, 24):
-        again.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(again.all_rows(DRIVERS)) == by_delta_rs(again) == list(range(24))
-
-
 def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
     checkpoint_every_tenth(tables, DRIVERS)
     with alone(Path(tables.path(DRIVERS))) as is_alone:

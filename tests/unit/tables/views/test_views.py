@@ -14,7 +14,6 @@ import pytest
 from builders.delta_rs_tables import write_tables
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import Outcome, State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.views import (
@@ -87,21 +86,6 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     assert comparable(found, names) == comparable(wanted, names)
     assert any(row["lost"] for row in found)
     assert any(row["target_offset"] is None for row in found)
-
-
-def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path) -> None:
-    made = random_history(0, 600)
-    write_tables(tmp_path, {OFFSET_TRANSLATIONS: made[OFFSET_TRANSLATIONS]})
-    found = rows(open_tables(str(tmp_path)), "SELECT DISTINCT outcome, state, why FROM sync_decisions")
-    assert {row["outcome"] for row in found} == {outcome.name for outcome in Outcome}
-    assert {row["state"] for row in found if row["outcome"] == "WITHHELD"} == {s.name for s in State if s.is_withheld}
-    assert [row["why"] for row in found if row["state"] in row["why"] or row["outcome"] in row["why"]] == []
-    told = {row["why"] for row in found if row["outcome"] in ("COMMITTED", "WITHHELD")}
-    assert len(told) == len(State)
-    assert {row["why"] for row in found if row["outcome"] == "FAILED"} == {
-        "not acknowledged: no\nanswer",
-        "not acknowledged: no reason given",
-    }
 
 
 def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) -> None:
