@@ -1,9 +1,7 @@
-"""Large micro-batches: tasks write what they have made, the tables are those of small ones, no run is collected."""
+"""Large micro-batches: tasks write what they have made, and the tables are those of small ones."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -12,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
@@ -21,7 +18,6 @@ from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.batch_rows import to_runs
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
-from offset_sync.ingest.map_batches import MapBatches, to_sql
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
@@ -37,22 +33,11 @@ BUILDER = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
 Ranges = dict[TopicPartition, tuple[int, int]]
 
 
-def noted(folder: Path) -> MapBatches:
-    """Return what passes records on, and leaves a file in *folder* for each task that read them."""
-
-    def note(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        (folder / uuid.uuid4().hex).touch()
-        yield from batches
-
-    return note  # a function of here, for the workers cannot import this module
-
-
 class Site(Job):
-    """Indexes three logs of cluster Y by Spark, a file in a folder beside the *tables* for each task that reads."""
+    """Indexes three logs of cluster Y by Spark."""
 
     def __init__(self, spark: SparkSession, tables: TableStore) -> None:
-        self.spark, self.folder = spark, Path(f"{tables.root}-read")
-        self.folder.mkdir()
+        self.spark = spark
         super().__init__(Plan(dict.fromkeys((ORDERS, SECOND, PAY), 0), []), tables)  # type: ignore[arg-type]
 
     def recreate(self, topic_id: str) -> None:
@@ -73,8 +58,7 @@ class Site(Job):
                 headers = odd[kind] if kind < len(odd) else (b"IDC-X", b"%d" % n)
                 rows.append(dict(zip(MIRRORED_RECORDS.names, (*place, n, FAR_US + n * 1000, *headers))))
         frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS))
-        frame = frame.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
-        return frame.mapInArrow(noted(self.folder), to_sql(MIRRORED_RECORDS))
+        return frame.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
 
     def index(self, batch_id: int, count: int) -> None:  # type: ignore[override]
         """Index *count* more records of each log."""
@@ -124,38 +108,10 @@ def test_tables_are_the_same_by_any_writer_however_often_and_whatever_is_read_ag
         assert each.tables.version(RECORD_RUNS) == small.tables.version(RECORD_RUNS)
 
 
-@pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows came to the driver, each time that any did."""
-    found: list[int] = []
-    collect: Callable[[ClassicFrame], pa.Table] = ClassicFrame.toArrow
-
-    def counted(self: ClassicFrame) -> pa.Table:
-        rows = collect(self)
-        found.append(rows.num_rows)
-        return rows
-
-    monkeypatch.setattr(ClassicFrame, "toArrow", counted)
-    return found
-
-
-def test_records_are_read_once_no_row_of_theirs_comes_to_the_driver_and_no_other_attempt_is_written(
-    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch, collected: list[int]
+def test_no_other_attempt_of_a_task_than_the_one_that_was_checked_is_written(
+    spark: SparkSession, tables: TableStore
 ) -> None:
-    few_are(FEW, monkeypatch, elsewhere=True)
-    site, context = Site(spark, tables), spark.sparkContext
-    before = {*context._jsc.getPersistentRDDs()}
-    seen = []
-    for batch_id, count in enumerate((100, 300)):
-        site.index(batch_id, count)
-        seen.append(sorted(collected))
-        collected.clear()
-        assert len(list(site.folder.iterdir())) == 2 * (batch_id + 1)
-    assert seen[0] == seen[1]
-    assert sum(seen[0]) <= 2 * (FEW + 1) + 3 * 3 + 2, "the last are of the two files that tasks have written"
-    assert {*context._jsc.getPersistentRDDs()} <= before
-
-    records, to_written = site.frame({ORDERS: (0, 100)}, 1), partial(to_runs, alias="Y", now=EPOCH)
+    records, to_written = Site(spark, tables).frame({ORDERS: (0, 100)}, 1), partial(to_runs, alias="Y", now=EPOCH)
     checked, later = (cut_by_tasks(records, BUILDER, ["X"]).kept[0] for _attempt in range(2))
     assert write_by_tasks(tables, RECORD_RUNS, checked.rows, checked.checked(to_written))
     with pytest.raises(Exception, match="a task attempt that was not checked"):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from fakes.reconciler_site import config_of
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.jobs.runner import open_tables
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError
-from offset_sync.tables.catalog import DRIVERS
 
 
 def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does_not_show(spark: SparkSession) -> None:
@@ -36,21 +32,6 @@ def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does
         assert "s3cret" not in str(shown), name
 
 
-def test_a_session_that_was_there_before_is_used_and_goes_on(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for reads_internal_topics in (False, True):
-        same = open_session("again", reads_internal_topics=reads_internal_topics)
-        found = same.conf.get("spark.sql.streaming.kafka.useDeprecatedOffsetFetching")
-        assert found == str(reads_internal_topics).lower()
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
-    with open_tables(config_of(["X", "Y"], tables=places), "name") as tables:
-        tables.create([DRIVERS])
-        assert spark.read.format("delta").load(tables.path(DRIVERS)).count() == 0
-    assert spark.range(3).count() == 3
-
-
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
 def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "sc://localhost")
@@ -58,7 +39,7 @@ def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: py
         open_session("connect")
 
 
-@pytest.mark.parametrize(("cores", "clusters", "slots"), [(2, 1, 2), (2, 3, 6), (16, 2, 32), (16, 10, 32), (64, 2, 64)])
+@pytest.mark.parametrize(("cores", "clusters", "slots"), [(2, 3, 6), (16, 10, 32), (64, 2, 64)])
 def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
     assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
     for master in ("local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"):  # counted by the user

@@ -82,19 +82,19 @@ PROTECTIONS = (
         "two removals of the same files do not both go through",
         "tables.table_log.CommitProperties",
         lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
-        f"{_HISTORY}[1]",
+        f"{_HISTORY}[7]",
     ),
     kept_by(
         "a change of files is decided by those that there are then",
         "tables.maintenance.Maintainer._enter",
         _entered_unchecked,
-        f"{_HISTORY}[1]",
+        f"{_HISTORY}[7]",
     ),
     kept_by(
         "a maintained table keeps for a while what its readers may need",
         "tables.table_log.TableLog.clean_up",
         _cleaned_of_all,
-        f"{_HISTORY}[1]",
+        f"{_HISTORY}[7]",
     ),
     Protection(
         "a file is sealed only if it has all rows of those that it replaces",
@@ -108,7 +108,7 @@ PROTECTIONS = (
         "a file that maintenance may have deleted gets no entry",
         "tables.table_log.Change.is_stale",
         no,
-        f"{_HISTORY}[1]",
+        "tables/test_append.py::test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it",
     ),
     kept_by(
         "a driver that could overwrite the entries of others does not start",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
-from fakes.tables import MemoryTables
-from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.incarnation_check import OvertakenError
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 
 
@@ -146,32 +143,18 @@ def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
 # Queries of one driver that ask about the same logs at the same time
 
 
-class Queries:
-    """What the queries of one driver share; the first epoch of the log ends at 10, *meanwhile* leaders are asked."""
-
-    def __init__(self) -> None:
-        self.meanwhile, self.tables = list[Callable[[], object]](), MemoryTables()
-        tables: Any = self.tables
-        self.check = IncarnationCheck(tables, {"Y": self}, dict)
-
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        if self.meanwhile:
-            self.meanwhile.pop()()
-        return dict.fromkeys(epochs, ReportedEnd(10))
-
-    def note(self, leader_epoch: int, log_end: int) -> None:
-        """Note what the cluster says of its log; up to 10 it was indexed before."""
-        ends = {TopicPartition(*ORDERS): MemoryEnds(0, log_end, leader_epoch=leader_epoch)}
-        said: dict[str, Any] = {"Y": ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
-        self.check.note(said, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}, self.check.moment())
-
-
 def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
     """The one that is answered last knows by then how far the log reaches under the new leader."""
-    queries = Queries()
-    queries.note(1, 10)
-    queries.meanwhile.append(lambda: queries.note(2, 15))
+    job = cut_job(10, 15)
+    place, plans = {"Y": [TopicPartition(*ORDERS)]}, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}
+    check, ends = job.incarnations, job.ends
+
+    def answered_late(epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        job.ends = ends  # type: ignore[method-assign]
+        check.note(job.fetch_each(place), plans, check.moment())  # type: ignore[arg-type]
+        return ends(epochs)
+
+    job.ends = answered_late  # type: ignore[method-assign]
     with pytest.raises(OvertakenError):
-        queries.note(2, 12)
-    queries.note(2, 16)
-    assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}
+        check.note(job.fetch_each(place), plans, check.moment())  # type: ignore[arg-type]
+    assert {life[3] for life in lives(job)} == {None, "ELECTED"}

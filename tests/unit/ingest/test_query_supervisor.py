@@ -158,11 +158,9 @@ def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor) -> None
 @pytest.mark.parametrize(
     ("query", "has"),
     [
-        (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": {"t": {"0": 5}}}]}), True),
         (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 4}}, "latestOffset": {"t": {"0": 5}}}]}), False),
         (Query(lastProgress={"sources": [{"endOffset": {"offset": 1}, "latestOffset": "null"}]}), True),  # a poll
         (Query(), True),
-        (Query(status={**WAITING, "isDataAvailable": True}), False),
         (Query(status={**WAITING, "message": "Initializing sources"}), False),
     ],
 )
@@ -195,14 +193,3 @@ def test_a_stop_does_not_wait_for_a_silent_cluster_and_its_query_is_ended_when_i
     assert not silent.times
     silent.answers.set()
     until(lambda: silent.times and not query.isActive)
-
-
-def test_one_started_again_has_read_nothing_before(group: QuerySupervisor, stop: threading.Event) -> None:
-    group.add("dc1", cluster := Starts(Query(), Query()))
-    with running(group, stop):
-        until(lambda: group.has_caught_up("dc1"))
-        cluster.answers.clear()
-        group.restart("dc1")
-        until(lambda: group._queries["dc1"].is_starting)
-        assert not group.has_read("dc1")
-        cluster.answers.set()

@@ -16,6 +16,7 @@ from offset_sync.state.lease import FencedTables
 from offset_sync.tables import table_log
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.transaction_log import write_rows
 from tools.late_entries import before_entry, lose_answer
 
 
@@ -40,6 +41,14 @@ def test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it(
     before_entry(monkeypatch, DeltaTable(tables.path(DRIVERS)).optimize.compact)
     tables.append(DRIVERS, claims(3), ("query", 3))
     assert (by_delta_rs(tables), tables.version(DRIVERS)) == ([0, 1, 2, 3], 5)
+
+
+def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(tables: TableStore) -> None:
+    file = write_rows(tables.files, tables.path(DRIVERS), DRIVERS.arrow_schema, [claims(1)])
+    old = file._replace(written_ms=file.written_ms - 300_000)
+    with pytest.raises(TimeoutError, match=r"no entry within 300 s .*max_offsets_per_trigger"):
+        tables.append(DRIVERS, DRIVERS.no_rows, None, [old])
+    assert tables.version(DRIVERS) == 0
 
 
 def test_a_driver_that_was_taken_over_appends_and_replaces_nothing(tables: TableStore) -> None:

@@ -99,7 +99,6 @@ FILES = {
     f"first/{DEFAULTS}": "# fs\n\nspark.hadoop.fs.defaultFS   hdfs://first/\n",
     f"home/conf/{DEFAULTS}": "spark.hadoop.fs.defaultFS hdfs://home",
     "third/core-site.xml": CORE_SITE.format("fs.defaultFS", " hdfs://third\n"),
-    "fourth/core-site.xml": CORE_SITE.format("fs.default.name", "hdfs://fourth"),
     "my own.conf": "spark.hadoop.fs.defaultFS=hdfs://named\n",
     "nothing.conf": "spark.executor.cores=2\n#spark.hadoop.fs.defaultFS=hdfs://name\n",
 }
@@ -110,16 +109,12 @@ FILES = {
     [
         ("", "", ""),
         ("", "--conf a=b --conf spark.hadoop.fs.defaultFS=hdfs://name:8020 --conf 'c=d e' x", "hdfs://name:8020"),
-        ("", "--conf=spark.hadoop.fs.defaultFS=hdfs://a -c spark.hadoop.fs.defaultFS=hdfs://b", "hdfs://b"),
-        ("SPARK_CONF_DIR=fourth", "", "hdfs://fourth"),
         ("SPARK_HOME=home", "", "hdfs://home"),
         ("", "--properties-file '{}/my own.conf' pyspark-shell", "hdfs://named"),
-        ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf", ""),
         ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf --load-spark-defaults", "hdfs://first"),
         ("", "--properties-file '{}/my own.conf' --conf spark.hadoop.fs.defaultFS=hdfs://command", "hdfs://command"),
         ("HADOOP_CONF_DIR=third", "", "hdfs://third"),
         ("HADOOP_CONF_DIR=third SPARK_CONF_DIR=first", "", "hdfs://first"),
-        ("HADOOP_CONF_DIR=third", "--conf spark.hadoop.fs.defaultFS=file:///", ""),
     ],
 )
 def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, said: str) -> None:
