@@ -75,13 +75,11 @@ class Look(NamedTuple):
     end: int
     log_end: int
     second: int
-    is_again: bool = False
 
 
 def looked(known: Completeness, look: Look) -> int | None:
     """Return the second up to which the log is complete, None if that is not said."""
-    again = frozenset({LOG}) if look.is_again else frozenset[TopicPartition]()
-    read = ReadBatch(NOTHING, {LOG: 0}, {LOG: look.end}, at(look.second), again)
+    read = ReadBatch(NOTHING, {LOG: 0}, {LOG: look.end}, at(look.second), frozenset())
     found = known.of(read, {LOG: MemoryEnds(0, look.log_end)}, at(look.second)).get(LOG)
     return None if found is None else round((found - EPOCH).total_seconds())
 
