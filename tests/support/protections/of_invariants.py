@@ -14,8 +14,10 @@ from protections.entry import Protection, Seed, kept_by, no, nothing
 _MATCHES = "state.own_writes.OwnWrites._matches"
 _SPLIT = "state.incarnations.split_by_incarnation"
 _LATE = "sync/test_reconciler_left_behind.py"
-_OWN = "state/test_own_writes.py::test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end"
-_LIVES = "state/test_record_index.py::test_"
+_OWN = (
+    "state/test_own_writes.py::test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write"
+)
+_SEARCH = "tests/search/test_ownership.py::test_every_short_history_is_right[shape0-5]"
 
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
@@ -106,7 +108,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a copy that may be of either incarnation is unread",
             _SPLIT,
             without.as_if_none_were_late,
-            f"{_LIVES}a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since",
+            Seed(frozenset({"third_anew"}), 40),
         ),
         kept_by(
             "the index drops what a truncation has taken",
@@ -133,13 +135,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "another client's offset is moved forward only",
             "sync.write_plan.rules",
             lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
-            "sync/test_reconciler_passes.py::test_a_value_of_another_client_is_only_ever_moved_forward",
+            _SEARCH,
         ),
         kept_by(
             "a write says which offset we expect at the target",
             "sync.write_plan.OffsetWrite",
             without.expecting_nothing,
-            "sync/test_write_plan.py::test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it",
+            "sync/test_write_plan.py::test_each_row_is_planned_by_the_rules_for_one",
         ),
     ),
     6: (
@@ -150,8 +152,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "while two clusters are active nothing is written",
             "state.group_homes.homes",
             without.never_contested,
-            "sync/test_reconciler_homes.py"
-            "::test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_any",
+            _SEARCH,
         ),
     ),
     7: (
@@ -199,8 +200,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "while a log cannot be read the commits of others wait",
             "state.group_homes.UnreadLogs.may_count",
             lambda _logs, _source, rows, _is_answered: np.ones(len(rows), np.bool_),
-            "sync/test_reconciler_unread.py"
-            "::test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another",
+            Seed(frozenset({"unreadable"}), 53),
         ),
         kept_by(
             "while a log cannot be read new commits of others count",
@@ -222,8 +222,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
                 ("offset_sync.sync.reconciliation.ReconcilePass._still_due", without.all_of_them),
                 ("offset_sync.sync.write_plan._is_raised_by_ours", without.none_of_them),
             ),
-            f"tests/unit/{_LATE}"
-            "::test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner",
+            _SEARCH,
         ),
         kept_by(
             "a direction does one pass at a time",

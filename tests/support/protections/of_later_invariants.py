@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protections import invariant_patches as without
-from protections.entry import Protection, kept_by, nothing, yes
+from protections.entry import Protection, Seed, kept_by, nothing, yes
 
 _FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
 
@@ -88,7 +88,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "runs leave memory only for a page that holds the same",
             "translate.index.runs.Runs.same_records",
             yes,
-            "state/test_index_start.py::test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory",
+            Seed(frozenset({"cut_grows"}), 161),
         ),
         kept_by(
             "a page that does not match its directory withholds answers",

@@ -11,7 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
-from protections.entry import Protection, kept_by, no, nothing
+from protections.entry import Protection, Seed, kept_by, no, nothing
 
 _INGEST, _STATE, _TRANSLATE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.translate."
 _CHECK = _INGEST + "incarnation_check.IncarnationCheck."
@@ -87,15 +87,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Rows of an earlier incarnation are no part of the index",
         "state.incarnations.KnownIncarnations.live",
         lambda _known, _log, rows, _edges: (rows.length, rows),
-        "state/test_record_index.py::"
-        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
+        Seed(frozenset({"third_anew"}), 42),
     ),
     kept_by(
         "Copies of an earlier incarnation have an origin of their own",
         "state.incarnations.KnownIncarnations._told_apart",
         lambda _known, _log, copies, _origin: copies,
-        "state/test_record_index.py::"
-        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
+        Seed(frozenset({"third_anew"}), 40),
     ),
     kept_by(
         "What was read of a leader above the end of its epoch is read again",
@@ -122,14 +120,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit whose last record an election has lost is withheld by its leader epoch",
         "state.translator.of_lost_records",
         _none,
-        "state/test_translator.py::"
-        "test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_were_never_indexed[False-lost]",
+        Seed(frozenset({"elected"})),
     ),
     kept_by(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
         "translate.index.log_index.LogIndex.lose",
         nothing,
-        "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
+        Seed(frozenset({"cut_grows"}), 120),
     ),
     kept_by(
         "Below an index that began late there may be copies that the source has lost",
