@@ -94,14 +94,14 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a page that does not match its directory withholds answers",
             "state.index_pages._is_said",
             yes,
-            "state/test_index_start.py"
+            "state/test_record_index.py"
             "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
         ),
         kept_by(
             "a file that does not match its directory is no longer used",
             "tables.segments.Segments.distrust",
             nothing,
-            "state/test_index_start.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
+            "state/test_record_index.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
         ),
     ),
     15: (

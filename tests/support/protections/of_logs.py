@@ -114,7 +114,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "model.values.EpochChange.end",
         _certain,
         "state/test_checked_metadata.py::"
-        "test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset",
+        "test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_or_began_there_and_the_leader_has_none_of_it",
     ),
     kept_by(
         "A commit whose last record an election has lost is withheld by its leader epoch",
@@ -138,7 +138,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A new incarnation and its rows become visible together",
         "state.record_index.RecordIndex._incarnations_after",
         _without_rebuilding,
-        "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
+        Seed(frozenset({"cut_grows"}), 161),
     ),
     kept_by(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",

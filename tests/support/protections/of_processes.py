@@ -17,7 +17,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import kept_by, nothing, yes
+from protections.entry import Seed, kept_by, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
 
@@ -130,7 +130,7 @@ PROTECTIONS = (
         "what a killed driver has written and not recorded is ours",
         "sync.left_writes.LeftWrites.of",
         lambda _left, _target, rows, *_commits: np.zeros(len(rows), np.bool_),
-        "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
+        "tests/search/test_ownership.py::test_every_short_history_is_right[shape1-5]",
     ),
     kept_by(
         "a recognised write ends those before it",
@@ -180,7 +180,7 @@ PROTECTIONS = (
         "the lease is checked after the target was read",
         "sync.offset_writer._Batch._try",
         _with_fence(_LookedAtOnce),
-        "sync/test_offset_writer.py::test_the_lease_is_looked_at_after_the_target_was_read",
+        Seed(frozenset({"pause", "second"}), 77),
     ),
     kept_by(
         "each request asks for the age of the check",

@@ -168,12 +168,6 @@ class Fence:
         return self.answers.pop(0) if self.answers else True
 
 
-def test_the_lease_is_looked_at_after_the_target_was_read() -> None:
-    target, seen = Target(), list[int]()
-    write_batch(target, write(), fence=Fence([lambda: seen.append(len(target.reads))]))
-    assert seen == [1]
-
-
 def test_a_pause_after_the_look_lets_no_request_out_before_the_next_look() -> None:
     target, looks = Target(), list[int]()
     fence = Fence([lambda: looks.append(len(target.writes)), lambda: looks.append(len(target.writes))], [False])

@@ -31,27 +31,6 @@ def told(site: Site) -> dict[tuple[str, str], tuple[str, str]]:
     return {(row.source, row.target): (row.state, row.outcome) for row in rows}
 
 
-def read_at_both(site: Site) -> None:
-    """Have a reader at X and another one of the same group at Y, a minute apart."""
-    site.commit("X", "g", 5)
-    site.pass_time(MINUTE_MS)
-    site.commit("Y", "g", 9)
-
-
-AT_BOTH = ("COMMITTED_AT_BOTH", "WITHHELD")
-
-
-def test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_any(site: Site) -> None:
-    read_at_both(site)
-    assert told(site) == {("Y", "X"): AT_BOTH, ("Y", "Z"): AT_BOTH}
-    for offset in (6, 7):
-        site.pass_time(MINUTE_MS)
-        site.commit("X", "g", offset)
-        site.commit("Y", "g", offset + 4)
-        assert set(told(site).values()) == {AT_BOTH}
-    assert (site.asked, held(site)) == ([], [7, 11, None])
-
-
 DAY_MS = 24 * 60 * MINUTE_MS
 
 

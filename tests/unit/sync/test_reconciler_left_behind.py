@@ -88,19 +88,6 @@ def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_
     assert site.target_offset("Y", "readers") == 10, "it is waited for again"
 
 
-def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner(site: Hanging) -> None:
-    site.hanging_question = frozenset({"X", "Y"})
-    site.batch(9)
-    site.hanging_question = frozenset()
-    site.put(log("Z", ". . X0:10 Z0:3"))
-    site.put(log("Y", ". . X0:10 Z0:3"))
-    site.batch(4, alias="Z")
-    assert site.target_offset("Y", "readers") == 4
-    site.goes_on.set()
-    until(lambda: not any(queue._is_working for queue in site.reconciler._queues.values()))
-    assert site.target_offset("Y", "readers") == 4
-
-
 def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -> None:
     site.hanging_target = "Y"
     site.batch(4)

@@ -9,7 +9,7 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Rule, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 
 HOURS_MS = 3_600_000
@@ -50,16 +50,6 @@ def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_not
 
 # Batches
 # What is at a target already
-def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
-    site = mirrored_site()
-    site.commit("Y", "behind", 3)
-    site.commit("Y", "ahead", 9)
-    site.commit("X", "behind", 4)
-    site.commit("X", "ahead", 4)
-    site.reconcile()
-    assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
-    assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
-    assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
 
 
 # Expiry

@@ -40,16 +40,6 @@ def held(site: Site, alias: str) -> int | None:
     return site.target_offset(alias, "g")
 
 
-def test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another(site: Site) -> None:
-    site.commit("Y", "g", 9)
-    site.commit("X", "g", 2)
-    started(site, unread="X")
-    assert held(site, "Z") is None
-    assert {(row.source, row.state, row.outcome) for row in site.rows()} == {("Y", "OWNER_UNKNOWN", "WITHHELD")}
-    has_come(site, "X")
-    assert (held(site, "Z"), held(site, "Y")) == (4, 9)  # the group's own is only set forward
-
-
 def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on(site: Site) -> None:
     site.commit("Y", "g", 9)
     started(site, unread="X")
