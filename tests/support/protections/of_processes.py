@@ -275,13 +275,14 @@ PROTECTIONS = (
         "groups whose members have left are forgotten after the silence",
         "state.group_homes.GroupHomes.note_members",
         _noted_for_ever,
-        "state/test_growth.py::test_groups_whose_members_have_left_are_forgotten_after_the_silence",
+        "state/test_home.py::test_homes_are_what_the_events_one_by_one_say",
     ),
     kept_by(
         "a start knows no group that is over",
         "state.last_known.is_over",
         lambda offsets, *_kept: np.zeros(len(offsets.keys), np.bool_),
-        "state/test_growth.py::test_groups_that_come_and_go_leave_no_more_than_two_weeks_of_them",
+        "state/test_last_known.py::"
+        "test_a_group_that_is_gone_is_dropped_once_every_log_was_read_for_two_weeks_beyond_it",
     ),
     kept_by(
         "a driver with too many old keys restarts",

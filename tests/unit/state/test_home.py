@@ -124,6 +124,7 @@ def test_homes_are_what_the_events_one_by_one_say(
         moved = [each.moved_ms if each.moved_to == number else ABSENT for each in known]
         assert homes.moved_ms(rows, alias).tolist() == moved
         assert homes.with_members(alias) == with_members[number]
+        assert homes._seen_ms[alias] == seen[number], "groups whose members have left are forgotten after the silence"
 
 
 # Whose commits count while a cluster's log of commits has not been read since the start
