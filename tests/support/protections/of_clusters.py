@@ -246,7 +246,7 @@ PROTECTIONS = (
         "a value of another client is only moved forward",
         "sync.offset_writer.decide",
         _of_any_author,
-        "sync/test_offset_writer.py::test_another_clients_value_ahead_of_ours_is_not_taken_back",
+        "sync/test_offset_writer.py::test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_only",
     ),
     # Describe on a group is missing, or its type is unknown.
     kept_by(

@@ -159,7 +159,8 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "no commit waits for the history of translations",
             "sync.translation_history.TranslationHistory.append",
             without.append_at_once,
-            "sync/test_translation_history.py::test_recording_never_waits_and_waiting_rows_are_appended_together",
+            "sync/test_translation_history.py"
+            "::test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_appended_together",
         ),
         kept_by(
             "a micro-batch whose commits are not in the history is read again",
