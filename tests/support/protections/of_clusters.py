@@ -192,7 +192,7 @@ PROTECTIONS = (
         "what is read on the way to the end of a log does not count before that is reached",
         "state.group_homes.UnreadLogs.may_count",
         _counted_before_the_end,
-        "sync/test_reconciler_unread.py::test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count",
+        "sync/test_reconciler_passes.py::test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count",
     ),
     # Brokers are frozen, or down for hours, repeatedly.
     kept_by(

@@ -128,7 +128,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "an offset that we do not expect at the target is left alone",
             "sync.offset_writer.decide",
             nothing,
-            "sync/test_reconciler_passes.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
+            "sync/test_offset_writer.py::test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_only",
         ),
         kept_by(
             "another client's offset is moved forward only",
@@ -206,7 +206,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "while a log cannot be read new commits of others count",
             "state.group_homes.UnreadLogs.note_brought",
             nothing,
-            "sync/test_reconciler_unread.py::test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on",
+            "sync/test_reconciler_passes.py::test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on",
         ),
     ),
     9: (

@@ -201,7 +201,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "state.last_translations.SourceMemory.reasons",
         _no_reason,
         "sync/test_reconciler_what_sources_said.py::"
-        "test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the_source_is_lost[False]",
+        "test_it_holds_for_what_it_was_said_of[nothing-12-COMMIT_BEYOND_END-False]",
     ),
     kept_by(
         "A commit beyond the end is released once the index has read its log so far",

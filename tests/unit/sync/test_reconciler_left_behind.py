@@ -4,53 +4,36 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import Site, config_of
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.sync.reconciler import PATIENCE_S
 
 
 @dataclass
 class Hanging(Site):
-    """Clusters X, Y and Z with X's records; writes to, and questions about, some of them do not return for now."""
+    """Clusters X, Y and Z with X's records; writes to one of them do not return for now."""
 
     hanging_target: str = ""
-    hanging_question: frozenset[str] = frozenset()
     goes_on: threading.Event = field(default_factory=threading.Event)
     hangs: threading.Event = field(default_factory=threading.Event)
-    fails: Exception | None = None
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         if target == self.hanging_target:
-            self._hang()
-            if self.fails:
-                raise self.fails
+            self.hangs.set()
+            assert self.goes_on.wait(30)
         return super().write(target, writes)
 
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
-        said = super().fetch(aliases, partitions)
-        if self.hanging_question and self.hanging_question <= set(aliases):
-            self._hang()
-        return said
-
-    def _hang(self) -> None:
-        self.hangs.set()
-        assert self.goes_on.wait(30)
-
-    def batch(self, offset: int, alias: str = "X", group_id: str = "readers") -> float:
+    def batch(self, offset: int) -> float:
         """Let a group commit and reconcile the micro-batch that brings it; return how many seconds that took."""
-        self.commit(alias, group_id, offset)
-        rows, began = self.read(alias), time.monotonic()
-        assert self.reconciler.reconcile_batch(alias, rows, offset) == []
+        self.commit("X", "readers", offset)
+        rows, began = self.read("X"), time.monotonic()
+        assert self.reconciler.reconcile_batch("X", rows, offset) == []
         return time.monotonic() - began
 
 
