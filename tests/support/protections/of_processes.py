@@ -62,7 +62,7 @@ class _AnyEpoch:
 
     def __init__(self, tables: Any) -> None:
         self.append = lambda table, rows, _writer: tables.append(table, rows)
-        self.rows_since = tables.rows_since
+        self.rows_since, self.path = tables.rows_since, tables.path
 
 
 def _claim_by_any_epoch(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:
@@ -150,31 +150,31 @@ PROTECTIONS = (
         "each epoch is claimed once",
         "state.lease.Lease.claim",
         _claim_by_any_epoch,
-        "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "a check of the lease counts from its beginning",
         "state.lease.Lease._look",
         _look_until_its_end,
-        "state/test_lease.py::test_the_time_that_a_look_takes_is_not_given_to_it",
+        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
     ),
     kept_by(
         "a claim counts from before its append",
         "state.lease.Lease.claim",
         _claim_until_its_end,
-        "state/test_lease.py::test_the_time_that_a_claim_takes_is_not_given_to_it",
+        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
     ),
     kept_by(
         "a driver that cannot read the claims writes nothing",
         "state.lease.Lease.renew",
         lambda lease: setattr(lease, "_open_until", float("inf")),
-        "state/test_lease.py::test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "a new driver writes once the last request of the one before has ended",
         "state.lease.SETTLE_S",
         0.0,
-        "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "the lease is checked after the target was read",
