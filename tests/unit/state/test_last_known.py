@@ -96,8 +96,6 @@ def spoil(kind: str, tables: TableStore) -> None:
     told = json.loads(rows["stands_on"][0].as_py())
     if kind == "a file is empty":
         file.write_bytes(b"")
-    elif kind == "a file is gone":
-        file.unlink()
     elif kind == "a row is gone":
         tables.replace(LAST_KNOWN, rows.slice(1))
     elif kind == "it rests on other commits":
@@ -119,7 +117,6 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
     "kind",
     [
         "a file is empty",
-        "a file is gone",
         "it rests on other commits",
         "a row is gone",
         "it knows more than there is",

@@ -73,17 +73,6 @@ def test_a_turn_is_paid_for_before_the_next_begins() -> None:
     assert pace.pause_s() == 0.0
 
 
-@pytest.mark.parametrize("is_first", [False, True])
-@pytest.mark.parametrize(("limit", "turns"), [("off", [50]), (30, [30, 20])])
-def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns: list[int], is_first: bool) -> None:
-    site, groups = mirrored_site(sync={"max_commits_per_second": limit}), [f"g{number:02}" for number in range(50)]
-    for group in groups:
-        site.commit("X", group, 4)
-    assert site.reconcile(is_first=is_first) == []
-    assert [len(each.plan.writes) for each in site.reconciliations] == turns
-    assert {site.target_offset("Y", group) for group in groups} == {6}
-
-
 class Driver:
     """What the loop calls: its first passes fail, something answers again during the second, and the fourth is last."""
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from fakes.reconciler_site import STARTED_MS, Site, mirrored_site
+from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
-from offset_sync.sync.translation_history import TranslationHistory, to_rows
+from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
 
@@ -71,18 +69,6 @@ def reconciled(
     else:
         reconcile()
     return site.reconciliations[-1]
-
-
-def test_a_row_says_what_was_answered_and_what_became_of_it(site: Site) -> None:
-    done = reconciled(site, 4)
-    (row,) = to_rows(done, np.zeros(1, np.intp), site.offsets.keys, site.config.strategy_of).to_pylist()
-    at = datetime.fromtimestamp((STARTED_MS + 1) / 1000, timezone.utc)
-    said = {"source_cluster": "X", "target_cluster": "Y", "group_id": "readers", "topic": "orders", "partition": 0}
-    said |= {"source_offset": 4, "target_offset": 6, "strategy": "exact", "state": "EXACT", "outcome": "COMMITTED"}
-    said |= {"batch_id": 17, "stream": "orders", "target_topic": "orders", "timestamp_disordered": False}
-    said |= dict.fromkeys(("duplicates", "duplicates_at_most", "lost"), 0)
-    said |= dict.fromkeys(("source_committed_at", "translated_at", "committed_at"), at)
-    assert row == dict.fromkeys(OFFSET_TRANSLATIONS.arrow_schema.names) | said
 
 
 def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
