@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, Re
 from offset_sync.state import checked_metadata
 from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from tools.waiting import until
 
 AT_X = ClusterPartition("X", *ORDERS)
 
@@ -89,7 +89,5 @@ def test_without_an_answer_the_log_is_unknown_and_queried_again(
     leaders.is_refused = is_refused
     assert (leaders.look()[0], leaders.returned.is_set()) == ("unknown", False)
     leaders.ended, leaders.is_refused = 10, False
-    until = time.monotonic() + 30
-    while leaders.look()[0] == "unknown":
-        assert time.monotonic() < until
+    until(lambda: leaders.look()[0] != "unknown")
     assert (leaders.look()[0], leaders.returned.is_set(), len(leaders.asked)) == ("whole", True, 2)

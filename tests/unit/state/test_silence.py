@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, MetadataFetcher
+from tools.waiting import until
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]
 RETRY_S = 0.02
@@ -36,13 +37,6 @@ class Cluster:
         """Return the partitions that are told of."""
         said = self.fetcher.fetch(["x"], ORDERS)["x"]
         return set(said.ends) if isinstance(said, ClusterMetadata) else set()
-
-
-def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
 
 
 def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_it_answers() -> None:

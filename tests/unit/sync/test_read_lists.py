@@ -59,15 +59,11 @@ def test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_wait
     assert ranges == {2: [(1, 2), (3, 4)], 1: [(1, 2)], 0: []}[again]
 
 
-def note_members(site: Site, **groups: bool) -> None:
-    for alias in "XY":
-        site.state.homes.note_members(alias, ["readers"] if groups.get(alias) else [], site.clock_ms[0])
-
-
 def test_a_group_with_members_at_both_clusters_gets_none(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    note_members(site, X=True, Y=True)
+    for alias in "XY":
+        site.state.homes.note_members(alias, ["readers"], site.clock_ms[0])
     site.reconcile()
     assert told(site) == (0, [])
 
@@ -129,17 +125,11 @@ def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
-def begin_again_with(site: Site, named: list[str], **sections: object) -> None:
-    """Let another driver take over, whose configuration has lists for the groups *named*."""
-    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": named}, "refresh_interval": "1h"}, **sections)
-    begin_again_by_the_tables(site)
-    site.asked.clear()
-
-
 def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_again_with(site, [])
+    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": []}})  # of the next driver
+    begin_again_by_the_tables(site)
     site.commit("X", "readers", 1)
     site.reconcile(is_first=True)
     assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]

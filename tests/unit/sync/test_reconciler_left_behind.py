@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,6 +13,7 @@ from builders.logs import log
 from fakes.reconciler_site import Site, config_of
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.sync.reconciler import PATIENCE_S
+from tools.waiting import until
 
 
 @dataclass
@@ -46,13 +47,6 @@ def site() -> Iterator[Hanging]:
     yield made
     made.goes_on.set()
     made.reconciler.close()
-
-
-def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
 
 
 def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it(site: Hanging) -> None:
