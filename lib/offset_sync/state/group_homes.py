@@ -86,7 +86,7 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
     home: NDArray[np.intp] = active_ms.argmax(axis=0)
     newest = active_ms.max(axis=0)
     home[newest == ABSENT] = NO_HOME
-    if silence_ms == 0 or len(active_ms) < 2:
+    if silence_ms == 0:
         return Homes(home, np.zeros(len(home), np.bool_))
     last_but_one, last = active_ms.argsort(axis=0, kind="stable")[-2:]
     second = np.take_along_axis(active_ms, last_but_one[np.newaxis], axis=0)[0]
