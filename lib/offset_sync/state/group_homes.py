@@ -270,7 +270,7 @@ class UnreadLogs:
         if source in self._unread:
             counts = ~is_brought
         if self._unread - {source}:
-            counts &= is_answered | (is_brought & (source not in self._unread))
+            counts &= is_answered | is_brought
         return counts
 
 
