@@ -150,7 +150,7 @@ steps = st.lists(
 )
 
 
-@law(200)
+@law(600)
 @given(steps, _some_rows)
 def test_which_commits_count_while_logs_are_unread(history: list[tuple[str, str, list[int]]], told: list[int]) -> None:
     logs, unread, brought = UnreadLogs(), set[str](), dict[str, set[int]]()
