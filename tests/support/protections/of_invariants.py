@@ -216,13 +216,11 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             SimpleNamespace(Lock=without.OpenLock),
             f"{_LATE}::test_while_a_direction_writes_to_a_target_no_other_one_does",
         ),
-        Protection(
+        kept_by(
             "an answer is not written once its commit is no longer the last one",
-            (
-                ("offset_sync.sync.reconciliation.ReconcilePass._still_due", without.all_of_them),
-                ("offset_sync.sync.write_plan._is_raised_by_ours", without.none_of_them),
-            ),
-            _SEARCH,
+            "sync.reconciliation.ReconcilePass._still_due",
+            without.all_of_them,
+            "sync/test_reconciler_passes.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
         ),
         kept_by(
             "a direction does one pass at a time",
