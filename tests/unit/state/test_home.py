@@ -93,53 +93,65 @@ def test_homes_are_what_the_events_one_by_one_say(seed: int) -> None:
         check_homes(any_history(rng), silence_ms, wrong_ms, rng.choice(GAPS))
 
 
-def check_homes(history: Sequence[Event], silence_ms: int, wrong_ms: Sequence[int], gap_ms: int) -> None:
-    offsets = CommittedOffsets(ALIASES)
-    homes = GroupHomes(ALIASES, KeyIndex(offsets, lambda _group: True, lambda _topic: True), silence_ms)
-    streams, seen = dict[tuple[str, str], Stream](), [dict[str, int]() for _ in ALIASES]
-    now_ms, with_members = 1_000_000, [frozenset[str]()] * 3
-    for event in history:
-        now_ms += event.gap_ms
+class Known:
+    """Homes, and what the events one by one say of them."""
+
+    def __init__(self, silence_ms: int) -> None:
+        self.offsets, self.now_ms, self.silence_ms = CommittedOffsets(ALIASES), 1_000_000, silence_ms
+        keys = KeyIndex(self.offsets, lambda _group: True, lambda _topic: True)
+        self.homes = GroupHomes(ALIASES, keys, silence_ms)
+        self.streams, self.seen = dict[tuple[str, str], Stream](), [dict[str, int]() for _ in ALIASES]
+        self.with_members = [frozenset[str]()] * 3
+
+    def happens(self, event: Event) -> None:
+        self.now_ms += event.gap_ms
         number, group = ALIASES.index(event.alias), event.key.group_id
         if event.kind == "members":
-            groups = set() if event.special_ms else {group}
-            homes.note_members(event.alias, groups, now_ms)
-            with_members[number] = frozenset(groups)
-            seen[number] = {each: at for each, at in seen[number].items() if now_ms - at < silence_ms}
-            seen[number] |= dict.fromkeys(groups, now_ms)
-            for (of, _), each in streams.items():
-                each.members[number] = now_ms if of in groups else each.members[number]
-            continue
-        stream = streams.setdefault(event.key[:2], Stream([of.get(group, ABSENT) for of in seen]))
-        rows = offsets.ids([event.key])
+            self._note_members(number, set() if event.special_ms else {group})
+            return
+        stream = self.streams.setdefault(event.key[:2], Stream([of.get(group, ABSENT) for of in self.seen]))
+        rows = self.offsets.ids([event.key])
         if event.kind == "commit":
-            made_ms = now_ms - LATE_MS * (event.special_ms == LATE_MS)
-            since_ms = now_ms - event.special_ms
+            made_ms = self.now_ms - LATE_MS * (event.special_ms == LATE_MS)
+            since_ms = self.now_ms - event.special_ms
             earliest = np.array([since_ms]) if since_ms < made_ms else None
-            homes.note_commits(event.alias, rows, np.array([made_ms]), earliest)
+            self.homes.note_commits(event.alias, rows, np.array([made_ms]), earliest)
             stream.committed[number] = max(stream.committed[number], made_ms)
             stream.since[number] = max(stream.since[number], since_ms)
         elif event.kind == "move":
             is_decided = event.special_ms > 0
-            moves = [Move(*event.key[:2], alias, now_ms, is_decided) for alias in (NOWHERE, event.alias, NOWHERE)]
-            homes.note_moves(moves)
-            stream.moved_to, stream.moved_ms, stream.is_decided = number, now_ms, is_decided
-    now_ms += gap_ms
-    rows = np.arange(len(offsets.keys))
-    known = [streams[key[:2]] for key in offsets.keys]
+            places = (NOWHERE, event.alias, NOWHERE)
+            self.homes.note_moves([Move(*event.key[:2], alias, self.now_ms, is_decided) for alias in places])
+            stream.moved_to, stream.moved_ms, stream.is_decided = number, self.now_ms, is_decided
+
+    def _note_members(self, number: int, groups: set[str]) -> None:
+        self.homes.note_members(ALIASES[number], groups, self.now_ms)
+        self.with_members[number] = frozenset(groups)
+        seen = {each: at for each, at in self.seen[number].items() if self.now_ms - at < self.silence_ms}
+        self.seen[number] = seen | dict.fromkeys(groups, self.now_ms)
+        for (of, _), each in self.streams.items():
+            each.members[number] = self.now_ms if of in groups else each.members[number]
+
+
+def check_homes(history: Sequence[Event], silence_ms: int, wrong_ms: Sequence[int], gap_ms: int) -> None:
+    known = Known(silence_ms)
+    for event in history:
+        known.happens(event)
+    homes, rows, now_ms = known.homes, np.arange(len(known.offsets.keys)), known.now_ms + gap_ms
+    streams = [known.streams[key[:2]] for key in known.offsets.keys]
     found = homes.of(rows, now_ms, np.array(wrong_ms))
-    wanted = [each.home(now_ms, silence_ms, wrong_ms) for each in known]
+    wanted = [each.home(now_ms, silence_ms, wrong_ms) for each in streams]
     assert list(zip(found.home.tolist(), found.is_contested.tolist(), strict=True)) == wanted
     assert homes.of(rows, now_ms).home.tolist() == found.home.tolist()
-    assert homes.committed_ms(rows).T.tolist() == [each.committed for each in known]
-    active = [each.active(SILENCE_MS) for each in known]
+    assert homes.committed_ms(rows).T.tolist() == [each.committed for each in streams]
+    active = [each.active(SILENCE_MS) for each in streams]
     assert homes.active_ms(rows).T.tolist() == [[each.get(number, ABSENT) for number in range(3)] for each in active]
-    assert homes.is_decided(rows).tolist() == [each.is_decided for each in known]
+    assert homes.is_decided(rows).tolist() == [each.is_decided for each in streams]
     for number, alias in enumerate(ALIASES):
-        moved = [each.moved_ms if each.moved_to == number else ABSENT for each in known]
+        moved = [each.moved_ms if each.moved_to == number else ABSENT for each in streams]
         assert homes.moved_ms(rows, alias).tolist() == moved
-        assert homes.with_members(alias) == with_members[number]
-        assert homes._seen_ms[alias] == seen[number], "groups whose members have left are forgotten after the silence"
+        assert homes.with_members(alias) == known.with_members[number]
+        assert homes._seen_ms[alias] == known.seen[number], "whose members have left is forgotten after the silence"
 
 
 # Whose commits count while a cluster's log of commits has not been read since the start

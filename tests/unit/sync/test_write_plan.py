@@ -15,7 +15,7 @@ from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.distributed_writer import TaskWrites
-from offset_sync.sync.write_plan import Translated, plan_writes
+from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
 ROWS = 200
@@ -54,6 +54,12 @@ def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int, is_a
     return there.actual_since_ms > max(home.actual_made_ms, home.genuine_made_ms)
 
 
+def check_without(plan: WritePlan) -> None:
+    left = plan.without(plan.rows[::2].tolist())
+    assert (left.rows.tolist(), left.writes, left.state) == (plan.rows[1::2].tolist(), plan.writes[1::2], plan.state)
+    assert plan.without(()) is plan
+
+
 @pytest.mark.parametrize("is_decided", [False, True])
 @pytest.mark.parametrize("asks_everything", [False, True])
 @pytest.mark.parametrize("seed", range(8))
@@ -73,9 +79,7 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         offsets, translated, epoch=epoch, refresh_before_ms=2, asks_everything=asks_everything, is_decided=is_decided
     )
     writes = dict(zip(plan.rows.tolist(), plan.writes, strict=True))
-    left = plan.without(plan.rows[::2].tolist())
-    assert (left.rows.tolist(), left.writes, left.state) == (plan.rows[1::2].tolist(), plan.writes[1::2], plan.state)
-    assert plan.without(()) is plan
+    check_without(plan)
     for n in range(ROWS):
         home, there, word = row_of(source, key[n]), row_of(target, key[n]), State(state[n])
         held = there.actual_offset
