@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from consumer.python_log import logging_to
 from consumer.skip_read_cases import SkipReadCases
 from offset_sync_consumer import __version__
 from offset_sync_consumer.group_commits import Answer, GroupCommits, Place
@@ -184,27 +184,8 @@ class _Breaking(list):  # type: ignore[type-arg]
 def python_cases(folder: Path) -> Iterator[PythonCases]:
     """Polls of the Python package; its log goes to *folder*, with the words of Java's levels."""
     log = folder / "skip-read.log"
-    log.touch()
-    handler = logging.FileHandler(log)
-    handler.setFormatter(_Formatter())
-    logger = logging.getLogger("offset_sync_consumer")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
+    with logging_to(log):
         yield PythonCases(log)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        handler.close()
-
-
-class _Formatter(logging.Formatter):
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return super().formatMessage(record).replace(" WARNING ", " WARN ", 1)
 
 
 def _told_commits(commits: Mapping[Place, Commit]) -> dict[str, tuple[int, str]]:
