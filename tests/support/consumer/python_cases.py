@@ -60,8 +60,7 @@ class PythonCases(SkipReadCases):
         shown = self._subject is not None and self._commits.group
         metrics = self._subject.counters() if shown else {}
         found = {name: getattr(self._commits, name) for name in ("reads", "marks", "uses")}
-        self._said |= said | found | {"metrics": metrics, "open": self._commits.is_open}
-        self._said["asked cluster"] = self._commits.cluster
+        self._said |= said | found | {"metrics": metrics}
         return self._said
 
     def _open_subject(self, settings: Mapping[str, str], *, keeps: bool) -> None:
@@ -85,8 +84,7 @@ class PythonCases(SkipReadCases):
             for name, records in polled.items()
             for offset, epoch in records
         ]
-        given = _Breaking(messages) if breaks else messages
-        unread = self._subject.unread(given)
+        unread = self._subject.unread(_Breaking(messages) if breaks else messages)
         is_interrupted = False
         try:
             self._subject.raise_interrupt()
@@ -95,7 +93,7 @@ class PythonCases(SkipReadCases):
         delivered: dict[str, list[int]] = {}
         for each in list.__iter__(unread):
             delivered.setdefault(f"{each.topic()}-{each.partition()}", []).append(each.offset())
-        return {"delivered": delivered, "same": unread is given, "interrupted": is_interrupted, "next": None}
+        return {"delivered": delivered, "interrupted": is_interrupted}
 
 
 class FakeCommits(GroupCommits):
@@ -107,7 +105,7 @@ class FakeCommits(GroupCommits):
         self.reads: list[int] = []
         self.uses: list[dict[str, tuple[int, str]]] = []
         self.marks: list[dict[str, tuple[int, str]]] = []
-        self.now, self.failure, self.cluster = 1_000_000, "", None
+        self.now, self.failure = 1_000_000, ""
         self._is_open = False
 
     @property
@@ -126,7 +124,7 @@ class FakeCommits(GroupCommits):
 
     def read(self, places: Sequence[Place], cluster: str, wait_ms: int) -> Answer:
         self.reads.append(wait_ms)
-        self.cluster, self._is_open = cluster, True
+        self._is_open = True
         if self.failure in _FAILURES and not self.failure.startswith("use "):
             raise _FAILURES[self.failure]
         lists, own, used = ({place: found[place] for place in places if place in found} for found in self.found[:3])
@@ -140,16 +138,12 @@ class FakeCommits(GroupCommits):
 
     def mark(self, marks: Mapping[Place, Commit]) -> FakeWrite:
         self._is_open = True
-        if self.failure == "marks throw":
-            raise ValueError("made up")
         self.marks.append(_told_commits(marks))
         if not self.failure:
             self.found[3].update(marks)
-        return FakeWrite(self.failure)
+        return FakeWrite(self.failure if self.failure == "marks fail" else "")
 
     def standing(self, places: Sequence[Place], wait_ms: int) -> dict[Place, int]:
-        if self.failure == "marks are silent":
-            raise TimeoutError
         return {place: commit.offset for place, commit in self.found[3].items()}
 
     def close(self, *prefixes: str) -> None:
@@ -163,14 +157,11 @@ class FakeWrite:
         self._failure = failure
 
     def is_done(self) -> bool:
-        return self._failure != "marks pend"
+        return True
 
     def wait(self, timeout: float) -> None:
-        if not self.is_done():
-            raise TimeoutError
-        if self._failure in ("marks refused", "marks fail"):
-            code = KafkaError._TIMED_OUT if self._failure == "marks fail" else KafkaError.GROUP_AUTHORIZATION_FAILED
-            raise KafkaException(KafkaError(code))
+        if self._failure:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
 
 class _Breaking(list):  # type: ignore[type-arg]
