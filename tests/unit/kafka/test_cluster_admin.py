@@ -13,8 +13,6 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
-from builders.logs import log
-from fakes.reconciler_site import mirrored_site
 from offset_sync.kafka import topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LONGEST_S, LogEnds, NotAuthorizedError, Reach
@@ -119,30 +117,14 @@ def test_the_partitions_of_a_silent_leader_are_left_out_and_the_others_wait_only
     assert client.asked == [(0, 3), (1, 3), (0, 3)] * 2, "who is silent is not asked for the other end as well"
 
 
-def test_a_leader_that_is_being_elected_is_asked_again() -> None:
+def test_a_leader_that_is_being_elected_is_asked_again_and_a_log_that_is_gone_or_refused_is_left_out() -> None:
     admin, client = led_by(always(7), iter(["LEADER_NOT_AVAILABLE", 8, 9]))
     assert set(admin.ends(PLACES, deadline=30)) == set(PLACES)
     assert client.asked[:3] == [(0, 3), (1, 3), (1, 3)]
-
-
-def test_an_error_that_no_repetition_mends_is_the_clusters() -> None:
+    for error in ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART"):
+        assert set(led_by(always(7), always(error))[0].ends(PLACES, deadline=30)) == set(EVEN)
     with pytest.raises(ClusterError, match="_AUTHENTICATION for orders-1"):
         led_by(always(7), always("_AUTHENTICATION"))[0].ends(PLACES, deadline=30)
-
-
-@pytest.mark.parametrize("error", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART"])
-def test_a_log_that_may_not_be_described_or_is_gone_meanwhile_is_left_out(error: str) -> None:
-    assert set(led_by(always(7), always(error))[0].ends(PLACES, deadline=30)) == set(EVEN)
-
-
-def test_a_client_that_was_answered_is_asked_again_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 60.0)
-    admin, client = led_by(always(7), always(7))
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.1)
-    client.silent_brokers = 1
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    assert client.opened == 1
 
 
 def test_a_client_that_was_never_answered_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,17 +182,3 @@ def test_what_may_be_described_and_not_read_is_told_where_the_cluster_tells_of_r
     assert list(found) == ["b"]
     why = "TOPIC_AUTHORIZATION_FAILED: the operation Read is not allowed; grant Read on the topic"
     assert str(found["b"]) == f"clusters.dc1: topic b: {why} {TO_US}"
-
-
-@pytest.mark.parametrize("alias", ["X", "Y"])
-def test_offsets_of_a_refused_topic_fail_and_say_why_and_other_topics_are_synced(alias: str) -> None:
-    site, pay = mirrored_site(), TopicPartition("pay-in", 0)
-    site.put(log("X", "X0:10"), pay)
-    site.put(log("Y", ". X0:10"), pay)
-    site.commit("X", "readers", 4)
-    site.commit("X", "readers", 4, pay)
-    site.clusters[alias].forbidden.add("orders")
-    why = f"clusters.{alias}: orders may not be described"
-    assert site.reconcile() == [f"X to Y: 1 offsets not committed, first readers/orders/0: {why}"]
-    rows = {row.place.topic: (row.state, row.outcome, row.error) for row in site.rows()}
-    assert rows == {"orders": ("TOPIC_UNAUTHORIZED", "FAILED", why), "pay-in": ("EXACT", "COMMITTED", None)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import pytest
 
@@ -12,9 +11,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets
 from offset_sync.kafka.requests import (
     CommitParts,
-    Committed,
     Errors,
-    PartitionAnswer,
     explained,
     partition_of,
     with_remedy,
@@ -23,24 +20,6 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
-
-
-class Answers:
-    """Knows some groups."""
-
-    def __init__(self, *known: str) -> None:
-        self.known, self.asked = known, list[str]()
-
-    def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
-        self.asked += groups
-        return {group: [PartitionAnswer("orders", 3, 7, "mine", None)] for group in groups if group in self.known}
-
-
-def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
-    answers = Answers("a", "b")
-    found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", "b"], 5.0)
-    assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
-    assert answers.asked == ["a", "b"]
 
 
 ORDERS = TopicPartition("orders", 0)
@@ -124,8 +103,14 @@ def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata:
     assert sum(coordinator.requests) == partitions
 
 
-@pytest.mark.parametrize("error", ["UNKNOWN", "INVALID_COMMIT_OFFSET_SIZE", "MSG_SIZE_TOO_LARGE"])
-@pytest.mark.parametrize(("partitions", "most_bytes"), [(300, 20_000), (300, 1_200), (2000, 20_000)])
+@pytest.mark.parametrize(
+    ("error", "partitions", "most_bytes"),
+    [
+        ("UNKNOWN", 300, 20_000),
+        ("INVALID_COMMIT_OFFSET_SIZE", 300, 1_200),
+        ("MSG_SIZE_TOO_LARGE", 2000, 20_000),
+    ],
+)
 def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_bytes: int, error: str) -> None:
     coordinator = Coordinator(most_bytes, error)
     results = write_batch(coordinator, *of_partitions(partitions))
@@ -137,16 +122,6 @@ def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_byt
     write_batch(coordinator, *(write("next", number) for number in range(partitions)))
     fitting = len(coordinator.requests) - before
     assert fitting * most_bytes < 4 * partitions * 100, "what it takes is known by now"
-
-
-def test_one_record_that_is_too_large_is_withheld_alone() -> None:
-    coordinator = Coordinator(4_000)
-    large = of_partitions(3, "x" * 4096)[1]
-    writes = of_partitions(300)
-    results = write_batch(coordinator, *(large if each.partition == 1 else each for each in writes))
-    failed = [each for each in results if each.outcome is not Outcome.COMMITTED]
-    assert [(each.partition, each.outcome) for each in failed] == [(1, Outcome.FAILED)]
-    assert str(failed[0].error).startswith("UNKNOWN")
 
 
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
