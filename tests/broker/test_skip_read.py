@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.long]
 CLASSIC = {"group.protocol": "classic", "heartbeat.interval.ms": "200", "session.timeout.ms": "6000"}
 COOPERATIVE = CLASSIC | {"partition.assignment.strategy": "cooperative-sticky"}
 CONSUMER = {"group.protocol": "consumer"}
-AIO = {"reads.by": "aio"}
+POLL, AIO = {"reads.by": "poll"}, {"reads.by": "aio"}
 RUNS = {
     "Java, classic, rebalanced": (NEWEST, CLASSIC, "auto", "is rebalanced"),
     "Java, classic, commits batches, restarted": (NEWEST, CLASSIC, "batch", "is restarted"),
@@ -32,7 +32,8 @@ RUNS = {
     "Java, consumer, commits records, rebalanced": (NEWEST, CONSUMER, "record", "is rebalanced"),
     "Python, classic, asyncio, static": (PYTHON, CLASSIC | AIO, "auto", "is static"),
     "Python, cooperative, rebalanced": (PYTHON, COOPERATIVE, "auto", "is rebalanced"),
-    "Python, consumer, rebalanced": (PYTHON, CONSUMER, "auto", "is rebalanced"),
+    "Python, consumer, poll, rebalanced": (PYTHON, CONSUMER | POLL, "auto", "is rebalanced"),
+    "Python, classic, stores, rebalanced": (PYTHON, CLASSIC, "store", "is rebalanced"),
 }
 BOTH = pytest.mark.parametrize(("version", "settings"), [(NEWEST, CLASSIC), (PYTHON, CONSUMER)], ids=["Java", "Python"])
 Groups = Callable[..., Group]

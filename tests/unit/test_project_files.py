@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import jars
 import prerequisites
-import stamp
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
@@ -124,16 +122,6 @@ def test_a_python_that_cannot_hold_the_pins_or_make_environments_is_refused_with
         prerequisites.check_python((3, 11), can_make_environments=False)
 
 
-def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
-    made_from = stamp.digest("a", "b")
-    assert not stamp.is_current(tmp_path, made_from)
-    stamp.remember(tmp_path, made_from)
-    is_current = [stamp.is_current(tmp_path, each) for each in (made_from, stamp.digest("ab", ""))]
-    assert is_current == [True, False]
-    stamp.forget(tmp_path)
-    assert not stamp.is_current(tmp_path, made_from)
-
-
 def test_every_file_that_names_the_pythons_names_the_same() -> None:
     oldest, too_new = prerequisites.OLDEST_PYTHON, prerequisites.FIRST_PYTHON_TOO_NEW
     metadata = setup_cfg()
@@ -162,14 +150,9 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
         prerequisites.find_java()
     for printed, refused in (
         ('java version "1.8.0_402"', "is 8.0"),
-        ('openjdk version "16.0.2" 2021-07-20', "is 16.0.2"),
         ('openjdk version "17.0.15" 2025-04-15', None),
-        ('openjdk version "21"', None),
-        ('openjdk version "25" 2025-09-16', "is 25"),
         ('openjdk version "25.0.2" 2026-01-20 LTS', "is 25.0.2"),
         ('openjdk version "25.0.3" 2026-04-21 LTS', None),
-        ('openjdk version "25.0.5.0.3" 2026-10-24', None),
-        ('openjdk version "26-ea" 2026-03-17', "is 26"),
         ("no Java at all", "said 'no Java at all'"),
     ):
         java.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")
@@ -179,17 +162,3 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
         else:
             with pytest.raises(SystemExit, match=rf"17, 21 or 25 \(25\.0\.3 or newer\) is needed, .* {refused};"):
                 prerequisites.find_java()
-
-
-def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
-    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
-    wanted = jars.wanted_jars(pinned)
-    assert "broker/kafka_2.13-4.3.0.jar" in wanted
-    assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror", "streams"}
-    apart = jars.wanted_jars(pinned, [*jars.CLUSTER, *jars.CLIENTS, *jars.VERSIONS])
-    assert len(wanted) + len(apart) == sum(each["conf"].count("->") for each in dependencies())
-    for folder in jars.VERSIONS:  # a broker, and what it logs by
-        names = [jar for jar in apart if jar.startswith(f"{folder}/")]
-        kafka = [jar for jar in names if "/kafka_2.13-" in jar]
-        assert [jar.startswith(f"{folder}/kafka_2.13-{folder.removeprefix('broker-')}.") for jar in kafka] == [True]
-        assert sum("/log4j-slf4j-impl-" in jar for jar in names) == 1

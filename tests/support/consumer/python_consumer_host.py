@@ -1,7 +1,7 @@
 """Consumers of ``consumer/python`` in threads of this process, told what to do as those of ``ConsumerHost.java`` are.
 
-The settings are those of Java. ``max.poll.records`` is what ``consume`` asks for. ``reads.by`` may be ``aio``. Offsets
-are committed by the consumer.
+The settings are those of Java. ``max.poll.records`` is what ``consume`` asks for. ``reads.by`` is ``consume``, the
+default, ``poll`` or ``aio``. ``commits`` is ``auto``, or ``store``: offsets are stored record by record.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Message, TopicPartition
 
 from consumer.consumer_host import ConsumerHost, Delivered, Reader
 from offset_sync_consumer import Consumer
@@ -47,11 +47,14 @@ class _Running(threading.Thread):
         del self._settings["interceptor.classes"]
         self._most = int(self._settings.pop("max.poll.records"))
         self._misled_to = self._settings.pop("misled.to", None)
-        self._is_async = self._settings.pop("reads.by", "") == "aio"
+        self._style = self._settings.pop("reads.by", "consume")
+        self._stores = told["commits"] == "store"
+        if self._stores:
+            self._settings |= {"enable.auto.commit": True, "enable.auto.offset.store": False}
 
     def run(self) -> None:
         try:
-            if self._is_async:
+            if self._style == "aio":
                 asyncio.run(self._run_async())
             else:
                 self._read(Consumer(self._settings), lambda called, *words: called(*words))
@@ -75,11 +78,13 @@ class _Running(threading.Thread):
             consumer._skip_read._commits._settings["bootstrap.servers"] = self._misled_to
         do(consumer.subscribe, [self._topic])
         while self._obeys(consumer, do):
-            messages = do(consumer.consume, self._most, 0.1)
+            messages = self._fetch(consumer, do)
             assert [str(each.error()) for each in messages if each.error()] == []
             self._reader.records += [
                 Delivered(each.partition(), each.offset(), (each.value() or b"").decode()) for each in messages
             ]
+            for each in messages if self._stores else ():
+                do(consumer.store_offsets, each)
             if messages:
                 time.sleep(self._pause_s)
             self._note_positions(consumer, do)
@@ -87,6 +92,12 @@ class _Running(threading.Thread):
         self._reader.metrics = consumer.skip_counters() | {"admin threads": open_clients}
         do(consumer.close)
         self._reader.is_closed = True
+
+    def _fetch(self, consumer: Any, do: Callable[..., Any]) -> list[Message]:
+        if self._style == "poll":
+            return [message] if (message := do(consumer.poll, 0.1)) else []
+        found: list[Message] = do(consumer.consume, self._most, 0.1)
+        return found
 
     def _obeys(self, consumer: Any, do: Callable[..., Any]) -> bool:
         order = {"do": "read"} if self.orders.empty() else self.orders.get()

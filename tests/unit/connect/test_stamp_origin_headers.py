@@ -74,15 +74,6 @@ def test_the_index_reads_the_stamp_whatever_header_was_there_before(mirror: Mirr
         assert_reads_as_stamped(answer.result)
 
 
-def test_of_a_header_that_repeats_the_last_counts(mirror: MirrorCases) -> None:
-    good, other = headers_of(b"dc2", b"5", b"orders-3"), headers_of(b"dc3", b"x", b"payments-0")
-    for name in range(3):
-        mended = [*good[:name], other[name], *good[name:]]
-        spoilt = [*good, (other[name][0], None if name == 0 else other[name][1])]
-        assert mirror.apply(Record(mended))[0].result is None
-        assert_reads_as_stamped(mirror.apply(Record(spoilt))[0].result)
-
-
 def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCases) -> None:
     """Another transform in front may add one; ByteArrayConverter would end the task for it, and so it goes."""
     for name in ("IDC", "Offset", "Place"):

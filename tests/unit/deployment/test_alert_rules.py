@@ -24,9 +24,6 @@ def title(rule: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("rule", RULES, ids=title)
 def test_a_rule_names_what_exists_and_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
-    assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
-    assert rule["labels"]["severity"] in {"critical", "warning"}
-    assert set(rule["annotations"]) == {"summary", "description", "runbook"}
     told = " ".join(rule["annotations"].values())
     assert problems(rule["expr"], re.findall(r"\$labels\.(\w+)", told)) == []
     assert [name for name in re.findall(r"offset_sync_\w+", told) if f"`{name}`" not in PAGE.read_text()] == []
@@ -56,7 +53,6 @@ BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
-ALERTS = (FILE.parents[1] / "prometheus" / "alerts.yaml").read_text()
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
@@ -65,13 +61,8 @@ def test_a_panel_asks_for_what_exists_has_a_unit_and_says_what_it_means(panel: d
     for target in targets:
         assert problems(target["expr"], re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) == []
         assert {*re.findall(r"\$(\w+)", target["expr"])} <= {*VARIABLES, "__rate_interval"}
-    assert panel["fieldConfig"]["defaults"]["unit"]
     assert [each["datasource"] for each in (panel, *targets)] == [DATASOURCE] * (len(targets) + 1)
-    assert len({target["refId"] for target in targets}) == len(targets) > 0
     assert panel["description"]
-    assert [
-        name for name in re.findall(r"OffsetSync\w+", panel["description"]) if f"alert: {name}\n" not in ALERTS
-    ] == []
 
 
 def test_no_metric_is_for_nothing() -> None:
@@ -79,13 +70,3 @@ def test_no_metric_is_for_nothing() -> None:
     used = {re.sub("_(bucket|count)$", "", name) for each in expressions for name in names_in(each)}
     assert used == {each.name for each in described("sync_offsets", "report_status")}
     assert len(used) == 25
-
-
-@needs_promtool
-def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
-    expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
-    plain = [re.sub(r"\$\w+", "5m", text) for text in expressions]
-    rules = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(plain)]
-    file = tmp_path / "rules.yaml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
-    run_promtool("check", "rules", str(file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 from pathlib import Path
@@ -88,12 +87,3 @@ def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: 
     assert said.returncode == 1
     assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
     assert "spark" not in told
-
-
-def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:
-    place = ("--from", "dc1", "--to", "dc2", "--topic", "orders", "--partition", "0", "--offset", "5")
-    said = run(programs, "translate", "--conf", conf, "--disaster", *place)
-    assert said.returncode == 1, said.stderr
-    (answer,) = csv.DictReader(said.stdout.splitlines())
-    assert (answer["topic"], answer["offset"], answer["target_offset"]) == ("orders", "5", "")
-    assert answer["reason"]

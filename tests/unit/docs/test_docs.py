@@ -6,7 +6,6 @@ import io
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -16,9 +15,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.jobs.translate import ANSWERED
-from offset_sync.tables.catalog import ALL_TABLES
-from offset_sync.tables.views import QUESTIONS, VIEWS
 from protections import of_invariants, of_later_invariants
 from spark_options import split_options
 from tools.job_arguments import arguments_of
@@ -27,15 +23,11 @@ REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
 PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
 DESIGN = (REPO / "docs" / "design.md").read_text()
-COLUMNS = 100
 MOST_FILES = 45
 """Of the way of one commit."""
-JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|connect|deploy|docs|jobs|lib|notebooks|scripts|tests"
 ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
 TEST_FOLDERS = "unit|spark|broker|browser"
-_OF_COMMANDS = ("README.md", "docs/operations.md", "docs/deployment.md", "docs/consumers.md", "docs/tables.md")
-FOR_PEOPLE = "".join((REPO / name).read_text() for name in _OF_COMMANDS)
 MAKEFILE = (REPO / "Makefile").read_text()
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
 
@@ -108,12 +100,6 @@ def test_every_path_that_is_named_exists(page: Path) -> None:
     assert [path for path in named_paths(page.read_text()) if not is_there(path)] == []
 
 
-@pages
-def test_no_line_is_wider_than_a_hundred_columns_but_rows_of_tables_and_links(page: Path) -> None:
-    lines = enumerate(page.read_text().splitlines(), 1)
-    assert [(n, line) for n, line in lines if len(line) > COLUMNS and not re.search(r"\||\]\(", line)] == []
-
-
 def test_the_file_map_has_a_row_for_every_room_of_the_package() -> None:
     assert sorted(file_map()) == ROOMS
 
@@ -147,11 +133,6 @@ def test_every_command_is_taken_by_its_job(page: str, line: str) -> None:
         assert arguments.planned or arguments.disaster
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_every_job_is_described(job: str) -> None:
-    assert f"`{job}`" in FOR_PEOPLE or f"make {job}" in FOR_PEOPLE
-
-
 OPEN = ("clusters", "extensions")
 """Sections with names of the user's own, or of a package that the core does not know."""
 
@@ -162,21 +143,6 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name not in OPEN)
     named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/deployment.md"])
-def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
-    columns = {name for table in ALL_TABLES for name in table.names}
-    known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
-    known |= {*ANSWERED}
-    known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
-    assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
-
-
-def test_help_of_make_lists_every_target() -> None:
-    listed = subprocess.run(["make", "-s", "help"], cwd=REPO, capture_output=True, text=True, check=True).stdout
-    phony = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split()
-    assert set(re.findall(r"^  make ([a-z0-9-]+) ", listed, re.MULTILINE)) == set(phony)
 
 
 def test_the_way_of_one_commit_is_no_longer_than_agreed() -> None:

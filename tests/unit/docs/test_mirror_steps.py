@@ -33,14 +33,3 @@ def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copi
     assert (a.is_stamped, b.is_stamped, c.is_stamped) == (True, True, False)
     assert [each.mirror.place_header for each in (a, b, c)] == ["Place", "Place", ""]
     assert {each.names.topic("dc2", "dc1.orders") for each in (b, c)} == {"dc1.orders"}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_mirror_maker_and_offset_sync_are_told_the_same_clusters_and_topics(way: str) -> None:
-    config = configuration(way)
-    assert ", ".join(config.clusters) == RECIPE["clusters"]
-    servers = {alias: str(each.kafka["bootstrap.servers"]) for alias, each in config.clusters.items()}
-    assert servers == {alias: RECIPE[f"{alias}.bootstrap.servers"] for alias in config.clusters}
-    assert RECIPE["topics"] == "orders, pay-.*"
-    streams = [config.names.stream("dc1", topic) or "" for topic in ("orders", "pay-eu")]
-    assert [config.is_topic_included(stream) for stream in streams] == [True, True]

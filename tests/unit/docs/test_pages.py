@@ -9,7 +9,6 @@ from pathlib import Path
 
 import yaml
 
-import jars
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State
 from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
@@ -85,15 +84,6 @@ def test_every_page_and_section_that_the_program_names_is_there() -> None:
     for page, title in named:
         text = (REPO / "docs" / page).read_text()
         assert not title or re.search(rf"^#+ {title}$", text, re.MULTILINE), f"{page}, {title}"
-
-
-def test_the_requirements_name_the_brokers_of_all_test_runs() -> None:
-    (chosen,) = re.findall(r"^VERSIONS \?= (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
-    (row,) = re.findall(r"^\| brokers \| (.*) \|$", (REPO / "README.md").read_text(), re.MULTILINE)
-    pairs = [pair.split(",") for pair in chosen.split()]
-    assert [pair for pair in pairs if " with ".join(pair) not in row] == []
-    assert sorted(f"broker-{first}" for first, _ in pairs) == sorted(jars.VERSIONS)
-    assert all(first != second for first, second in pairs)
 
 
 def calls(names: set[str]) -> Iterator[tuple[str, int]]:

@@ -92,13 +92,7 @@ def test_what_no_commit_is_judged_by_goes_and_everything_else_stays(site: Site) 
         ({0: 5, 1: 9}, [5, 7]),
         ({0: 5, 1: 7}, None),
     ],
-    ids=[
-        "a commit is unread",
-        "no leader",
-        "no such topic",
-        "another log than was read",
-        "no answer",
-    ],
+    ids=["a commit is unread", "no leader", "no such topic", "another log than was read", "no answer"],
 )
 def test_nothing_goes_while_a_commit_may_be_unread(
     site: Site, read_to: dict[int, int], ends: list[int | None] | None

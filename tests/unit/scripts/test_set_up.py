@@ -13,7 +13,6 @@ import pytest
 from packaging.requirements import Requirement
 
 import environment
-import jars
 import prerequisites
 import run_tests
 from archive import pack
@@ -114,16 +113,6 @@ def test_it_runs_where_it_is_unpacked(unpacked: Path) -> None:
         [str(unpacked / "bin" / "python"), "-c", command], capture_output=True, text=True, check=True, cwd="/"
     )
     assert said.stdout.split() == ["42", str(unpacked)]
-
-
-def test_what_only_the_tests_of_a_cluster_need_is_no_part_of_an_installation() -> None:
-    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
-    for_cluster = jars.wanted_jars(pinned, jars.CLUSTER)
-    assert {path.partition("/")[0] for path in for_cluster} == {"hadoop", "s3proxy", "s3a"}
-    assert set(for_cluster).isdisjoint(jars.wanted_jars(pinned))
-    command = jars._ivy_command(jars.CLUSTER, jars.JARS / "cluster")
-    # Jars deleted there because they are no longer pinned are below this folder; jars of the jobs are not.
-    assert command[-1].startswith("jars/cluster/[conf]/")
 
 
 def test_the_zip_has_the_package_at_its_root_and_is_written_again_only_when_a_source_changed(tmp_path: Path) -> None:

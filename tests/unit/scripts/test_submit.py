@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from builders.submit_commands import command, make_repo
+from builders.submit_commands import make_repo
 from entrypoint import command_for
 from spark_options import OptionError, split_options
 from spark_properties import read_properties
@@ -149,14 +149,6 @@ def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
 def test_what_cannot_be_started_is_refused_with_the_remedy(repo: Path, case: Case, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         build(repo, case)
-
-
-def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
-    for jar in (repo / "jars" / "spark").iterdir():
-        jar.unlink()
-    with pytest.raises(OptionError, match="no jars; run: make install"):
-        command(repo)
-    assert "--jars" not in command(repo, SPARK_HOME="/opt/spark").environment["PYSPARK_SUBMIT_ARGS"]
 
 
 def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:

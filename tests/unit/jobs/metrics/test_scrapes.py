@@ -9,14 +9,12 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
-from builders.offset_records import commit_key, commit_value
 from builders.status_rows import Row, status_table
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.ingest import IngestingJob
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, config_of, mirrored_site
 from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
+from offset_sync.jobs.metrics.sync import CountedHistory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
 from offset_sync.sync.reconciliation import Reconciliation
@@ -216,17 +214,6 @@ def test_a_scrape_is_what_the_golden_file_has(monkeypatch: pytest.MonkeyPatch) -
     statuses = {"InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive"}
     scraped = read([metrics])
     assert {*scraped.values("report_positions", "status", source="c", target="a")} == statuses, "also those that are 0"
-
-
-def test_records_are_counted_by_kind_once_their_history_is_written() -> None:
-    job, metrics = IngestingJob(), SyncMetrics(config_of(["X", "Y"]))
-    job.batch._metrics = metrics
-    keys = [commit_key("g", "orders", 0), commit_key("g", "orders", 1), commit_key("h", "orders", 0)]
-    job.write_as_we_do("h", 4)
-    job.ingest(0, *((key, commit_value(4)) for key in keys), (b"\x00\x01\xff", b"?"))
-    scraped = read([metrics])
-    assert scraped.values("records_total", "kind", cluster="X") == {"genuine": 2, "own": 1, "malformed": 1}
-    assert scraped.values("records_total", "kind", cluster="Y") == {"genuine": 0, "own": 0, "malformed": 0}
 
 
 def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
