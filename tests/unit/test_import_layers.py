@@ -78,11 +78,6 @@ DOOR_OF_THE_JVM = "spark.jvm"
 INSIDE_PYSPARK = re.compile(
     r"_(jvm|jsc|jdf|jseq|jmap|jcols|jreader|jwrite|jrdd|jconf|jsparkSession|gateway|ensure_\w+)"
 )
-BEHIND_IT = "spark"
-KAFKAS_OWN_CLIENT = "sync.groups_at_once"
-"""The only other one that asks the door for classes."""
-JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
-CLASS_NAMES_AS_SETTINGS = ("config.client_options", "jobs.spark_session")
 DOORS_TO_C = {"kafka.librdkafka", "kafka.client_callbacks"}
 """The client of Kafka, with malloc and connect."""
 
@@ -217,17 +212,6 @@ def test_one_module_alone_touches_what_pyspark_and_py4j_keep_to_themselves() -> 
         return name == "SparkContext" or INSIDE_PYSPARK.fullmatch(name) is not None
 
     assert modules_with(is_inside) == modules_that_import("py4j") == {DOOR_OF_THE_JVM}
-
-
-def test_classes_of_the_jvm_are_named_behind_its_door_only() -> None:
-    def is_inside(node: ast.AST) -> bool:
-        return isinstance(node, ast.Constant) and JVM_CLASS.fullmatch(str(node.value)) is not None
-
-    found = modules_with(is_inside)
-    assert {name for name in found if not name.startswith(f"{BEHIND_IT}.")} - {KAFKAS_OWN_CLIENT} == {
-        *CLASS_NAMES_AS_SETTINGS
-    }
-    assert DOOR_OF_THE_JVM in found
 
 
 def test_two_modules_alone_are_bound_to_c() -> None:

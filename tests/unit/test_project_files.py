@@ -6,7 +6,6 @@ import ast
 import configparser
 import re
 import subprocess
-import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +23,10 @@ LONGEST_JOB = 40
 MOST_PARAMETERS, MOST_OF_A_CONSTRUCTOR = 6, 5
 
 
-def setup_cfg() -> configparser.ConfigParser:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read(REPO / "setup.cfg")
-    return parser
-
-
 def pins() -> dict[str, str]:
     """Return library -> exact version, without its marker; empty for a requirement that is not exact."""
-    parser = setup_cfg()
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(REPO / "setup.cfg")
     texts = [parser["options"]["install_requires"], *parser["options.extras_require"].values()]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     wanted = [line for line in lines if line and not line.startswith("#")]
@@ -89,13 +83,6 @@ def test_no_file_names_a_registry_or_a_private_folder() -> None:
     assert found == []
 
 
-def test_what_set_up_and_runs_leave_behind_is_ignored() -> None:
-    made = [".venv/x", "jars/spark/a.jar", "dist/offset_sync.zip", "data/tables/x", "lib/offset_sync.egg-info/PKG-INFO"]
-    command = ["git", "check-ignore", *made, "conf/jars/ivy.xml"]
-    ignored = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False).stdout.split()
-    assert ignored == made
-
-
 def test_no_file_outgrows_the_budget() -> None:
     sizes = {path.relative_to(REPO): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
     assert {str(path): n for path, n in sizes.items() if n > LONGEST_FILE} == {}
@@ -120,24 +107,6 @@ def test_a_python_that_cannot_hold_the_pins_or_make_environments_is_refused_with
         prerequisites.check_python((3, minor), can_make_environments=True)
     with pytest.raises(SystemExit, match=r"apt-get install python3\.11-venv"):
         prerequisites.check_python((3, 11), can_make_environments=False)
-
-
-def test_every_file_that_names_the_pythons_names_the_same() -> None:
-    oldest, too_new = prerequisites.OLDEST_PYTHON, prerequisites.FIRST_PYTHON_TOO_NEW
-    metadata = setup_cfg()
-    assert metadata["options"]["python_requires"] == ">={}.{},<{}.{}".format(*oldest, *too_new)
-    assert metadata["mypy"]["python_version"] == "{}.{}".format(*oldest)
-    named = re.findall(r"Python :: 3\.(\d+)$", metadata["metadata"]["classifiers"], re.MULTILINE)
-    assert [int(minor) for minor in named] == list(range(oldest[1], too_new[1]))
-    project = tomllib.loads((REPO / "pyproject.toml").read_text())
-    assert project["tool"]["ruff"]["target-version"] == "py{}{}".format(*oldest)
-    makefile = (REPO / "Makefile").read_text()
-    assert f"not {oldest} <= sys.version_info[:2] < {too_new}" in makefile
-    tried = re.search(r"for p in python3 (.*); do", makefile)
-    assert tried is not None
-    assert tried[1].split() == [f"python3.{minor}" for minor in range(too_new[1] - 1, oldest[1] - 1, -1)]
-    readme = (REPO / "README.md").read_text()
-    assert "Python {}.{} to {}.{}".format(*oldest, too_new[0], too_new[1] - 1) in readme
 
 
 def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(

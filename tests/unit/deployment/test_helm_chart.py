@@ -116,11 +116,6 @@ def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
             assert getattr(arguments, "once", False) == (job == "maintain_tables")
 
 
-def test_the_alert_rules_are_those_of_the_project() -> None:
-    (rules,) = of_kind(MORE, "PrometheusRule")
-    assert rules["spec"] == yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())
-
-
 @each
 def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     kinds = {document["kind"] for document in render(values).values()}
@@ -152,12 +147,6 @@ def test_helm_says_which_value_is_wrong(place: str) -> None:
         jsonschema.validate(WRONG[place], SCHEMA)
     said = refusal(WRONG[place], EXAMPLE)
     assert f"- {place}: " in said or f"Additional property {place} is not allowed" in said, said
-
-
-def test_a_configuration_that_is_missing_is_asked_for_and_two_are_refused() -> None:
-    assert "config.clusters: missing; start from deploy/helm/example.yaml, or set existingConfig" in refusal({})
-    both = {"existingConfig": {"configMap": "a", "secret": "b"}}
-    assert "existingConfig: set configMap or secret, not both" in refusal(both, EXAMPLE)
 
 
 @pytest.mark.parametrize(

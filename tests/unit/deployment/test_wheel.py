@@ -7,15 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from offset_sync import __version__
 from offset_sync.jobs.console import COMMANDS
 from tools.wheel_environment import make_environment
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
-UNREACHABLE = "127.0.0.1:1"
-STORAGE = {"aws_endpoint": f"http://{UNREACHABLE}", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
 HELP = """
 import json
 from contextlib import redirect_stderr, redirect_stdout
@@ -32,28 +29,12 @@ def help_of(name):
 
 print(json.dumps({name: help_of(name) for name in COMMANDS}))
 """
-STORAGE |= {"aws_region": "us-east-1", "aws_allow_http": "true", "max_retries": "0"}
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the command is."""
     return make_environment(tmp_path_factory.mktemp("wheel"))
-
-
-@pytest.fixture
-def conf(tmp_path: Path) -> Path:
-    """A configuration of two clusters that do not exist."""
-    impatient = {"bootstrap.servers": UNREACHABLE, "socket.connection.setup.timeout.ms": "1000"}
-    tree = {
-        "clusters": {alias: {"kafka": impatient} for alias in ("dc1", "dc2")},
-        "topics": {"include": ["orders"]},
-        "tables": {"root": str(tmp_path / "tables"), "checkpoints": str(tmp_path / "checkpoints")},
-        "status": {"page": str(tmp_path / "status.html")},
-    }
-    path = tmp_path / "offset-sync.yaml"
-    path.write_text(yaml.safe_dump(tree))
-    return path
 
 
 def run(programs: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -75,15 +56,3 @@ def test_there_is_no_spark_in_it_and_it_says_what_there_is(programs: Path) -> No
             assert (code, said, error) == (2, "", f"{name} runs on Spark: pip install 'offset-sync[spark]'\n")
         else:
             assert (code, said.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
-
-
-@pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
-def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: Path, scheme: str) -> None:
-    tree = yaml.safe_load(conf.read_text())
-    tree["tables"]["root"] = f"{scheme}://{UNREACHABLE}/tables"
-    tree["tables"]["storage"] = STORAGE
-    conf.write_text(yaml.safe_dump(tree))
-    said = run(programs, "report_status", "--once", "--conf", conf)
-    assert said.returncode == 1
-    assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
-    assert "spark" not in told

@@ -23,8 +23,6 @@ REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
 PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
 DESIGN = (REPO / "docs" / "design.md").read_text()
-MOST_FILES = 45
-"""Of the way of one commit."""
 FOLDERS = "benchmarks|conf|connect|deploy|docs|jobs|lib|notebooks|scripts|tests"
 ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
 TEST_FOLDERS = "unit|spark|broker|browser"
@@ -63,11 +61,6 @@ def items(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", item) for item in found]
 
 
-def file_map() -> list[str]:
-    """Return the rooms in the map of docs/design.md."""
-    return re.findall(r"^- `(\w+)/` \d: ", DESIGN.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
-
-
 @cache
 def options_of(job: str) -> frozenset[str]:
     """Return the options that a job says it has."""
@@ -98,10 +91,6 @@ def test_every_link_leads_to_a_file_and_a_title_of_it(page: Path) -> None:
 @pages
 def test_every_path_that_is_named_exists(page: Path) -> None:
     assert [path for path in named_paths(page.read_text()) if not is_there(path)] == []
-
-
-def test_the_file_map_has_a_row_for_every_room_of_the_package() -> None:
-    assert sorted(file_map()) == ROOMS
 
 
 def test_the_design_is_short_and_every_invariant_names_the_tests_that_hold_it() -> None:
@@ -143,11 +132,3 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name not in OPEN)
     named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
-
-
-def test_the_way_of_one_commit_is_no_longer_than_agreed() -> None:
-    page = (REPO / "docs" / "design" / "one-commit.md").read_text(encoding="utf-8")
-    way = re.findall(r"^(\d+)\. `([\w/]+\.py)`", page, re.MULTILINE)
-    assert [int(number) for number, _ in way] == [*range(1, len(way) + 1)]
-    assert 30 < len({file for _, file in way}) == len(way) <= MOST_FILES
-    assert [file for _, file in way if not (LIB / file).exists()] == []

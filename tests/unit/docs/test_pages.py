@@ -69,12 +69,6 @@ def test_every_reason_to_withhold_has_a_row_with_its_sentence() -> None:
     assert all(len(row) == 3 and all(row) for row in table)
 
 
-def test_every_remedy_of_a_reason_is_a_section_of_the_guide() -> None:
-    titles = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-    assert {reason.see for reason in Reason} - {""} <= anchors
-
-
 def test_every_page_and_section_that_the_program_names_is_there() -> None:
     named = set[tuple[str, str]]()
     for path in LIB.parent.rglob("*.py"):

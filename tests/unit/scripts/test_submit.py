@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from builders.submit_commands import make_repo
 from entrypoint import command_for
 from spark_options import OptionError, split_options
-from spark_properties import read_properties
 from submit import Command, build_command
 from tools.golden_output import expect
 
@@ -149,22 +147,3 @@ def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
 def test_what_cannot_be_started_is_refused_with_the_remedy(repo: Path, case: Case, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         build(repo, case)
-
-
-def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:
-    parts = ("core", "yarn", "kubernetes", "common-utils", "launcher", "network-common")
-    jars = [jar for part in parts for jar in Path(pyspark.__file__).parent.glob(f"jars/spark-{part}_2.13-*.jar")]
-    names = {jar: zipfile.ZipFile(jar).namelist() for jar in jars}
-    backend = command_for(Path("/"), ["executor"], OF_EXECUTOR).words[7]
-    assert any(f"{backend.replace('.', '/')}.class" in each for each in names.values())
-    # Its classes hold them, each behind its length, but for these two: the name of a variable, and what a prefix makes.
-    free = {"spark.yarn.appMasterEnv.OFFSET_SYNC_LOG_FORMAT", "spark.kubernetes.authenticate.driver.serviceAccountName"}
-    known = b"".join(
-        zipfile.ZipFile(jar).read(name)
-        for jar, classes in names.items()
-        for name in classes
-        if name.endswith(".class") and ("conf" in name.lower() or "launcher" in name)
-    )
-    recipes = ("spark-defaults.conf", "yarn.conf", "kubernetes/spark-submit.conf")
-    settings = {key for name in recipes for key in read_properties(REPO / "conf" / name)}
-    assert [key for key in settings - free if len(key).to_bytes(2, "big") + key.encode() not in known] == []
