@@ -66,15 +66,13 @@ def names_in(expression: str) -> set[str]:
 def problems(expression: str, shown: Iterable[str] = ()) -> list[str]:
     """Return what an expression names that does not exist; *shown* are labels that a legend or an alert quotes."""
     known = {name: labels | _ADDED_BY_PROMETHEUS for name, labels in series().items()}
-    selectors, shown = _selectors(expression), set(shown)
-    grouping = set(re.findall(r"\w+", " ".join(_GROUPING.findall(expression))))
+    selectors = _selectors(expression)
+    wanted = {*shown, *re.findall(r"\w+", " ".join(_GROUPING.findall(expression)))}
     offered = {label for name, _ in selectors for label in known.get(name, ())}
     found = [f"{name} does not exist" for name, _ in selectors if name not in known]
     for name, labels in selectors:
         found += [f"{name} has no label {label}" for label in sorted(labels - known.get(name, labels))]
-    found += [f"no metric has the label {label}" for label in sorted((grouping | shown) - offered)]
-    found += [f"{label} is not left after grouping" for label in sorted(shown - grouping) if grouping]
-    return found or ([] if selectors else ["no metric"])
+    return found + [f"no metric has the label {label}" for label in sorted(wanted - offered)]
 
 
 def _selectors(expression: str) -> list[tuple[str, set[str]]]:

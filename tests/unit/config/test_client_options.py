@@ -46,13 +46,11 @@ GIVEN: dict[str, Options] = {
     },
     "what only Java knows is kept from librdkafka": {"kafka": dict.fromkeys(JAVAS, "x")},
     "an unknown option goes to both, so that librdkafka refuses it": {"kafka": {"clinet.id": "x"}},
-    "without the hostname check": {"kafka": {"ssl.endpoint.identification.algorithm": ""}},
     "options beside the section": {
         "security": LOGIN,
         "kafka": {"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"},
     },
     "no security": {"security": {"protocol": "PLAINTEXT"}},
-    "a password": {"security": LOGIN},
     "a password with the signs of JAAS": {"security": {**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'}},
     "a certificate with its key in one file": {
         "security": {"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"}
@@ -60,11 +58,8 @@ GIVEN: dict[str, Options] = {
     "certificates as text": {
         "security": {"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY}
     },
-    "an OIDC client": {"security": BEARER},
     "an OIDC client with a scope": {"security": {**BEARER, "scope": "kafka"}},
-    "AWS IAM": {"security": MSK},
     "AWS IAM by a profile": {"security": {**MSK, "profile": 'pro"d'}},
-    "a keytab": {"security": KERBEROS},
     "a keytab for a service of another name": {"security": {**KERBEROS, "service_name": "broker"}},
 }
 

@@ -1,4 +1,4 @@
-"""Which topics and groups are meant, in Python and inside Spark alike."""
+"""Which topics are meant, in Python and inside Spark alike."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TOPICS = st.fixed_dictionaries(
 )
 
 
-def config(topics: dict[str, Any] | None = None, **changes: object) -> Config:
-    return parsed(topics={"include": [".*"], **(topics or {})}, **changes)
+def config(topics: dict[str, Any]) -> Config:
+    return parsed(topics={"include": [".*"], **topics})
 
 
 def test_topics_named_in_full_are_known_without_asking_a_cluster() -> None:
@@ -43,14 +43,6 @@ def test_the_pattern_for_spark_matches_exactly_the_included_topics(topics: dict[
     chosen = config(topics)
     assert (re.fullmatch(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
     assert (re.search(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
-
-
-def test_groups_are_all_but_the_console_ones_by_default() -> None:
-    default = config()
-    names = ["billing", "console-consumer-5", "line\nbreak", ""]
-    assert [default.is_group_included(name) for name in names] == [True, False, True, False]
-    chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
-    assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
 
 
 def test_internal_topics_are_never_included() -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from builders.configurations import clusters, parsed
 from config_schema import CHART, REFERENCE, REPO, SCHEMA, chart_with, config_schema
-from offset_sync.config import Override, load_config, parse_config
+from offset_sync.config import load_config, parse_config
 from offset_sync.config.load import read_yaml
 
 CHECK = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
@@ -53,7 +53,3 @@ def test_the_reference_says_the_same_as_a_file_that_leaves_all_of_it_out() -> No
     tree = yaml.safe_load(REFERENCE.read_text())
     least = {"clusters": tree["clusters"], "topics": {"include": tree["topics"]["include"]}}
     assert parse_config(least, {}) == load_config(REFERENCE, {})
-    (line,) = [line for line in REFERENCE.read_text().splitlines() if line.strip().startswith("overrides:")]
-    (example,) = yaml.safe_load(line[line.index("[{") :])
-    assert set(example) == set(Override.model_fields)
-    parsed(topics={"include": [".*"], "overrides": [example]})

@@ -95,15 +95,6 @@ def test_streams_and_names_are_each_others_inverse(data: st.DataObject) -> None:
             assert fresh(names).stream(other, copy) == (None if other == home else stream)
 
 
-@given(st.data())
-def test_no_two_origins_have_one_stream(data: st.DataObject) -> None:
-    names = data.draw(namings())
-    places = [(c, data.draw(topics(names))) for c in names.aliases for _ in range(2)]
-    streams = [stream for place in places if (stream := names.stream(*place)) is not None]
-    origins = {(names.home(each), names.origin_topic(each)): each for each in streams}
-    assert len(set(origins.values())) == len(origins)
-
-
 # What the configuration says of them
 
 

@@ -72,11 +72,3 @@ def test_the_index_reads_the_stamp_whatever_header_was_there_before(mirror: Mirr
     native = [case for case in cases() if not is_mirrored(*case, has_place=True)]
     for answer in mirror.apply(*(Record(headers_of(*case), timestamp=AT_MS) for case in native)):
         assert_reads_as_stamped(answer.result)
-
-
-def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCases) -> None:
-    """Another transform in front may add one; ByteArrayConverter would end the task for it, and so it goes."""
-    for name in ("IDC", "Offset", "Place"):
-        (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", b"orders-3"), text=name))
-        assert answer.given.headers[-1] == (name, b"string")
-        assert_reads_as_stamped(answer.result)

@@ -93,20 +93,6 @@ def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_th
         subject.poll(1)
 
 
-def test_an_interrupt_in_the_middle_of_judging_delivers_all(
-    commits: FakeCommits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subject = skip(Log([message(each) for each in ALL]), commits)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subject, "_count", interrupt)
-    assert offsets(subject.consume(12, 0)) == ALL
-    with pytest.raises(KeyboardInterrupt):
-        subject.consume(12, 0)
-
-
 def test_what_librdkafka_commits_meanwhile_is_not_taken_for_what_the_group_had_committed(tmp_path: Path) -> None:
     with python_cases(tmp_path) as cases:
         cases.open()

@@ -108,23 +108,6 @@ def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_c
     assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
 
 
-@pytest.mark.parametrize(
-    ("settings", "wait"),
-    [
-        ({"offset_sync_wait_ms": "250"}, 250),
-        ({"max_poll_interval_ms": "5000"}, 2500),
-        ({"offset_sync_wait_ms": "soon"}, 10_000),
-    ],
-)
-def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
-    cases: SkipReadCases, settings: dict[str, str], wait: int
-) -> None:
-    cases.open(**settings)
-    cases.set(failure="timeout")
-    cases.poll(100)
-    assert cases.waits == [wait]
-
-
 def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
     # The driver's classes are of the same package, and of no jar that would say its version.
     return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"

@@ -85,18 +85,6 @@ def test_a_group_that_began_below_its_list_while_nothing_could_be_asked_gets_eve
     assert listed.poll(103, 104, 106) == [103, 106], "this is another list, and nothing was read below it"
 
 
-@pytest.mark.parametrize("failure", ["use timeout", "use refused", "use error"])
-def test_what_cannot_be_written_down_is_written_with_a_later_question(listed: SkipReadCases, failure: str) -> None:
-    listed.set(failure=failure, own={PLACE: 50})
-    assert listed.poll(100, 101, 102) == [100, 101, 102]
-    listed.set(failure="", own={PLACE: 103})
-    listed.later(10_000)
-    assert listed.poll(103) == [103], "it is void for this consumer, whatever was written"
-    assert listed.uses == [{PLACE: use(START, VOID)}] * 2
-    listed.restart()
-    assert listed.poll(103, 106) == [103, 106]
-
-
 def test_a_list_is_used_only_after_that_was_written_down_which_is_done_once(listed: SkipReadCases) -> None:
     listed.set(failure="use refused")
     assert listed.poll(100, 101, 102) == [100, 101, 102]
@@ -143,10 +131,8 @@ def test_who_starts_below_the_own_commit_gets_everything_up_to_it(listed: SkipRe
     [
         ({"group_protocol": "consumer"}, 103, 103, True),
         ({"group_protocol": "CONSUMER", "enable_auto_commit": "true"}, 101, 103, True),
-        ({"group_protocol": "consumer"}, 105, 105, True),
         ({"group_protocol": "consumer"}, 104, 103, False),
         ({"group_protocol": "consumer", "enable_auto_commit": "false"}, 103, 103, False),
-        ({"group_protocol": "classic"}, 103, 103, False),
         ({}, 103, 103, False),
     ],
 )

@@ -12,7 +12,6 @@ from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets
 from offset_sync.kafka.requests import (
     CommitParts,
     Errors,
-    explained,
     partition_of,
     with_remedy,
 )
@@ -125,17 +124,6 @@ def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_byt
 
 
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
-
-
-def test_what_java_says_of_a_refusal_becomes_what_is_to_be_granted() -> None:
-    refused = ("group: offset-sync-12ab", "group: billing", "topics: [orders]")
-    why = "the operation {0} is not allowed; grant {0} on"
-    assert [explained(f"x: Not authorized to access {each}") for each in refused] == [
-        f"group offset-sync-12ab: GROUP_AUTHORIZATION_FAILED: {why.format('Describe')} groups offset-sync* {MANUAL}",
-        f"group billing: GROUP_AUTHORIZATION_FAILED: {why.format('Read')} the group {MANUAL}",
-        f"topic orders: TOPIC_AUTHORIZATION_FAILED: {why.format('Read')} the topic {MANUAL}",
-    ]
-    assert explained("Connection refused") == "Connection refused"
 
 
 def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are() -> None:

@@ -13,9 +13,10 @@ from prometheus_client.core import GaugeMetricFamily
 
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import add_worst, open_endpoint
-from tools.prometheus_scrape import fetch, read
+from tools.prometheus_scrape import fetch
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
+SHOWN = 'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend'
 HERE = "127.0.0.1"
 
 
@@ -44,21 +45,14 @@ def test_a_scrape_brings_what_the_collectors_say_now() -> None:
         scraped = fetch(endpoint.port)
         assert scraped.values("group_duplicates", "group_id", source="dc1", target="dc2") == {"billing": 7}
         assert "process_resident_memory_bytes" in scraped.text
-        groups.names = (HOSTILE,)
+        groups.names = (HOSTILE, "x" * 300)
         scraped = fetch(endpoint.port)
-        shown = 'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend'
-        assert scraped.values("group_duplicates", "group_id") == {shown: len(HOSTILE)}
+        assert scraped.values("group_duplicates", "group_id").keys() == {SHOWN, "x" * 199 + "…"}
         assert not any(line.startswith("fake") for line in scraped.text.splitlines())
-        assert "\x1b" not in scraped.text
     finally:
         endpoint.close()
     with pytest.raises(URLError):
         fetch(endpoint.port)
-
-
-def test_a_long_name_is_shortened_and_two_that_become_one_are_one_sample() -> None:
-    told = read([Groups("x" * 300 + "1", "x" * 300 + "2…", "y" * 200)]).values("group_duplicates", "group_id")
-    assert told == {"x" * 199 + "…": 302, "y" * 200: 200}
 
 
 @pytest.mark.parametrize("address", [HERE, "no.such.host.invalid", "203.0.113.7"])

@@ -10,7 +10,7 @@ import pytest
 
 from builders.logs import log
 from builders.status_rows import Row, status_table
-from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.clusters import MemoryTopic
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, config_of, mirrored_site
 from offset_sync.jobs.metrics.report import ReportMetrics
@@ -48,12 +48,6 @@ class Told(Watched):
     def after(self, seconds: float, what: str) -> None:
         self.site.pass_time(int(seconds * 1000))
         self.lines += [f"{what}; {seconds:g} s later", *samples([self.metrics, self.positions])]
-
-    def reconcile_first(self) -> None:
-        """As a driver does first that cannot reach Y."""
-        self.site.clusters["Y"].is_down = True
-        self.site.reconciler.reconcile_all(is_first=True)
-        self.note()
 
 
 def arrives(told: Told) -> None:
@@ -100,26 +94,6 @@ def fails(told: Told) -> None:
     told.after(1, "it is allowed")
 
 
-def is_lost_there(told: Told) -> None:
-    told.commit(4)
-    told.reconcile()
-    told.site.pass_time(3_600_000)
-    told.reconcile_first()
-    told.after(5, "the target is away, and has lost what it had")
-
-
-def is_restarted(told: Told) -> None:
-    told.commit(4)
-    told.reconcile()
-    told.site.pass_time(3_600_000)
-    told.restart()
-    told.after(0, "a new driver believes what the last one saw arrive")
-    told.reconcile()
-    told.after(0, "its answers are no latency")
-    told.reconcile_first()
-    told.after(2, "the target is away")
-
-
 def is_withheld(told: Told) -> None:
     told.site.clusters["Y"].topics["orders"] = MemoryTopic("recreated")
     told.commit(4)
@@ -139,24 +113,6 @@ def repeats(told: Told) -> None:
     told.commit(5, group="g1", place=PAY[1])
     told.reconcile()
     told.after(0, "7 partitions would repeat, of 6 groups; 3 groups are named")
-
-
-def loses(told: Told) -> None:
-    told.site.put(log("X", "X0:10"), PAY[0])
-    told.site.put(log("Y", "X0:10"), PAY[0])
-    told.site.clusters["Y"].logs[PAY[0]] = MemoryEnds(7, 10)
-    told.commit(4, place=PAY[0])
-    told.reconcile()
-    told.after(0, "the target has deleted 3 unread records")
-
-
-def are_many(told: Told) -> None:
-    for number in range(50):
-        told.commit(4, group=f"group {number}")
-        told.site.pass_time(1_000)
-    told.commit(4, group='ev"il\\\n\x00group')
-    told.site.read("X")
-    told.after(0, "51 groups wait")
 
 
 def status(*rows: Row) -> pa.Table:
@@ -196,7 +152,7 @@ REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
 def test_a_scrape_is_what_the_golden_file_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offset_sync.jobs.metrics.endpoint.WORST", 3)
     stories: tuple[Callable[[Told], None], ...]
-    stories = (arrives, fails, is_lost_there, is_restarted, is_withheld, repeats, loses, are_many)
+    stories = (arrives, fails, is_withheld, repeats)
     lines = ["# sync_offsets"]
     for story in stories:
         told = Told()
