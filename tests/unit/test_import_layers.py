@@ -78,8 +78,6 @@ DOOR_OF_THE_JVM = "spark.jvm"
 INSIDE_PYSPARK = re.compile(
     r"_(jvm|jsc|jdf|jseq|jmap|jcols|jreader|jwrite|jrdd|jconf|jsparkSession|gateway|ensure_\w+)"
 )
-DOORS_TO_C = {"kafka.librdkafka", "kafka.client_callbacks"}
-"""The client of Kafka, with malloc and connect."""
 
 
 def module_name(path: Path) -> str:
@@ -212,7 +210,3 @@ def test_one_module_alone_touches_what_pyspark_and_py4j_keep_to_themselves() -> 
         return name == "SparkContext" or INSIDE_PYSPARK.fullmatch(name) is not None
 
     assert modules_with(is_inside) == modules_that_import("py4j") == {DOOR_OF_THE_JVM}
-
-
-def test_two_modules_alone_are_bound_to_c() -> None:
-    assert modules_that_import("ctypes") == DOORS_TO_C

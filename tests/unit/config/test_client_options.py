@@ -84,19 +84,6 @@ def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_
         made.spark_options("dc1")
 
 
-def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> None:
-    place, key = tmp_path / "me.pem", PEM.replace("{}", "RSA PRIVATE KEY")
-    place.write_text(CERTIFICATE + key)
-    for written, name in (
-        ({"certificate": str(place)}, "certificate"),
-        ({"certificate": CERTIFICATE, "key": key}, "key"),
-    ):
-        with pytest.raises(
-            ConfigError, match=rf"^clusters\.dc1\.security\.{name}: its key is not PKCS#8.*openssl pkcs8"
-        ):
-            with_options(security={"protocol": "SSL", **written}).spark_options("dc1")
-
-
 @pytest.mark.parametrize("login", [LOGIN, {**BEARER, "username": "client"}], ids=["a password", "an OIDC client"])
 def test_secrets_of_the_section_are_never_shown(login: dict[str, str]) -> None:
     """Nor is what is made of them: the login of Java's clients, and a key that is given as text."""

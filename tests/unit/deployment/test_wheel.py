@@ -14,7 +14,7 @@ from offset_sync.jobs.console import COMMANDS
 REPO = Path(__file__).resolve().parents[3]
 HELP = """
 import json, sys
-sys.modules |= dict.fromkeys(["pyspark", "py4j", "delta", "pandas"])
+sys.modules |= dict.fromkeys(["pyspark", "py4j", "delta"])
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from offset_sync.jobs.console import COMMANDS, main

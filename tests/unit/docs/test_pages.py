@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State
-from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
+from tools.lock_order import LIB
 from write_docs import COMMAND, PAGE, with_written_parts
 
 REPO = Path(__file__).resolve().parents[3]
@@ -78,21 +76,3 @@ def test_every_page_and_section_that_the_program_names_is_there() -> None:
     for page, title in named:
         text = (REPO / "docs" / page).read_text()
         assert not title or re.search(rf"^#+ {title}$", text, re.MULTILINE), f"{page}, {title}"
-
-
-def calls(names: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield where one of *names* is called, with or without the module's name."""
-    for path in LIB.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in names:
-                yield str(path.relative_to(LIB)), node.lineno
-
-
-def test_every_lock_of_the_order_is_made() -> None:
-    assert {*read_ranks()} <= {lock_at(Path(LIB, file), line) for file, line in calls({*KINDS})}
-    assert [*read_ranks().values()] == [*range(1, len(read_ranks()) + 1)]
-
-
-def test_every_file_that_makes_threads_says_what_they_do() -> None:
-    listed = re.findall(r"^- `([\w/]+\.py)`: ", ORDER.read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted({file for file, _ in calls({"Thread"})})

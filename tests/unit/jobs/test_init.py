@@ -21,11 +21,7 @@ GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
 UNUSED = cast(Any, None)
 
 
-def cluster(alias: str, *topics: str) -> Cluster:
-    return Cluster(alias, UNUSED, UNUSED, partitions=dict.fromkeys(topics, 1))
-
-
-CLUSTERS = {"dc1": cluster("dc1", "orders"), "dc2": cluster("dc2", "orders")}
+CLUSTERS = {each: Cluster(each, UNUSED, UNUSED, partitions={"orders": 1}) for each in ("dc1", "dc2")}
 
 
 @pytest.fixture

@@ -29,13 +29,8 @@ def add(tables: TableStore, table: Table, *rows: dict[str, Any]) -> None:
 
 
 def election(days_ago: float, epoch: int, end: int, cluster: str = "X", reason: str | None = ELECTED) -> dict[str, Any]:
-    where = {"cluster": cluster, "topic": "orders", "partition": 0, "topic_id": "id"}
-    return where | {
-        "leader_epoch": epoch,
-        "begins_at": end,
-        "reason": reason,
-        "noticed_at": NOW - timedelta(days=days_ago),
-    }
+    where = {"cluster": cluster, "topic": "orders", "partition": 0, "topic_id": "id", "leader_epoch": epoch}
+    return where | {"begins_at": end, "reason": reason, "noticed_at": NOW - timedelta(days=days_ago)}
 
 
 def commit(epoch: int | None, offset: int | None) -> dict[str, Any]:
