@@ -65,13 +65,6 @@ def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_recor
     assert len(listed.waits) == 3
 
 
-def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
-    listed.give(7, [(8, 9)], own=7, place="orders-1")
-    records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
-    assert listed.poll_all(records) == {PLACE: [101], "orders-1": [7, 102]}
-    assert len(listed.waits) == 1
-
-
 FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]
 
 
@@ -126,17 +119,6 @@ def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_mark
     assert listed.marks[2:] == [{PLACE: (111, text(3, START))}]
     listed.close()
     assert len(listed.marks) == 3, "nothing was read since"
-
-
-@pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
-def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
-    listed: SkipReadCases, stands: int, is_marked: bool
-) -> None:
-    listed.poll(100)
-    listed.poll(101)
-    listed.set(seen={PLACE: [stands, text(client="app-2")]})
-    listed.close()
-    assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
 
 
 def test_marks_that_fail_are_tried_again_in_a_minute(listed: SkipReadCases) -> None:

@@ -10,10 +10,7 @@ import pytest
 from rich.console import Console
 
 from fakes.newest_logs import known_config
-from offset_sync.check import sample
-from offset_sync.jobs import check
 from offset_sync.jobs.check import check_places, show_findings
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level
 from offset_sync.tables.files import Files
 
@@ -33,13 +30,6 @@ def test_findings_are_shown_place_by_place_and_cannot_move_the_cursor() -> None:
     assert "\x1b" not in out.getvalue()
     assert lines[-1] == "1 OK, 1 WARN, 1 FAIL"
     assert max(map(len, lines)) <= 80
-
-
-def test_what_is_wrong_with_the_client_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "check_client", lambda: ["expected librdkafka 2.16.0, found 2.16.9"])
-    monkeypatch.setattr(sample, "side_by_side", lambda _, aliases: {each: ClusterError(each, "no") for each in aliases})
-    found = check.find_all(known_config())
-    assert found[0] == Finding(Level.FAIL, "confluent-kafka", "version", "expected librdkafka 2.16.0, found 2.16.9")
 
 
 def found_at(root: object, checkpoints: object) -> list[Finding]:

@@ -14,7 +14,7 @@ from offset_sync.check.sample import Cluster
 from offset_sync.check.stamps import Stamped
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
-from offset_sync.jobs.init import init, mirror_makers, note_stamps, to_text, write
+from offset_sync.jobs.init import init, note_stamps
 
 SCHEMA = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -70,17 +70,6 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     assert init(["--conf", str(tmp_path / "my.yaml"), *words]) == 2
     assert capsys.readouterr().err.startswith(said)
     assert [*tmp_path.iterdir()] == []
-
-
-def test_what_is_excluded_is_in_the_file(tmp_path: Path) -> None:
-    clusters = {alias: {"kafka": {"bootstrap.servers": "one:1"}} for alias in CLUSTERS}
-    topics = {"include": [".*"], "exclude": mirror_makers(CLUSTERS)}
-    path = tmp_path / "my.yaml"
-    write(path, to_text({"clusters": clusters, "topics": topics, "mirror": {}}, path))
-    config = load_config(path)
-    own = ["heartbeats", "dc2.heartbeats", "mm2-offset-syncs.dc2.internal", "dc1.checkpoints.internal"]
-    applications = ["orders", "my-heartbeats-2", "sensor.heartbeats", "mm2-orders"]
-    assert [name for name in [*own, *applications] if config.is_topic_included(name)] == applications
 
 
 def stamped(rule: Rule, said: str = "", count: int = 1) -> list[Stamped]:

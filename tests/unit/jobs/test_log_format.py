@@ -72,18 +72,6 @@ def test_a_record_is_one_line_whatever_it_holds() -> None:
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
-def test_an_uncaught_exception_is_a_line_of_json_also_of_a_thread() -> None:
-    def die() -> None:
-        thread = threading.Thread(target=lambda: 1 // 0)
-        thread.start()
-        thread.join()
-        sys.excepthook(KeyError, KeyError("x"), None)
-
-    events = [json.loads(line) for line in written("json", die)]
-    assert [each["level"] for each in events] == ["FATAL"] * 2
-    assert [each["exception"]["class"] for each in events] == ["ZeroDivisionError", "KeyError"]
-
-
 def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:
     site = mirrored_site()
     metrics = SyncMetrics(site.config)

@@ -20,7 +20,6 @@ from offset_sync.jobs import run as module
 from offset_sync.jobs.process_end import PARENT
 from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Supervisor, children, run
 from offset_sync.model.errors import ConfigError, TakenOverError
-from offset_sync.spark.packages import SPARK_OPTIONS
 
 UNTIL_TERM = """
 import signal, sys, time
@@ -119,20 +118,6 @@ def test_the_largest_exit_code_is_that_of_the_command(
     monkeypatch.setenv(SUBMIT, "python submit.py")
     with pytest.raises(error, match=words):
         run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
-
-
-def test_each_job_gets_the_configuration_and_the_options_of_spark_and_is_a_command_in_the_wheel(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(SUBMIT, "python 'a folder/submit.py'")
-    monkeypatch.setenv(SPARK_OPTIONS, "--conf 'spark.a=b c'")
-    wanted = {job: ["python", "a folder/submit.py", job, "--conf", "spark.a=b c", "--conf", "my.yaml"] for job in JOBS}
-    assert {each.name: each.command for each in children(config(), "my.yaml")} == wanted
-    monkeypatch.delenv(SUBMIT)
-    console = [sys.executable, "-m", "offset_sync.jobs.console"]
-    assert [each.command for each in children(config(), "my.yaml")] == [
-        [*console, job, "--conf", "my.yaml"] for job in JOBS
-    ]
 
 
 def test_configured_groups_are_rehearsed_once_the_jobs_have_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,18 +65,6 @@ def test_each_failure_is_one_line_whatever_it_names(
     assert capsys.readouterr().err.splitlines()[-len(lines) :] == lines
 
 
-def test_a_full_disk_is_a_line_and_no_other_error_of_the_machine_or_of_ours_is_hidden(
-    conf: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(raising(OSError("[Errno 28] No space left on device")), "--conf", conf) == 1
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("the disk is full: make room in ")
-    assert last.endswith("([Errno 28] No space left on device); then start it again")
-    for error in (OSError("[Errno 5] Input/output error"), ZeroDivisionError()):
-        with pytest.raises(type(error)):
-            run(raising(error), "--conf", conf)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number: signal.Signals) -> None:
     seen: list[bool] = []

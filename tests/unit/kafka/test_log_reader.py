@@ -90,13 +90,3 @@ def test_the_end_of_a_log_is_an_end_and_another_error_is_not(monkeypatch: pytest
     assert time.monotonic() - began < 10
     reader = reading(monkeypatch, Message(ONE, 4), Message(ONE, 0, failure="_TRANSPORT"))
     assert reader.read({ONE: OffsetRange(4, 9)}, 0.1).unread == {ONE}
-
-
-def test_long_values_are_compared_by_their_hash_and_times_say_whose_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = [b"a" * 5_000, b"a" * 5_000, b"b" * 5_000]
-    messages = [Message(ONE, offset, value, kind=2) for offset, value in enumerate(long)]
-    reader = reading(monkeypatch, *messages)
-    records = reader.read({ONE: OffsetRange(0, 3)}, 30).records[ONE]
-    first, same, other = [each.content.value for each in records]
-    assert first == same != other
-    assert all(each.is_appended for each in records)

@@ -1,13 +1,10 @@
-"""What people expect of a repository; the client with Kerberos; reasons for changes that no test notices."""
+"""What people expect of a repository."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-
-import kerberos_client
 import offset_sync
 
 REPO = Path(__file__).resolve().parents[3]
@@ -24,13 +21,3 @@ def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None
     assert all(date for _, date in versions[1:])
     kinds = set(re.findall(r"^### (.+)$", text_of("CHANGELOG.md"), re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-
-
-def test_an_archive_with_another_hash_is_not_unpacked(tmp_path: Path) -> None:
-    packed = tmp_path / "sources.tgz"
-    packed.write_bytes(b"abc")
-    known = "3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw=="
-    kerberos_client.check_hash(packed, known)
-    packed.write_bytes(b"abcd")
-    with pytest.raises(SystemExit, match=r"^Kerberos client: sources\.tgz has SHA-512 .*nothing was built$"):
-        kerberos_client.check_hash(packed, known)

@@ -52,7 +52,6 @@ CASES: list[Case] = [
         "--conf spark.ui.enabled=true --master local[1] --name mine",
         {},
     ),
-    ("a master from the user's folder", "sync_offsets", "", {"SPARK_CONF_DIR": "{repo}/own"}),
     ("a properties file does not switch our defaults off", "sync_offsets", f"--properties-file {GIVEN}", {}),
     (
         "jars and Python files are added to ours",
@@ -61,9 +60,7 @@ CASES: list[Case] = [
         {"PYTHONPATH": "/p"},
     ),
     ("the user's Python", "sync_offsets", "--master yarn", {"PYSPARK_PYTHON": "./environment/bin/python"}),
-    ("the user's Python, by a setting", "sync_offsets", "--conf spark.pyspark.python=/w/python", {}),
     ("run starts each driver by its own name", "run", "--conf 'my file.yaml' --master local[2] --name x", {}),
-    ("garbage of the index is collected in parallel", "index_records", "", {}),
     ("the user's options of the driver's JVM", "index_records", f"--conf {DRIVER}=-Dx", {}),
     ("the user's options of the executors' JVM", "index_records", f"--conf {EXECUTOR}=-Dx", {}),
     ("YARN in cluster mode, as the recipe says", "sync_offsets", YARN, {}),
@@ -77,8 +74,6 @@ CASES: list[Case] = [
     ),
     ("Kubernetes takes all from here", "sync_offsets", f"{KUBERNETES} {UPLOAD} --conf my.yaml", {}),
     ("in the image: a job", "", "sync_offsets --once", {}),
-    ("in the image: any command", "", "bash -c true", {}),
-    ("in the image: nothing", "", "", {}),
     (
         "in the image: a driver is no child of the JVM",
         "",
