@@ -226,26 +226,22 @@ public class SkipReadCases {
         }
 
         @Override
-        Answer read(String asked, int waitMs) throws InterruptedException, ExecutionException, TimeoutException {
+        Answer read(String asked, int waitMs) throws InterruptedException, TimeoutException {
             reads.add(waitMs);
             switch (failure) {
                 case "timeout": throw new TimeoutException();
-                case "refused": throw new ExecutionException(new GroupAuthorizationException("g"));
                 case "interrupted": throw new InterruptedException();
                 case "error": throw new NoClassDefFoundError("made up");
-                case "exception": throw new IllegalStateException("made up");
                 default: return new Answer(lists, own, new HashMap<>(used));
             }
         }
 
         @Override
         void use(Map<TopicPartition, OffsetAndMetadata> written, int waitMs)
-                throws InterruptedException, ExecutionException, TimeoutException {
+                throws ExecutionException {
             uses.add(told(written));
             switch (failure) {
-                case "use timeout": throw new TimeoutException();
                 case "use refused": throw new ExecutionException(new GroupAuthorizationException("g"));
-                case "use error": throw new NoClassDefFoundError("made up");
                 default: used.putAll(written);
             }
         }

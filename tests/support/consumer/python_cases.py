@@ -18,16 +18,11 @@ from offset_sync_consumer.progress import Commit
 from offset_sync_consumer.read_list import decode_read_list
 from offset_sync_consumer.skip_read import SkipRead
 
-_REFUSED = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "made up")
 _FAILURES: Mapping[str, BaseException] = {
     "timeout": TimeoutError(),
-    "refused": KafkaException(_REFUSED),
     "interrupted": KeyboardInterrupt(),
     "error": MemoryError("made up"),
-    "exception": ValueError("made up"),
-    "use timeout": TimeoutError(),
-    "use refused": KafkaException(_REFUSED),
-    "use error": MemoryError("made up"),
+    "use refused": KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "made up")),
 }
 
 
@@ -85,9 +80,9 @@ class PythonCases(SkipReadCases):
             for offset, epoch in records
         ]
         unread = self._subject.unread(_Breaking(messages) if breaks else messages)
-        is_interrupted = False
         try:
             self._subject.raise_interrupt()
+            is_interrupted = False
         except KeyboardInterrupt:
             is_interrupted = True
         delivered: dict[str, list[int]] = {}
@@ -125,14 +120,14 @@ class FakeCommits(GroupCommits):
     def read(self, places: Sequence[Place], cluster: str, wait_ms: int) -> Answer:
         self.reads.append(wait_ms)
         self._is_open = True
-        if self.failure in _FAILURES and not self.failure.startswith("use "):
+        if self.failure in _FAILURES and self.failure != "use refused":
             raise _FAILURES[self.failure]
         lists, own, used = ({place: found[place] for place in places if place in found} for found in self.found[:3])
         return Answer(lists, {place: commit.offset for place, commit in own.items()}, used)
 
     def use(self, uses: Mapping[Place, Commit], wait_ms: int) -> None:
         self.uses.append(_told_commits(uses))
-        if self.failure.startswith("use "):
+        if self.failure == "use refused":
             raise _FAILURES[self.failure]
         self.found[2].update(uses)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builders.configurations import clusters
 from fakes.newest_logs import NOW_MS, asked, copied, known_config, natives, record, silent_cluster, stamped, told
 from offset_sync.check.judge import judge
 from offset_sync.check.sample import OWN_GROUPS, with_records
@@ -68,7 +67,6 @@ HEADERS: list[MirrorCase] = [
         {},
         {"orders": stamped(ORDERS), "pay/7": [*natives(3), *stamped(ORDERS[:2], first=3)]},
     ),
-    ("topics without headers beside one with", {}, {}, {"orders": stamped(ORDERS), "pay": natives(3), "eur": ORDERS}),
     (
         "produced at both, and dc1 has no copies",
         {},
@@ -94,7 +92,6 @@ HEADERS: list[MirrorCase] = [
         {"orders": [*stamped(ORDERS[:5], b"dc2"), *natives(9, first=5)]},
         {"orders": [*stamped(ORDERS[:5]), *natives(9, first=5)]},
     ),
-    ("strategy timestamp asks for no headers", BY_TIME, {"orders": ORDERS}, {"orders": copied(ORDERS)}),
     ("an origin that no cluster has", {}, {}, {"orders": of({**MIRRORED, "IDC": b"IDC9"}), "pay": stamped(ORDERS)}),
     wrapped(b"ZGMx", b"Nw=="),
     wrapped(b'{"schema": {}, "payload": "dc1"}', b"7"),
@@ -112,7 +109,6 @@ COPIES: list[MirrorCase] = [
 ]
 TOPICS: list[MirrorCase] = [
     ("numbers of partitions", {}, names("orders/2", "pay"), names("orders/3", "pay")),
-    ("dc3 does not answer", {"clusters": clusters("dc1", "dc2", "dc3")}, {}, names("orders")),
     ("missing at dc2, by name", TWO_NAMED, names("orders", "pay"), names("orders")),
     ("nowhere", NAMED, {}, {}),
     ("no included topic", {}, {}, {}),
@@ -137,7 +133,6 @@ READ, DESCRIBE = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"}), frozenset(
 NO, NONE_YET = "GROUP_AUTHORIZATION_FAILED", "COORDINATOR_NOT_AVAILABLE"
 READABLE = {"orders": READ, COMMITS: READ}
 LISTS: Sections = {"sync": {"read_lists": {"groups": ["billing", "ship.*"]}}}
-SOURCE: Sections = {"directions": [["dc2", "dc1"]]}
 
 
 def groups(billing: Any = READ, own: Any = DESCRIBE, lists: Any = None, marks: Any = DESCRIBE) -> Sections:
@@ -153,11 +148,9 @@ RIGHTS: list[tuple[str, Sections, Sections]] = [
     ("no Read on a topic", {}, {"topics": {"orders": DESCRIBE, COMMITS: READ}}),
     ("no Read on the log of commits", {}, {"topics": {"orders": READ, COMMITS: DESCRIBE}}),
     ("no Describe on our groups", {}, groups(own=NO)),
-    ("no Read on groups of a source", SOURCE, groups(DESCRIBE)),
     ("read lists", LISTS, groups(lists=READ)),
     ("read lists can only be read", LISTS, groups(lists=DESCRIBE)),
     ("marks are refused", LISTS, groups(lists=READ, marks=NO)),
-    ("nothing there yet", {}, {"topics": {}, "group_rights": {OWN_GROUPS["own groups"]: DESCRIBE}}),
 ]
 GOOD = {"offsets.retention.minutes": "10080", "unclean.leader.election.enable": "false"}
 LISTED: Sections = {"sync": {"read_lists": {"groups": ["billing"]}}}
@@ -170,10 +163,8 @@ SETTINGS: list[tuple[str, Sections, Sections]] = [
     ("one replica", {}, {"settings": GOOD | {"offsets.topic.replication.factor": "1"}}),
     ("times of the broker, and the strategy goes by them", BY_TIME, {"settings": APPENDED}),
     ("little room for read lists", LISTED, {"settings": SMALL}),
-    ("another vendor's", LISTED, {"settings": {"offsets.retention.minutes": "-1", "offset.metadata.max.bytes": "4k"}}),
     ("not to be read", {}, {"settings": "CLUSTER_AUTHORIZATION_FAILED"}),
     ("commits compacted and deleted", {}, {"settings": GOOD, "commit_log": {"cleanup.policy": "compact,delete"}}),
-    ("policy of commits unknown", {}, {"settings": GOOD, "commit_log": "TOPIC_AUTHORIZATION_FAILED"}),
 ]
 CLOCKS = {"an hour ahead": 3_600_000, "4 s ahead": 4_000}
 PRESET: Sections = {"mirror": {"preset": "redpanda-migrator"}}
