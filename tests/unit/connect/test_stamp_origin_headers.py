@@ -14,8 +14,8 @@ from offset_sync.decode.mirror_headers import confirmed, decode_identities, read
 pytestmark = [pytest.mark.xdist_group("connect"), pytest.mark.no_cover]
 ABSENT = b"absent"
 AT_MS = 1_700_000_000_000
-ORIGINS = [ABSENT, None, b"", b"dc2", "zürich".encode(), b"\xff", b"\xed\xa0\x80", b"x" * 249, b"x" * 250, b"x" * 4096]
-OFFSETS = [ABSENT, None, b"", b"5", b"0", b"007", b"-1", b"+1", b" 5", b"5.0", b"0x5", b"x", b"\xff", "٥".encode()]
+ORIGINS = [ABSENT, None, b"", b"dc2", "zürich".encode(), b"\xff", b"\xed\xa0\x80", b"x" * 249, b"x" * 250]
+OFFSETS = [ABSENT, None, b"", b"5", b"0", b"007", b"-1", b"+1", b" 5", b"5.0", b"\xff", "٥".encode()]
 OFFSETS += [b"%d" % number for number in (2**62 - 1, 2**62, 2**63 - 1, 2**63, 10**19 - 1, 10**19)]
 OFFSETS += [b"0" * 19, b"0" * 20, b"1" * 4096, (5).to_bytes(8, "big")]
 PLACES = [ABSENT, None, b"", b"orders-3", b"orders-33", b"orders", b"3", b"-3", b"orders-3 ", b"Orders-3", b"orders-03"]
