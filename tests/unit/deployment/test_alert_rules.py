@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, problems, run_promtool
+from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, run_promtool
 
 REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
@@ -22,12 +21,10 @@ def title(rule: dict[str, Any]) -> str:
     return f"{rule['alert']}-{rule['labels'].get('cause', '')}"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=title)
-def test_a_rule_names_what_exists_and_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
-    told = " ".join(rule["annotations"].values())
-    assert problems(rule["expr"], re.findall(r"\$labels\.(\w+)", told)) == []
+def test_rules_name_metrics_of_the_page_and_are_called_differently() -> None:
+    told = " ".join(text for rule in RULES for text in rule["annotations"].values())
     assert [name for name in re.findall(r"offset_sync_\w+", told) if f"`{name}`" not in PAGE.read_text()] == []
-    assert [*map(title, RULES)].count(title(rule)) == 1
+    assert len({*map(title, RULES)}) == len(RULES)
 
 
 def test_every_rule_is_tried_out() -> None:
@@ -51,15 +48,6 @@ def test_the_rules_fire_when_they_should_and_only_then() -> None:
 FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
-VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
-
-
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
-def test_a_panel_asks_for_what_exists_and_says_what_it_means(panel: dict[str, Any]) -> None:
-    for target in panel["targets"]:
-        assert problems(target["expr"], re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) == []
-        assert {*re.findall(r"\$(\w+)", target["expr"])} <= {*VARIABLES, "__rate_interval"}
-    assert panel["description"]
 
 
 def test_no_metric_is_for_nothing() -> None:

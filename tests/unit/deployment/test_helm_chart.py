@@ -96,20 +96,6 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert "Probe:" not in yaml.safe_dump_all(render(values).values())
 
 
-WRONG: dict[str, Manifest] = {
-    "mode": {"mode": "operator"},
-    "config": {"config": {"topic": {"include": ["orders"]}}},
-    "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
-    "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
-}
-
-
-@pytest.mark.parametrize("place", WRONG)
-def test_helm_says_which_value_is_wrong(place: str) -> None:
-    said = refusal(WRONG[place], EXAMPLE)
-    assert f"- {place}: " in said or f"Additional property {place} is not allowed" in said, said
-
-
 @pytest.mark.parametrize(
     ("values", "says"),
     [
