@@ -32,13 +32,6 @@ def test_values_are_read_as_people_write_them(section: str, key: str, values: di
     assert [getattr(each, key) for each in found] == [*values.values()]
 
 
-def test_redpanda_migrators_clusters_are_to_be_asked_for_their_ids() -> None:
-    config = parsed(mirror={"preset": "redpanda-migrator"})
-    assert (config.to_ask(), config.origins()) == (["dc1", "dc2"], {})
-    known = config.with_ids({"dc1": "id-1", "dc2": "id-2"})
-    assert (known.to_ask(), known.origins()) == ([], {"id-1": "dc1", "id-2": "dc2"})
-
-
 def test_copies_that_may_pass_two_hops_want_their_place() -> None:
     def said(**mirror: str) -> list[str]:
         return [str(each) for each in cautions(parsed(clusters=clusters("dc1", "dc2", "dc3"), mirror=mirror))]

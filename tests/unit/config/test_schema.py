@@ -20,7 +20,6 @@ CLUSTERS = clusters("dc1", "dc2")
 TAKEN: list[dict[str, Any]] = [
     {},
     {"sync": {"hole_grace": 7, "home_silence": "7", "refresh_interval": "2d", "index_memory": "1GiB"}},
-    {"metrics": {"sync_offsets_port": 0, "report_status_port": "off"}, "sync": {"max_commits_per_second": "5"}},
     {"metrics": {"sync_offsets_port": False, "report_status_port": "9"}, "sync": {"max_commits_per_second": False}},
     {"metrics": {"sync_offsets_port": "${PORT}"}, "index": {"starting": "${START}", "max_offsets_per_trigger": "${N}"}},
     {"directions": [["dc1", "dc2"]], "topics": {"include": ["a"], "overrides": [{"topics": ["b"], "strategy": False}]}},

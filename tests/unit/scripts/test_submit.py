@@ -23,8 +23,7 @@ KUBERNETES = "--master k8s://https://h:6443 --properties-file conf/kubernetes/sp
 IN_POD = "/etc/offset-sync/conf/offset-sync.yaml"
 UPLOAD = "--conf spark.kubernetes.file.upload.path=s3a://b/u"
 GIVEN = "{repo}/given.conf"
-INSTALLED = {"SPARK_HOME": "/opt/spark"}
-DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+DRIVER = "spark.driver.extraJavaOptions"
 # As Spark 4.2 calls the image: DriverCommandFeatureStep and BasicExecutorFeatureStep.
 OF_EXECUTOR = {
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@d:7078",
@@ -59,12 +58,9 @@ CASES: list[Case] = [
         "--jars x.jar --py-files y.zip,z/z.py",
         {"PYTHONPATH": "/p"},
     ),
-    ("the user's Python", "sync_offsets", "--master yarn", {"PYSPARK_PYTHON": "./environment/bin/python"}),
     ("run starts each driver by its own name", "run", "--conf 'my file.yaml' --master local[2] --name x", {}),
     ("the user's options of the driver's JVM", "index_records", f"--conf {DRIVER}=-Dx", {}),
-    ("the user's options of the executors' JVM", "index_records", f"--conf {EXECUTOR}=-Dx", {}),
     ("YARN in cluster mode, as the recipe says", "sync_offsets", YARN, {}),
-    ("the same with an installed Spark", "sync_offsets", YARN, INSTALLED),
     ("Kubernetes, as the recipe says", "sync_offsets", f"{KUBERNETES} --conf {IN_POD} --dry-run", {}),
     (
         "what the user adds goes along to the image, and the pod has another name",
@@ -80,12 +76,6 @@ CASES: list[Case] = [
         f'{CLASS} local://{{repo}}/jobs/sync_offsets.py --conf /etc/x.yaml --dry-run --name "job\'s"',
         OF_DRIVER,
     ),
-    (
-        "in the image: a driver with a log configuration of its own",
-        "",
-        f"{CLASS} local://{{repo}}/jobs/sync_offsets.py".replace("/mounted", "/logged"),
-        OF_DRIVER | {"SPARK_CONF_DIR": "{repo}/logged"},
-    ),
     ("in the image: a script from elsewhere", "", f"{CLASS} s3a://b/upload-1/sync_offsets.py --conf x.yaml", OF_DRIVER),
     ("in the image: an executor", "", "executor", OF_EXECUTOR),
 ]
@@ -99,12 +89,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (made / name).write_text('"""Do it."""\n')
     shutil.copytree(REPO / "conf", made / "conf")
     (made / "given.conf").write_text("spark.master=yarn\n")
-    for folder in ("own", "mounted", "logged"):
-        (made / folder).mkdir()
-        properties = "spark.master=k8s\\://https\\://10.0.0.1\\:443\nspark.app.name=offset-sync-sync-offsets\n"
-        (made / folder / "spark.properties").write_text(properties)
-    (made / "own" / "spark-defaults.conf").write_text("# ours\nspark.master   k8s://https://h:6443\n")
-    (made / "logged" / "log4j2.properties").write_text("")
+    properties = "spark.master=k8s\\://https\\://10.0.0.1\\:443\nspark.app.name=offset-sync-sync-offsets\n"
+    (made / "mounted").mkdir()
+    (made / "mounted" / "spark.properties").write_text(properties)
     monkeypatch.chdir(REPO)
     return made
 
