@@ -12,7 +12,6 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from consumer.python_log import logging_to
 from consumer.skip_read_cases import SkipReadCases
-from offset_sync_consumer import __version__
 from offset_sync_consumer.group_commits import Answer, GroupCommits, Place
 from offset_sync_consumer.progress import Commit
 from offset_sync_consumer.read_list import decode_read_list
@@ -175,10 +174,7 @@ def python_cases(folder: Path) -> Iterator[PythonCases]:
 
 
 def _told_commits(commits: Mapping[Place, Commit]) -> dict[str, tuple[int, str]]:
-    # librdkafka writes the C string with its end. Java's texts are of classes of no jar that would say its version.
-    version = f"offset-sync/1 {__version__} "
-    told = {place: commit.metadata.replace(version, "offset-sync/1 unknown ") for place, commit in commits.items()}
-    return {f"{topic}-{number}": (commits[topic, number].offset, f"{text}\0") for (topic, number), text in told.items()}
+    return {f"{topic}-{number}": (each.offset, each.metadata) for (topic, number), each in commits.items()}
 
 
 def _told_reading(text: str) -> str | None:

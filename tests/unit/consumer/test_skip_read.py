@@ -99,8 +99,7 @@ def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_c
 
 
 def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
-    # The driver's classes are of the same package, and of no jar that would say its version.
-    return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
+    return f"offset-sync/1 VERSION skipped={skipped} list={start} by {client}"
 
 
 def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:
