@@ -154,3 +154,13 @@ def test_a_topic_that_may_not_be_described_is_an_error_and_one_that_is_not_there
     with pytest.raises(NotAuthorizedError, match=r"topic __consumer_offsets: .* Describe .*commits: admin"):
         admin.partition_count(CONSUMER_OFFSETS)
     assert (admin.partition_count("nowhere"), admin.partition_count("pay")) == (None, 6)
+
+
+def test_unless_every_broker_lists_its_groups_nothing_is_known_of_members() -> None:
+    error = KafkaException(KafkaError(KafkaError._TRANSPORT))
+    without_one = SimpleNamespace(errors=[error], valid=[SimpleNamespace(group_id="of others", state=None)])
+    for answer in (said(without_one), said("_TRANSPORT"), said(None)):
+        client: Any = Client()
+        client.list_consumer_groups = lambda request_timeout, answer=answer: answer
+        with pytest.raises(ClusterError, match="for ListGroups; check that all brokers run"):
+            admin_of(client).groups(0.1)
