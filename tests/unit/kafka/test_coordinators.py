@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from offset_sync.kafka.requests import (
     with_remedy,
 )
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
 
@@ -27,10 +28,7 @@ ORDERS = TopicPartition("orders", 0)
 def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lost() -> None:
     """No broker listens there, so a request that is sent fails in another way."""
     asked = list[bool]()
-    writes = [
-        [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
-        for group in ("a", "b", "c")
-    ]
+    writes = [[write(group)] for group in "abc"]
 
     def may_send() -> bool:
         asked.append(not asked)
@@ -44,9 +42,8 @@ def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lo
 
 
 def test_a_write_is_not_sent_before_it_is_known_which_cluster_it_would_go_to() -> None:
-    write = OffsetWrite("a", *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
     asked = list[str]()
-    found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write]}, 0.3, lambda: bool(asked.append("a")))
+    found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write("a")]}, 0.3, lambda: bool(asked.append("a")))
     assert (found, asked) == ({"a": {ORDERS: "_TIMED_OUT"}}, [])
 
 
@@ -54,10 +51,7 @@ KAFKA_DEFAULT = 2**20 + 12
 
 
 def of_partitions(count: int, metadata: str = "") -> list[OffsetWrite]:
-    return [
-        OffsetWrite("group", "orders", number, 50, None, write().rule, None, metadata=metadata)
-        for number in range(count)
-    ]
+    return [replace(write(partition=number), metadata=metadata) for number in range(count)]
 
 
 class Coordinator(Target):
