@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.configurations import clusters, parsed
 from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
 
 ALIASES = st.lists(
@@ -93,17 +92,3 @@ def test_streams_and_names_are_each_others_inverse(data: st.DataObject) -> None:
             # One hop more, as MirrorMaker makes it, is the same stream; but back at its home it is none.
             copy = f"{names.aliases[cluster]}{names.separator}{topic}"
             assert fresh(names).stream(other, copy) == (None if other == home else stream)
-
-
-# What the configuration says of them
-
-
-def test_include_matches_the_name_at_the_origin_and_takes_all_copies_along() -> None:
-    topics, known = {"include": ["orders", "pay-.*"]}, clusters("dc1", "dc2", "dc3")
-    chosen = parsed(clusters=known, topics=topics, mirror={"names": "mm2"})
-    streams = [chosen.names.inside("dc1", each) for each in ("orders", "dc2.orders", "dc3.dc2.pay-eu", "dc2.x", "x")]
-    assert [chosen.is_topic_included(each) for each in streams] == [True, True, True, False, False]
-    pattern = chosen.topic_pattern(["dc3.orders"], "dc1")
-    found = ["orders", "dc2.orders", "dc2.dc3.pay-eu", "dc3.orders", "dc2.x", "dc1.orders", "xdc2.orders"]
-    assert [each for each in found if re.fullmatch(pattern, each)] == ["orders", "dc2.orders", "dc2.dc3.pay-eu"]
-    assert chosen.named_topics() == ["dc1.orders", "dc2.orders", "dc3.orders"]

@@ -33,13 +33,9 @@ class Groups:
         return [family]
 
 
-def at(port: object) -> Metrics:
-    return Metrics(address=HERE, sync_offsets_port=port)
-
-
 def test_a_scrape_brings_what_the_collectors_say_now() -> None:
     groups = Groups("billing")
-    endpoint = open_endpoint("sync_offsets", at(0), [groups.collect])
+    endpoint = open_endpoint("sync_offsets", Metrics(address=HERE, sync_offsets_port=0), [groups.collect])
     assert endpoint is not None
     try:
         scraped = fetch(endpoint.port)
@@ -55,7 +51,7 @@ def test_a_scrape_brings_what_the_collectors_say_now() -> None:
         fetch(endpoint.port)
 
 
-@pytest.mark.parametrize("address", [HERE, "no.such.host.invalid", "203.0.113.7"])
+@pytest.mark.parametrize("address", [HERE, "203.0.113.7"])
 def test_what_cannot_be_opened_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
