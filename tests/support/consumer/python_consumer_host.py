@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, Message, TopicPartition
+from confluent_kafka import OFFSET_INVALID, TopicPartition
 
 from consumer.consumer_host import ConsumerHost, Delivered, Reader
 from offset_sync_consumer import Consumer
@@ -93,21 +93,20 @@ class _Running(threading.Thread):
         do(consumer.close)
         self._reader.is_closed = True
 
-    def _fetch(self, consumer: Any, do: Callable[..., Any]) -> list[Message]:
+    def _fetch(self, consumer: Any, do: Callable[..., Any]) -> list[Any]:
         if self._style == "poll":
             return [message] if (message := do(consumer.poll, 0.1)) else []
-        found: list[Message] = do(consumer.consume, self._most, 0.1)
-        return found
+        return list(do(consumer.consume, self._most, 0.1))
 
     def _obeys(self, consumer: Any, do: Callable[..., Any]) -> bool:
-        order = {"do": "read"} if self.orders.empty() else self.orders.get()
+        order: dict[str, Any] = {"do": "read"} if self.orders.empty() else self.orders.get()
         if order["do"] == "hurry":
             self._pause_s = 0
         elif order["do"] == "seek":
             do(consumer.seek, TopicPartition(order["topic"], order["partition"], order["offset"]))
             self._reader.positions = {}
             self._reader.sought_at = len(self._reader.records)
-        return order["do"] != "stop"
+        return bool(order["do"] != "stop")
 
     def _note_positions(self, consumer: Any, do: Callable[..., Any]) -> None:
         assigned = do(consumer.assignment)
