@@ -16,7 +16,6 @@ from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.segments import keep_records
-from consumer.moving import cutover
 from offset_sync.decode.consumer_offsets import coordinator_partition
 from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -149,31 +148,6 @@ def test_each_run_finds_what_the_log_has_lost(lives: Lives) -> None:
     until(lambda: lives.after_sync() == [] and lives.written("compared-kept") > written["compared-kept"])
     assert lives.written("compared-gone") == written["compared-gone"], "what is gone is not refreshed"
     assert lives.asked_for("compared-back") == [(20, False)], "it counts once"
-
-
-def test_a_report_and_a_move_need_no_job_to_know_it(lives: Lives) -> None:
-    lives.commit("compared-moved", offset=70)
-    empty_log(lives.dc1)
-    lives.installation.report()
-    (row,) = lives.installation.rows("sync_status", group_id="compared-moved")
-    found = (row["status"], row["source_cluster"], row["source_offset"], row["wanted_offset"])
-    assert found == ("Behind", "dc1", 70, 70 + SHIFT)
-    words = ("--planned", "--groups", "compared-moved", "--timeout", "100s")
-    assert cutover(lives.installation, "apply", "dc1", "dc2", *words) == []
-    assert lives.offset("compared-moved") == 70
-
-
-def test_a_running_job_finds_what_is_lost_and_takes_what_comes_later_from_the_log(lives: Lives) -> None:
-    group = "compared-running"
-    lives.commit(group, offset=40)
-    empty_log(lives.dc1)
-    with lives.installation.here("sync_offsets") as job:
-        until(lambda: lives.offset(group) == 40, job=job)
-        lives.commit(group, offset=50)
-        until(lambda: lives.offset(group) == 50, job=job)
-    assert lives.asked_for(group) == [(40, False)]
-    rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by=None)
-    assert [row["committed_offset"] for row in rows] == [50]
 
 
 def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_written_again(lives: Lives) -> None:
