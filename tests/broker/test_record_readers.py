@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from broker.crafted_logs import create_topics, wait_for_ends, write_log
+from broker.crafted_logs import create_topics, write_log
 from broker.raw_records import RawRecord, write_raw
 from broker.segments import change_record
 from offset_sync.kafka.log_reader import RangeReader, RecordReader
@@ -101,7 +101,7 @@ def test_a_record_comes_whole(cluster: EmbeddedCluster, reader: RecordReader, to
     assert {place: record for chunk in chunks for place, record in chunk} == dict(zip(places, wanted))
 
 
-def test_what_retention_has_deleted_is_read_over(
+def test_what_retention_has_deleted_is_read_over_and_an_open_transaction_not_read(
     cluster: EmbeddedCluster, reader: RecordReader, topic_name: str
 ) -> None:
     create_topics(cluster, {topic_name: 2})
@@ -110,25 +110,16 @@ def test_what_retention_has_deleted_is_read_over(
     admin = admin_of(cluster)
     for future in admin.delete_records([KafkaPartition(*some, 5), KafkaPartition(*none, 20)]).values():
         future.result(120)
-    assert offsets_at(reader, topic_name, 0, 4, 5, 19, 20) == [5, 5, 5, 19, None]
-    assert reader.first_at({none: 0}, LONG_S) == {}
-    assert ranges_at(cluster, {some: OffsetRange(2, 8), none: OffsetRange(2, 8)}) == {some: [5, 6, 7], none: []}
-
-
-def test_records_of_an_open_transaction_are_not_read(
-    cluster: EmbeddedCluster, reader: RecordReader, topic_name: str
-) -> None:
-    create_topics(cluster, {topic_name: 1})
-    write_log(cluster, {(topic_name, 0): natives(0, end=1)})
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=topic_name))
     producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic_name, b"open", partition=0)
     assert producer.flush(120) == 0
-    wait_for_ends(cluster, {(topic_name, 0): 2})
-    assert offsets_at(reader, topic_name, 0, 1) == [0, None]
+    assert offsets_at(reader, topic_name, 0, 4, 5, 19, 20) == [5, 5, 5, 19, None]
+    assert reader.first_at({none: 0}, LONG_S) == {}
+    assert ranges_at(cluster, {some: OffsetRange(2, 8), none: OffsetRange(2, 8)}) == {some: [5, 6, 7], none: []}
     producer.commit_transaction(120)
-    assert offsets_at(reader, topic_name, 1) == [1]
+    assert offsets_at(reader, topic_name, 20) == [20]
 
 
 def test_many_partitions_are_read_quickly_and_those_that_are_not_there_are_left_out_and_not_made_up(

@@ -22,7 +22,6 @@ from broker.installation import Installation, install, until
 from broker.job import Job
 from consumer.moving import cutover
 from offset_sync.jobs.run import JOBS
-from offset_sync_demo.kafka.clients import admin_of
 from tools.prometheus_expressions import series
 from tools.prometheus_scrape import Scrape, fetch
 
@@ -123,11 +122,7 @@ def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Runnin
     until(lambda: is_reconciled(running.scrape()), job=running.job)
     scraped = running.scrape()
     assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
-    assert scraped.value("commit_latency_seconds_count", **FORWARD) >= 1
-    assert scraped.positive("staleness_seconds", "outcome", **FORWARD) == {}
-    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 1)
     assert scraped.values("cluster_up", "cluster") == {"dc1": 1, "dc2": 1}
-    assert scraped.value("records_total", cluster="dc1", kind="genuine") >= 2
     assert scraped.labels().keys() <= series().keys()
 
 
@@ -153,16 +148,6 @@ def test_a_group_goes_there_and_back_by_cutover(running: Running) -> None:
     assert cutover(running.installation, "apply", "dc2", "dc1", *MOVE) == []
     running.commit("polled-moved", 70)
     running.arrives("polled-moved", 70)
-
-
-def test_a_deleted_group_is_deleted_at_its_home_and_keeps_its_offset_elsewhere(running: Running) -> None:
-    running.commit("polled-gone", 5)
-    running.arrives("polled-gone", 5)
-    admin = admin_of(running.clusters["dc1"])
-    admin.delete_consumer_groups(["polled-gone"])["polled-gone"].result(120)
-    wanted = {"cluster": "dc1", "group_id": "polled-gone", "is_tombstone": True}
-    until(lambda: running.installation.rows("offset_commits", **wanted))
-    assert running.offset("polled-gone") == 5
 
 
 def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:

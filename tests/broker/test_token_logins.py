@@ -199,14 +199,3 @@ def test_every_kind_of_client_logs_in_again_before_its_token_expires(
         before = len(signed)
         time.sleep(expiry_s + 1)  # until each token of this round has expired
         until(lambda before=before: len(signed) > before)  # type: ignore[misc]
-
-
-@pytest.mark.usefixtures("_credentials")
-def test_a_refused_login_is_told_without_the_token(msk: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    signer = pytest.importorskip(f"{SIGNER}.MSKAuthTokenProvider")
-    monkeypatch.setattr(signer, "ACTION_NAME", "kafka-cluster:Disconnect")
-    options = load_config(msk.installed(tmp_path).config_file).admin_options("dc1")
-    with pytest.raises(Exception, match="invalid_token") as refused:
-        ClusterAdmin("dc1", options).topics(deadline=5)
-    assert "X-Amz" not in str(refused.value)
-    assert msk_tokens.token_for(options[msk_tokens.OPTION]).value not in str(refused.value)

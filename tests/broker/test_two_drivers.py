@@ -102,8 +102,6 @@ def test_a_dry_run_beside_the_running_driver_takes_nothing_from_it(stage: Stage)
     stage.commit("drivers-c", 30)
     stage.arrives("drivers-b", 20, driver)
     stage.arrives("drivers-c", 30, driver)
-    assert "another driver took in" not in driver.output()
-    assert "CONCURRENT_STREAM_LOG_UPDATE" not in driver.output()
     rows = stage.installation.rows("offset_commits")
     assert {*Counter((row["cluster"], row["log_partition"], row["log_offset"]) for row in rows).values()} == {1}
 

@@ -28,10 +28,7 @@ SHIFT = 2
 
 
 class LiveDirections:
-    """Directions between the clusters at *servers*, by alias; X's *records* of each of orders' partitions are indexed.
-
-    *read* returns the offsets at a cluster, past all broken networks.
-    """
+    """Directions between the clusters at *servers*, by alias; X's *records* of each partition of orders are indexed."""
 
     def __init__(self, servers: Mapping[str, str], partitions: int, records: int) -> None:
         self.config = config_of(list(servers))
@@ -47,18 +44,12 @@ class LiveDirections:
                 index.extend(log(alias, text), TopicPartition("orders", number))
         self.state = SyncState(self.config, index)
         self.reconciliations: list[Reconciliation] = []
-        self._returned: list[float] = []
-        fetcher = MetadataFetcher(admins, FETCH_S, lambda: self._returned.append(time.monotonic()), RETRY_S)
+        fetcher = MetadataFetcher(admins, FETCH_S, lambda: None, RETRY_S)
         writers = {alias: TargetWriter(alias, each, False, COMMIT_S) for alias, each in options.items()}
         self.reconciler = Reconciler(
             self.config, self.state, fetcher, writers, self.reconciliations, ReadLists(self.config, self.state, {})
         )
         self._log_offsets = dict.fromkeys(servers, 0)
-
-    @property
-    def has_returned(self) -> bool:
-        """True once something that was silent has answered again."""
-        return bool(self._returned)
 
     def committed(self, alias: str, offsets: Mapping[GroupPartition, int]) -> KeyRows:
         """Take in commits of groups at a cluster, as its log would bring them."""
