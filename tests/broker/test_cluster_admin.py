@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -18,12 +16,11 @@ from broker.crafted_logs import create_topics
 from broker.group_member import member, transaction
 from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import THROTTLED, Committed, LogEnds, Reach, TransientError
+from offset_sync.kafka.requests import Committed, LogEnds, Reach, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import OpenFence
-from offset_sync.sync.offset_writer import TargetWriter, write_offsets
-from offset_sync_demo.kafka.broker_files import java_command
+from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
 
@@ -227,36 +224,3 @@ def test_commits_and_lists_larger_than_a_batch_are_written_in_parts(
     places = {number: TopicPartition(topic, number) for number in range(MANY)}
     assert found[group_name] == {place: Committed(7, "") for place in places.values()}
     assert found[lists] == {place: Committed(7, texts[number]) for number, place in places.items()}
-
-
-@contextmanager
-def quota(cluster: EmbeddedCluster) -> Iterator[None]:
-    """Allow this program a thousandth of one of the broker's threads; a warm one takes a hundredth for the commits."""
-
-    def change(*words: str) -> None:
-        whose = ("--alter", "--entity-type", "clients", "--entity-name", "offset-sync")
-        tool = ("kafka.admin.ConfigCommand", "--bootstrap-server", cluster.bootstrap_servers, *whose)
-        subprocess.run(java_command(cluster.directory, *tool, *words), check=True, capture_output=True, timeout=120)
-
-    change("--add-config", "request_percentage=0.1")
-    try:
-        yield
-    finally:
-        change("--delete-config", "request_percentage")
-
-
-def test_a_quota_is_named_as_the_reason_and_a_commit_that_it_delays_is_made_later(
-    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    groups = [f"{group_name}-{number}" for number in range(1000)]
-    writes = [each for group in groups for each in wanted(group, topic)]
-    writer = TargetWriter("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, False, 6.0)
-    with quota(cluster):
-        outcomes = writer.write(writes)
-    assert {each.outcome for each in outcomes} <= {Outcome.FAILED, Outcome.COMMITTED}
-    reasons = {each.error or "" for each in outcomes if each.outcome is Outcome.FAILED}
-    assert [THROTTLED in reason for reason in reasons] == [True] * len(reasons) != []
-    done = {Outcome.UNCHANGED, Outcome.COMMITTED}
-    until(lambda: {each.outcome for each in writer.write(writes)} <= done, 120)  # what the broker delays takes its time
-    held = {place: Committed(7, "") for place in (TopicPartition(topic, number) for number in range(PARTITIONS))}
-    assert admin.committed_offsets(groups, deadline=60) == dict.fromkeys(groups, held)

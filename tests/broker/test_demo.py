@@ -80,27 +80,6 @@ def mirrors(clusters: Clusters, topic_name: str) -> Iterator[list[Mirror]]:
         mirror.kill()
 
 
-def test_both_sides_hold_everything_and_copies_name_their_originals(
-    clusters: Clusters, mirrors: list[Mirror], topic_name: str
-) -> None:
-    for turn in range(5):
-        for alias in clusters:
-            produce(clusters[alias], topic_name, [f"{alias}-{turn}-{number}" for number in range(100)])
-    for mirror in (*mirrors, *mirrors):  # the second time there is nothing to copy back
-        mirror.drain()
-    logs = {alias: dump_log(clusters[alias], topic_name, 0) for alias in clusters}
-    for here, there in (("dc1", "dc2"), ("dc2", "dc1")):
-        natives = [each for each in logs[here] if each.header("IDC") is None]
-        copies = [each for each in logs[there] if each.header("IDC") is not None]
-        assert len(natives) == 500
-        assert [(each.key, each.value, each.timestamp, each.headers[:-2]) for each in copies] == [
-            (each.key, each.value, each.timestamp, each.headers) for each in natives
-        ]
-        assert [(each.header("IDC"), each.header("Offset")) for each in copies] == [
-            (here.encode(), b"%d" % each.offset) for each in natives
-        ]
-
-
 def test_aborted_records_are_not_copied_and_an_open_transaction_is_not_waited_for(
     clusters: Clusters, mirrors: list[Mirror], topic_name: str
 ) -> None:

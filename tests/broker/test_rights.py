@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, ResourcePatternType, ResourceType
 
-from broker.canary import PROC, files_with, pages_with, processes_with
+from broker.canary import PROC, files_with, processes_with
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
@@ -21,7 +21,7 @@ from broker.secured_clusters import SecuredClusters
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.model.finding import Finding, Level
-from offset_sync_demo.kafka.broker_files import free_ports, java_command
+from offset_sync_demo.kafka.broker_files import java_command
 
 pytestmark = [
     pytest.mark.broker,
@@ -200,11 +200,8 @@ def test_while_a_log_of_commits_cannot_be_read_what_is_older_waits(
 def test_no_password_is_shown_by_a_job_that_runs_or_by_what_it_leaves(
     secured: SecuredClusters, installation: Installation
 ) -> None:
-    (port,) = free_ports(1)
     (installation.folder / "events").mkdir()
     settings = {
-        "spark.ui.enabled": "true",
-        "spark.ui.port": str(port),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (installation.folder / "events").as_uri(),
@@ -215,12 +212,10 @@ def test_no_password_is_shown_by_a_job_that_runs_or_by_what_it_leaves(
     with installation.started("sync_offsets", *words) as job:
         until(lambda: committed(secured.brokers["dc2"], ["billing"])["billing"][PLACE].offset == 17, job=job)
         assert processes_with(CANARY, job.process.pid) == []
-        assert pages_with(CANARY, f"http://127.0.0.1:{port}") == []
         # Where tasks put what they shuffle and spill, while there is some.
         assert files_with(CANARY, installation.folder, [installation.config_file]) == []
         # What is looked for would be found.
         assert processes_with("spark.eventLog.dir", job.process.pid)
-        assert pages_with("sync_offsets", f"http://127.0.0.1:{port}")
         assert files_with(CANARY, installation.folder, []) == [str(installation.config_file)]
         job.terminate()
     assert files_with(CANARY, installation.folder, [installation.config_file]) == []

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from confluent_kafka import cimpl
 
-from broker.busy_threads import busy_threads, threads
 from broker.crafted_logs import create_topics
 from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -166,29 +165,6 @@ def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_clients_go_on_
         cluster.resume()
     assert admin.committed_offsets([group_name])[group_name] != {}
     assert not admin.groups()[group_name]
-
-
-def test_a_client_that_has_lost_all_brokers_waits_for_them_and_does_not_go_round_in_circles(
-    clusters: dict[str, EmbeddedCluster], topic_name: str
-) -> None:
-    others, cluster, place = threads(), clusters["dc2"], TopicPartition(topic_name, 0)
-    create_topics(cluster, {topic_name: 1})
-    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
-    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
-    assert admin.ends([place])
-    cluster.kill()
-    try:
-        time.sleep(2.0)  # until each client has noticed
-        assert busy_threads(others) == []
-        with pytest.raises(ClusterError):
-            admin.committed_offsets(["anybody"], deadline=1.0)
-        with pytest.raises(ClusterError):
-            admin.ends([place], deadline=1.0)
-        # Both requests go on waiting for a broker, for an hour.
-        assert busy_threads(others) == []
-    finally:
-        cluster.start()
-    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
 
 
 def test_answers_that_come_too_late_do_no_harm(clusters: dict[str, EmbeddedCluster], topic_name: str) -> None:

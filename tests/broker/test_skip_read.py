@@ -6,18 +6,15 @@ and answers of any kind lead to is told without a broker in `tests/unit/consumer
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import TopicPartition
 
 import offset_sync
-from broker.committed_offsets import commit, committed
+from broker.committed_offsets import committed
 from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through
-from offset_sync_consumer import Consumer
+from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
@@ -100,6 +97,14 @@ def test_lists_of_another_cluster_that_its_other_clients_reach_take_nothing_out(
 
 
 @BOTH
+def test_who_seeks_back_gets_the_same_records_again(group: Groups, version: str, settings: dict[str, str]) -> None:
+    crossed = group(version, settings)
+    (reader,) = seeks_back(crossed, after=8)
+    others = [each.value for each in reader.records if each.partition != 0]
+    assert sorted(others) == sorted(crossed.crossing.logs[1].due() + crossed.crossing.logs[2].due())
+
+
+@BOTH
 def test_a_group_set_back_below_its_list_gets_everything(group: Groups, version: str, settings: dict[str, str]) -> None:
     crossed = group(version, settings)
     _, again, rest = is_set_back(crossed)
@@ -120,41 +125,3 @@ def test_records_of_a_later_leader_epoch_are_delivered(
         longer.give(name, epoch=0)
         (reader,) = reads_through(Group(hosts(version), longer, name, CLASSIC))
         assert values(reader) == crossing.due() + later
-
-
-@pytest.mark.parametrize("settings", [CLASSIC, CONSUMER], ids=["classic", "consumer"])
-def test_callbacks_are_the_applications_and_a_position_that_one_sets_is_read_from(
-    crossing: Crossing, group_name: str, settings: dict[str, str]
-) -> None:
-    own = {number: log.start + 30 for number, log in crossing.logs.items()}
-    crossing.give(group_name)
-    commit(crossing.cluster, {group_name: {(crossing.topic, number): offset for number, offset in own.items()}})
-    told: list[str] = []
-
-    def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        told.append("assigned")
-        assign = consumer.assign if settings == CLASSIC else consumer.incremental_assign
-        assign([TopicPartition(each.topic, each.partition, own[each.partition] - 30) for each in partitions])
-
-    def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        told.append("revoked")
-        consumer.commit(asynchronous=False)
-
-    got: list[str] = []
-    servers = {"bootstrap.servers": crossing.cluster.bootstrap_servers, "group.id": group_name}
-    with Consumer(servers | settings | {"enable.auto.commit": False}) as consumer:  # type: ignore[arg-type]
-        consumer.subscribe([crossing.topic], on_assign=on_assign, on_revoke=on_revoke)
-        due = [
-            value
-            for number, log in crossing.logs.items()
-            for offset, value in log.records.items()
-            if log.start <= offset and not (offset in log.read and offset >= own[number])
-        ]
-        deadline = time.monotonic() + 120
-        while len(got) < len(due) and time.monotonic() < deadline:
-            got += [(each.value() or b"").decode() for each in consumer.consume(25, 0.1)]
-        got += [(each.value() or b"").decode() for each in consumer.consume(25, 1)]
-        assert consumer.skip_counters()["failed-total"] == 0
-    assert sorted(got) == sorted(due)
-    assert told == ["assigned", "revoked"]
-    assert crossing.is_committed(group_name)

@@ -66,10 +66,6 @@ class S3Server:
         """Hold each entry of a Delta log back for so long before it is put."""
         self.gate.delay_s = seconds
 
-    def let_requests_take(self, seconds: float) -> None:
-        """Hold each request back for so long before it is passed on."""
-        self.gate.request_s = seconds
-
     @contextmanager
     def without_conditions(self) -> Iterator[None]:
         """Have it pass over ``If-None-Match``, as a server does that does not know it."""
@@ -149,7 +145,7 @@ class _Gate(ThreadingHTTPServer):
         self.objects = objects
         self.behind = behind
         self.entries: list[Put] = []
-        self.delay_s = self.request_s = 0.0
+        self.delay_s = 0.0
         self.ignores_conditions = False
         self.one_at_a_time = threading.Lock()
 
@@ -163,7 +159,6 @@ class _PassOn(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self._body()
-        time.sleep(self.server.request_s)
         key = self.path.partition("?")[0]
         is_entry = self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json")
         if is_entry:
