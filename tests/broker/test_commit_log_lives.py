@@ -10,14 +10,14 @@ import time
 from collections import Counter
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
+from confluent_kafka.admin import NewPartitions
 
-from broker.committed_offsets import Partition, admin_for, commit, committed
+from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, delete_topic, native_log, write_log
-from broker.installation import Installation, install, until
+from broker.installation import Installation, install
 from broker.segments import keep_records
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
@@ -30,27 +30,6 @@ LOG_PARTITIONS = 8
 MOVING, IDLE = "commit-lives-moving", "commit-lives-idle"
 WIDENED = next(f"widened-{n}" for n in range(10_000) if coordinator_partition(f"widened-{n}", 9) == LOG_PARTITIONS)
 """A group whose coordinator's partition is a new one when there are nine."""
-
-
-def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
-    """Set the configuration of the log of commits."""
-    entries = [
-        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    admin = admin_of(cluster)  # held until the answer is there
-    asked = [ConfigResource(ResourceType.TOPIC, CONSUMER_OFFSETS, incremental_configs=entries)]
-    for future in admin.incremental_alter_configs(asked).values():
-        future.result(60)
-
-
-def empty_log(cluster: EmbeddedCluster) -> None:
-    """Let retention delete all records of the log of commits."""
-    set_log(cluster, cleanup_policy="compact,delete", retention_ms="1")
-    kafka = admin_for(cluster)
-    places = [TopicPartition(CONSUMER_OFFSETS, n) for n in range(kafka.partition_count(CONSUMER_OFFSETS) or 0)]
-    until(lambda: all(each.log_start == each.log_end for each in kafka.ends(places).values()))
-    set_log(cluster, cleanup_policy="compact", retention_ms="-1")
 
 
 def widen_log(cluster: EmbeddedCluster) -> None:
@@ -80,15 +59,6 @@ class Lives:
         """Return what *groups* have at dc2 once a pass was made, which does not fail."""
         assert self.installation.sync() == []
         return [self.offset(group) for group in groups]
-
-    def asked_for(self, group: str) -> list[tuple[int | None, bool]]:
-        """Return what the coordinator was asked for, the oldest first."""
-        rows = self.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by="admin")
-        return [(row["committed_offset"], row["is_own"]) for row in sorted(rows, key=lambda row: row["captured_at"])]
-
-    def written(self, group: str) -> int:
-        """Return how often *group* was written at dc2."""
-        return len(self.installation.translations(group_id=group, outcome="COMMITTED"))
 
 
 @pytest.fixture(scope="module")
@@ -128,26 +98,6 @@ def test_a_deleted_log_and_a_cut_one_are_read_again_and_what_they_have_lost_stay
     assert (reasons["LOG_TRUNCATED"], reasons["READ_AGAIN"]) == (1, LOG_PARTITIONS + 1)
     rows = lives.installation.rows("log_incarnations", cluster="dc2", topic=CONSUMER_OFFSETS)
     assert {row["reason"] for row in rows} == {None}
-
-
-def test_each_run_finds_what_the_log_has_lost(lives: Lives) -> None:
-    groups = ["compared-lost", "compared-back", "compared-gone", "compared-kept"]
-    lives.commit(*groups, offset=60)
-    empty_log(lives.dc1)
-    lives.commit(*groups[1:], offset=60)
-    assert lives.after_sync(*groups) == [60] * 4
-    # While no job runs one goes back and one is deleted, and the log does not say so any more.
-    lives.commit("compared-back", offset=20)
-    admin = admin_of(lives.dc1)
-    admin.delete_consumer_groups(["compared-gone"])["compared-gone"].result(60)
-    empty_log(lives.dc1)
-    assert lives.after_sync(*groups) == [60, 20, 60, 60]
-    asked = {group: lives.asked_for(group) for group in groups}
-    assert asked == dict(zip(groups, ([(60, False)], [(20, False)], [(None, False)], [])))
-    written = {group: lives.written(group) for group in groups}
-    until(lambda: lives.after_sync() == [] and lives.written("compared-kept") > written["compared-kept"])
-    assert lives.written("compared-gone") == written["compared-gone"], "what is gone is not refreshed"
-    assert lives.asked_for("compared-back") == [(20, False)], "it counts once"
 
 
 def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_written_again(lives: Lives) -> None:

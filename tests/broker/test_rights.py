@@ -183,19 +183,6 @@ def indexed(installation: Installation, topic: str) -> int:
     return len(offsets)
 
 
-def test_while_a_log_of_commits_cannot_be_read_what_is_older_waits(
-    secured: SecuredClusters, installation: Installation
-) -> None:
-    brokers = secured.brokers
-    commit(brokers["dc1"], {"billing": {PLACE: 12}})
-    with given(secured, GRANTED - {COMMITS}):
-        installation.sync()
-    assert committed(brokers["dc2"], ["billing"])["billing"][PLACE].offset == 9
-    assert (12, "OWNER_UNKNOWN") in {(row["source_offset"], row["state"]) for row in installation.translations()}
-    assert installation.sync() == []
-    assert committed(brokers["dc2"], ["billing"])["billing"][PLACE].offset == 14
-
-
 @pytest.mark.skipif(not PROC.is_dir(), reason="only Linux tells so what other users see of a process")
 def test_no_password_is_shown_by_a_job_that_runs_or_by_what_it_leaves(
     secured: SecuredClusters, installation: Installation

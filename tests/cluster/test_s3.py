@@ -10,7 +10,7 @@ import pytest
 
 from broker.crafted_logs import Clusters
 from broker.installation import install, until
-from cluster.on_s3 import read_sealed, rows_of, start_writer
+from cluster.on_s3 import rows_of, start_writer
 from cluster.s3_server import BUCKET, S3Server
 from cluster.story import Story, run
 
@@ -33,13 +33,6 @@ def test_of_commits_at_the_same_moment_none_is_lost(s3: S3Server, tmp_path: Path
     assert Counter(put.key for put in entries if put.status == 200) == {put.key: 1 for put in entries}
     # They have met: else nothing was tried here.
     assert sum(put.status == 412 for put in entries) > 0
-
-
-def test_pages_are_read_from_sealed_files_until_the_process_ends(s3: S3Server, tmp_path: Path) -> None:
-    job = read_sealed(f"s3a://{BUCKET}/{tmp_path.name}", s3.storage, tmp_path)
-    job.wait()
-    assert (job.exit_code, job.output().splitlines()[-1]) == (0, "ends"), job.output()[-3000:]
-    assert job.output().count("160 rows sealed, 10 pages, 40 runs in memory") == 2, job.output()[-3000:]
 
 
 def test_a_driver_that_could_overwrite_what_another_enters_does_not_start(s3: S3Server, tmp_path: Path) -> None:

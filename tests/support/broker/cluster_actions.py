@@ -22,10 +22,10 @@ class Acts:
     _held: list[dict[str, dict[str, dict[Partition, Committed]]]] = field(default_factory=list)
     _rows: list[list[Row]] = field(default_factory=list)
 
-    def play(self, *, dry_run: bool = False) -> None:
+    def play(self) -> None:
         """Sync once, and keep the offsets and the new rows."""
         known = sum(map(len, self._rows))
-        self.failures.append(self.installation.sync(dry_run=dry_run))
+        self.failures.append(self.installation.sync())
         rows = self.installation.translations()
         self._rows.append(rows[known:])
         held = {alias: committed(cluster, self.groups) for alias, cluster in self.clusters.items()}
