@@ -119,6 +119,43 @@ def test_while_a_name_leads_to_another_cluster_no_job_reads_or_writes_there(
     assert site.rows("record_runs") == runs
 
 
+def asked(admin: ClusterAdmin, group: str) -> object:
+    try:
+        return admin.committed_offsets([group], 5.0)[group]
+    except ClusterError as problem:
+        return problem
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["coordinator unknown", "coordinator known"])
+def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
+    networks: Clusters, group_name: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, proxy = networks["X"], networks["X"].proxy
+    admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
+    known = group_name if is_known else f"{group_name}-other"
+    assert admin.committed_offsets([known]) == {known: {}}
+    monkeypatch.setattr(client_callbacks, "OPENING_S", 0.0)
+    is_sent, refused = threading.Event(), list[OtherClusterError]()
+
+    def write() -> None:
+        try:
+            admin.write_offsets({group_name: [wanted]}, 5.0, lambda: is_sent.set() or True)  # type: ignore[func-returns-value]
+        except OtherClusterError as problem:
+            refused.append(problem)
+
+    wanted = OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)
+    proxy.hold(TO_BROKER)
+    writing = threading.Thread(target=write)
+    writing.start()
+    assert is_sent.wait(60)
+    with led_astray(networks):
+        cluster.heal()
+        writing.join()
+        until(lambda: not isinstance(asked(admin, known), dict))
+        assert offsets(networks["Z"], group_name) == {}
+    until(lambda: asked(admin, group_name) == {})
+
+
 BREAKS: dict[str, Callable[[ProxiedCluster], None]] = {
     "only answers are lost": lambda cluster: cluster.proxy.hold(TO_CLIENT),
     "its broker is frozen": lambda cluster: cluster.direct.pause(),
@@ -176,40 +213,3 @@ def test_a_running_job_goes_on_once_the_name_leads_back(networks: Clusters, job:
         assert is_everywhere(target, group_name, 9)
     commit_all(networks["X"], group_name, 11)
     until(lambda: is_everywhere(target, group_name, 11), job=job)
-
-
-def asked(admin: ClusterAdmin, group: str) -> object:
-    try:
-        return admin.committed_offsets([group], 5.0)[group]
-    except ClusterError as problem:
-        return problem
-
-
-@pytest.mark.parametrize("is_known", [False, True], ids=["coordinator unknown", "coordinator known"])
-def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
-    networks: Clusters, group_name: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster, proxy = networks["X"], networks["X"].proxy
-    admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
-    known = group_name if is_known else f"{group_name}-other"
-    assert admin.committed_offsets([known]) == {known: {}}
-    monkeypatch.setattr(client_callbacks, "OPENING_S", 0.0)
-    is_sent, refused = threading.Event(), list[OtherClusterError]()
-
-    def write() -> None:
-        try:
-            admin.write_offsets({group_name: [wanted]}, 5.0, lambda: is_sent.set() or True)  # type: ignore[func-returns-value]
-        except OtherClusterError as problem:
-            refused.append(problem)
-
-    wanted = OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)
-    proxy.hold(TO_BROKER)
-    writing = threading.Thread(target=write)
-    writing.start()
-    assert is_sent.wait(60)
-    with led_astray(networks):
-        cluster.heal()
-        writing.join()
-        until(lambda: not isinstance(asked(admin, known), dict))
-        assert offsets(networks["Z"], group_name) == {}
-    until(lambda: asked(admin, group_name) == {})

@@ -1,7 +1,6 @@
-"""``__consumer_offsets`` of a real broker, deleted, cut, emptied, widened: what is read and asked afterwards counts.
+"""``__consumer_offsets`` of a real broker, deleted, cut and widened: what is read and asked afterwards counts.
 
-What coordinators hold and the log does not have is compared once after each start. dc2 has copies of dc1's records,
-three offsets higher.
+dc2 has copies of dc1's records, three offsets higher.
 """
 
 from __future__ import annotations

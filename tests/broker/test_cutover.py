@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, create_topics, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
 from consumer import moving
@@ -19,8 +18,6 @@ from offset_sync.config import load_config
 from offset_sync.jobs.report_status import report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.status.outputs import status_arguments
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [
     pytest.mark.broker,
@@ -36,14 +33,15 @@ BEGAN_MS = int(time.time() * 1000) - 60_000
 UNREACHABLE = "127.0.0.1:1"
 
 
-def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> None:
-    """Write records of *origin*, each the same wherever it is written."""
-    producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=1))
-    for number in numbers:
-        headers = [("IDC", origin.encode()), ("Offset", b"%d" % number)] if origin != cluster.alias else []
-        text = f"{origin}-{number}".encode()
-        producer.produce(TOPIC, text, text, partition=0, timestamp=BEGAN_MS + number, headers=headers)
-    assert producer.flush(120) == 0
+LOGS = {
+    "dc1": [*native_log("dc1", 20), *copied_log("dc2", range(22, 30), first=20)],
+    "dc2": [None, None, *copied_log("dc1", range(20), first=2), *native_log("dc2", 11, first=22)],
+}
+
+
+def write(clusters: Clusters, alias: str, end: int) -> None:
+    """Let a log reach that far."""
+    write_log(clusters[alias], {PLACE: LOGS[alias][:end]}, Stamp(since_ms=BEGAN_MS))
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +49,8 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
     """dc1 has produced 20 records; the mirror has brought 15 of them, two offsets higher."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1})
-    produce(clusters["dc1"], range(20), "dc1")
-    write_log(clusters["dc2"], {PLACE: [None, None]})
-    produce(clusters["dc2"], range(15), "dc1")
+    write(clusters, "dc1", 20)
+    write(clusters, "dc2", 17)
     commit(clusters["dc1"], {group: {PLACE: offset} for group, offset in GROUPS.items()})
     return installed(clusters, tmp_path_factory.mktemp("moved") / "installation")
 
@@ -120,7 +117,7 @@ def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
 def test_a_planned_move_refuses_a_group_with_members_moves_the_others_and_may_be_repeated(
     clusters: Clusters, installation: Installation, jobs: Jobs
 ) -> None:
-    produce(clusters["dc2"], range(15, 20), "dc1")
+    write(clusters, "dc2", 22)
     with member(clusters["dc1"], "moved-none", TOPIC):
         failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s")
     assert failures == ["moved-none: it has members at dc1; stop them there first"]
@@ -138,9 +135,9 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == GROUPS
     # They go on at dc2, which produces from now on; dc1 gets the missing records.
-    produce(clusters["dc2"], range(22, 30), "dc2")
+    write(clusters, "dc2", 30)
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
-    produce(clusters["dc1"], range(22, 30), "dc2")
+    write(clusters, "dc1", 28)
     until_held(clusters, "dc1", {"moved-tail": 28})
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
@@ -154,7 +151,7 @@ def test_uncaptured_commits_end_the_wait_and_without_the_source_the_tables_are_e
     failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "2s")
     assert ["are index_records and sync_offsets running?" in each for each in failures] == [True] * 3
     assert offsets_at(clusters, "dc1")["moved-middle"] == 22
-    produce(clusters["dc2"], range(30, 33), "dc2")
+    write(clusters, "dc2", 33)
     assert (installation.index(), installation.sync()) == ([], [])
     installed(clusters, installation.folder, dc2=UNREACHABLE)
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Logs that begin another life on real brokers: recreated, truncated, below their start, while a plan is repeated.
+"""Logs that begin another life on real brokers: recreated, truncated, and while a plan is repeated.
 
 The answers about them are right for the present records. Each topic holds 20 records of dc1 on dc1, and the same ones
 on dc2; what a group has read is known by content.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition as Position
 
-from broker.cluster_actions import Acts, only
+from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, delete_topic, native_log, write_log
 from broker.installation import install
@@ -20,16 +19,15 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
 
 HEALTHY, RECREATED, RECREATED_AT_SOURCE = "held-healthy", "held-recreated-on-dc2", "held-recreated-on-dc1"
-GONE_AT_SOURCE, DELETED, TRUNCATED = "held-gone-on-dc1", "held-deleted-on-dc2", "held-truncated-on-dc2"
+GONE_AT_SOURCE, TRUNCATED = "held-gone-on-dc1", "held-truncated-on-dc2"
 REGROWN = "held-regrown-on-dc1"
-TOPICS = (HEALTHY, RECREATED, RECREATED_AT_SOURCE, GONE_AT_SOURCE, DELETED, TRUNCATED, REGROWN)
+TOPICS = (HEALTHY, RECREATED, RECREATED_AT_SOURCE, GONE_AT_SOURCE, TRUNCATED, REGROWN)
 COUNT = 20
-COMMITS = {**dict.fromkeys(TOPICS, 6), f"{DELETED}-15": 15, f"{REGROWN}-4": 4, f"{REGROWN}-8": 8}
+COMMITS = {**dict.fromkeys(TOPICS, 6), f"{REGROWN}-4": 4, f"{REGROWN}-8": 8}
 """What each group has committed at dc1; its id begins with its topic's name."""
 
 
@@ -45,12 +43,6 @@ def create(clusters: Clusters) -> None:
     for count in (6, COUNT):
         write_log(clusters["dc1"], {(topic, 0): native_log("dc1", count) for topic in TOPICS})
         write_log(clusters["dc2"], {(topic, 0): copied_log("dc1", range(count)) for topic in TOPICS})
-
-
-def delete_below(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
-    admin = admin_of(cluster)  # held until the answer is there
-    (future,) = admin.delete_records([Position(topic, 0, offset)]).values()
-    assert future.result(120).low_watermark == offset
 
 
 def recreate(cluster: EmbeddedCluster, topic: str, entries: Entries) -> None:
@@ -76,7 +68,6 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), clusters, ["held-.*"]), [*COMMITS])
     assert acts.installation.index() == []
     commit(dc1, {group: {at(group): offset} for group, offset in COMMITS.items()})
-    delete_below(dc2, DELETED, 10)
     recreate(dc2, RECREATED, copied_log("dc1", range(3)))
     acts.play()
     # dc1 loses records that dc2 has, and gets others at the same offsets, which go to dc2 too.
@@ -136,12 +127,6 @@ def test_a_target_that_lost_its_records_is_answered_by_its_present_ones(acts: Ac
     """It came back empty, and then the mirror brought the records from 5 on; the group has read those below 18."""
     assert [said(acts, act, TRUNCATED)[-1][0] for act in range(3)] == ["EXACT", "AT_FRONTIER", "EXACT"]
     assert offsets(acts, TRUNCATED) == [6, 0, 13]
-
-
-def test_an_answer_below_the_log_start_is_committed_there_and_its_loss_counted(acts: Acts) -> None:
-    found = {group: only(acts.rows(0, group_id=group, target_cluster="dc2")) for group in (DELETED, f"{DELETED}-15")}
-    assert [(row["target_offset"], row["lost"]) for row in found.values()] == [(10, 4), (15, 0)]
-    assert [offsets(acts, group)[0] for group in found] == [10, 15]
 
 
 def test_a_commit_to_lost_records_is_not_taken_for_one_to_the_new_ones_at_their_offsets(acts: Acts) -> None:

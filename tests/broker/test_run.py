@@ -20,7 +20,6 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.job import Job
-from consumer.moving import cutover
 from offset_sync.jobs.run import JOBS
 
 pytestmark = [
@@ -34,7 +33,6 @@ pytestmark = [
 TOPIC, PLACE = "polled", ("polled", 0)
 SHIFT, COUNT = 3, 100
 BOTH = ("dc1", "dc2")
-MOVE = ("--planned", "--timeout", "200s", "--confirm-readers", "--groups", "polled-moved")
 
 
 @dataclass(frozen=True)
@@ -109,21 +107,6 @@ def test_a_reader_at_each_side_is_moved_at_neither(running: Running) -> None:
     running.commit("polled-both", 57, "dc2")
     until(lambda: running.installation.translations(group_id="polled-both", state="COMMITTED_AT_BOTH"))
     assert (running.offset("polled-both", "dc1"), running.offset("polled-both")) == (31, 57)
-
-
-def test_a_group_goes_there_and_back_by_cutover(running: Running) -> None:
-    running.commit("polled-moved", 40)
-    running.arrives("polled-moved", 40)
-    running.commit("polled-moved", 44)  # maybe not polled yet
-    assert cutover(running.installation, "apply", "dc1", "dc2", *MOVE) == []
-    assert running.offset("polled-moved") == 44
-    running.commit("polled-moved", 60, "dc2")
-    running.arrives("polled-moved", 60, "dc1")
-    # Of two commits of one interval between polls the order is open, and the higher waits for another.
-    until(lambda: running.installation.rows("offset_commits", cluster="dc1", group_id="polled-moved", is_own=True))
-    assert cutover(running.installation, "apply", "dc2", "dc1", *MOVE) == []
-    running.commit("polled-moved", 70)
-    running.arrives("polled-moved", 70)
 
 
 def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:

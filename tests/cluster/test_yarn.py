@@ -115,15 +115,3 @@ def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_
         ("on-yarn-gone", 9 * BATCH),
         ("on-yarn-killed", 7 * BATCH),
     ]
-
-
-def test_a_driver_at_home_ends_in_order_and_one_in_the_cluster_is_killed(stage: Stage) -> None:
-    assert stage.index is not None
-    identity = stage.index_id
-    stage.index.terminate()
-    assert stage.index.exit_code == 0, stage.index.output()[-3000:]
-    until(lambda: stage.applications.state("index_records") == "FINISHED", seconds=60)
-    assert stage.applications.containers(EXECUTOR, identity) == []
-    stage.hadoop.kill_application(stage.sync_id)
-    until(lambda: stage.applications.state("sync_offsets") == "KILLED", seconds=60)
-    until(lambda: stage.applications.containers("", stage.sync_id) == [], seconds=60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from broker.committed_offsets import Partition, committed
@@ -47,9 +46,3 @@ class Acts:
     def said(self, act: int, group: str, **wanted: object) -> list[tuple[str, str]]:
         """Return state and outcome of what *act* added about a group."""
         return [(row["state"], row["outcome"]) for row in self.rows(act, group_id=group, **wanted)]
-
-
-def only(rows: Iterable[Row]) -> Row:
-    """Return the one row there is."""
-    (row,) = rows
-    return row
