@@ -83,6 +83,7 @@ def stage(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.
         sync={"reconcile_interval": "2s"},
     )
     assert installation.index() == []
+    until(lambda: "progress" not in threads()[1])  # what logs how far the index is ends with it
     with ExitStack() as jobs:
         yield Stage(clusters, installation, jobs)
 
