@@ -16,10 +16,10 @@ import pytest
 
 from broker.installation import Installation, install
 from broker.secured_clusters import with_listener
+from broker.story import Story, run
 from cluster.hadoop import Hadoop, running_hadoop
 from cluster.hadoop_files import kerberos_settings
 from cluster.kerberos import HOST, PRINCIPAL, REALM, Kdc, client_folder, missing_for_kerberos, running_kdc
-from cluster.story import Story, run
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]

@@ -10,9 +10,9 @@ import pytest
 
 from broker.crafted_logs import Clusters
 from broker.installation import install, until
+from broker.story import Story, run
 from cluster.on_s3 import rows_of, start_writer
 from cluster.s3_server import BUCKET, S3Server
-from cluster.story import Story, run
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -13,9 +13,9 @@ import pytest
 
 from broker.crafted_logs import Clusters
 from broker.installation import Job, install, until
+from broker.story import Story
 from cluster.hadoop import Hadoop, kill_container
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
-from cluster.story import Story
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
