@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from broker.crafted_logs import Clusters
-from broker.installation import until
 from broker.mirrored_site import MirroredSite, mirrored_site
-from offset_sync_demo.kafka.clients import Headers, read_partition
+from offset_sync_demo.kafka.clients import Headers
 from offset_sync_demo.load.producer import TopicLoad
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
@@ -21,17 +20,9 @@ ALIASES = ("dc1", "dc2")
 SHOP, LEDGER = "shop", "ledger"
 SHARES = {SHOP: dict.fromkeys(ALIASES, 0.5), LEDGER: {"dc1": 1.0}}
 LOADS = [TopicLoad(SHOP, 2, 100.0), TopicLoad(LEDGER, 1, 30.0, is_transactional=True)]
-EVERYTHING_ON = {
-    # The connectors that the recipe leaves out get the transform too, and have to live with it.
-    **{f"emit.{kind}.enabled": "true" for kind in ("checkpoints", "offset-syncs", "heartbeats")},
-    **{f"emit.{kind}.interval.seconds": "1" for kind in ("checkpoints", "heartbeats")},
-    "offset-syncs.topic.replication.factor": "1",
-    "refresh.groups.interval.seconds": "1",
-}
 LATE_TO_FLUSH = {f"{alias}.offset.flush.interval.ms": "60000" for alias in ALIASES}
 """As by default: what is copied in a minute is copied again after a crash."""
 EXACTLY_ONCE = {
-    **EVERYTHING_ON,
     **{f"{alias}.exactly.once.source.support": "enabled" for alias in ALIASES},
     # So long a new worker waits for the transaction of one that was killed; a minute by default.
     **{f"{alias}.producer.transaction.timeout.ms": "10000" for alias in ALIASES},
@@ -44,7 +35,7 @@ def site(
     soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MirroredSite]:
     folder = tmp_path_factory.mktemp("mirrormaker")
-    with mirrored_site(soiled_clusters, LOADS, folder, EVERYTHING_ON | LATE_TO_FLUSH) as site:
+    with mirrored_site(soiled_clusters, LOADS, folder, LATE_TO_FLUSH) as site:
         yield site
 
 
@@ -75,16 +66,6 @@ def test_each_record_is_once_at_each_side_whatever_headers_it_has_and_offsets_ar
     assert_exact(site)
     # What is copied back would be there by now.
     assert (site.ends(), site.lost(), {*site.twice().values()}) == (before, 0, {0})
-
-
-def test_the_checkpoint_connector_lives_with_the_transform(site: MirroredSite) -> None:
-    for source, target in (ALIASES, ALIASES[::-1]):
-        checkpoints = (f"{source}.checkpoints.internal", 0)
-        until(lambda at=site.clusters[target], log=checkpoints: any(read_partition(at, log)))  # type: ignore[misc]
-        states = site.task_states(source, target)
-        assert {name: state for name, state in states.items() if state != "RUNNING"} == {}
-        kinds = {f"Mirror{kind}Connector-0" for kind in ("Source", "Checkpoint", "Heartbeat")}
-        assert kinds <= states.keys()
 
 
 def test_killed_under_load_it_sends_again_and_nothing_is_lost_or_ahead_and_then_all_is_exact(

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 import consumer_jar
-from broker.committed_offsets import commit, committed
-from broker.crafted_logs import copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.secured_clusters import with_listener
+from broker.story import Story
 from broker.token_server import AUDIENCE, CLIENT, SCOPE, SECRET, TokenServer, token_server
 from consumer.skip_read_jar import compiled
 from offset_sync.config import load_config
@@ -42,20 +41,23 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer"
 
 @dataclass(frozen=True)
 class Scene:
-    """Two brokers, of which dc1 takes tokens at *address*."""
+    """A story between two brokers, of which dc1 takes tokens at *address*."""
 
-    clusters: dict[str, EmbeddedCluster]
+    story: Story
     address: str
-    place: TopicPartition
     login: dict[str, str]
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(*self.story.place)
 
     def installed(self, folder: Path, **security: str) -> Installation:
         """Return an installation; *security* instead of what is right."""
         sections: dict[str, Any] = {
             "dc1": {"kafka": {"bootstrap.servers": self.address}, "security": self.login | security},
-            "dc2": {"kafka": {"bootstrap.servers": self.clusters["dc2"].bootstrap_servers}},
+            "dc2": {"kafka": {"bootstrap.servers": self.story.servers["dc2"]}},
         }
-        topic = self.place.topic
+        topic = self.story.topic
         return install(folder, {}, [topic], clusters=sections, groups={"include": [f"{topic}-.*"]})
 
 
@@ -63,7 +65,7 @@ class Scene:
 def scene_of(
     dc2: EmbeddedCluster, folder: Path, topic: str, handler: str, more: dict[str, str], java: tuple[str, ...] = ()
 ) -> Iterator[Scene]:
-    """Start dc1 with a listener whose tokens *handler* validates; dc2 has copies of its records, two offsets higher."""
+    """Start dc1 with a listener whose tokens *handler* validates; dc2 has copies of its records."""
     listener = {
         "sasl.enabled.mechanisms": "OAUTHBEARER",
         "oauthbearer.sasl.jaas.config": f"{OAUTH}.OAuthBearerLoginModule required;",
@@ -73,15 +75,12 @@ def scene_of(
     dc1, address = with_listener("dc1", folder / "dc1", "TOKENS", "SASL_PLAINTEXT", settings)
     dc1.java_options = java
     format_storage(dc1, new_id())
-    place = TopicPartition(topic, 0)
     try:
         dc1.start()
-        for cluster in (dc1, dc2):
-            create_topics(cluster, {topic: 1})
-        write_log(dc1, {place: native_log("dc1", 20)})
-        write_log(dc2, {place: [None, None, *copied_log("dc1", range(20), first=2)]})
-        commit(dc1, {f"{topic}-group": {place: 7}})
-        yield Scene({"dc1": dc1, "dc2": dc2}, address, place, {"protocol": "SASL_PLAINTEXT"})
+        story = Story({"dc1": dc1, "dc2": dc2}, topic).begin()
+        story.write(20)
+        story.commit(f"{topic}-group", 7)
+        yield Scene(story, address, {"protocol": "SASL_PLAINTEXT"})
     finally:
         kill_clusters({"dc1": dc1})
 
@@ -126,7 +125,7 @@ def test_all_jobs_log_in_by_tokens_of_oidc_and_a_wrong_secret_is_said_and_not_sh
 ) -> None:
     installation = oidc.installed(tmp_path)
     assert (installation.index(), installation.sync()) == ([], [])
-    assert committed(oidc.clusters["dc2"], ["tokens-group"])["tokens-group"][oidc.place].offset == 9
+    assert oidc.story.offset("tokens-group") == 7
     assert installation.report() == []
     assert all(each["grant_type"] == ["client_credentials"] for each in tokens.asked)
     assert is_well(installation)

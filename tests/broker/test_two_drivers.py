@@ -96,7 +96,7 @@ def test_a_driver_ends_with_3_that_another_has_followed_and_a_paused_one_that_wa
     until(lambda: (2, False) in stage.epochs(), job=second)
     stage.story.commit("drivers-a", 5)  # reset: what the paused one believes is ahead now
     stage.story.commit("drivers-d", 60)
-    stage.story.arrives("drivers-a", 5, second)
+    until(lambda: stage.story.offset("drivers-a") == 5, job=second)
     stage.story.arrives("drivers-d", 60, second)
     before = commits_recorded(stage.story.clusters["dc2"], stage.story.topic)
     os.killpg(first.process.pid, signal.SIGCONT)

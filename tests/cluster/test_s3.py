@@ -1,4 +1,4 @@
-"""Several drivers that write on S3 at once: what is promised without a lock table, and what is refused."""
+"""Several drivers that write on S3 at once: what is promised without a lock table."""
 
 from __future__ import annotations
 
@@ -33,15 +33,6 @@ def test_of_commits_at_the_same_moment_none_is_lost(s3: S3Server, tmp_path: Path
     assert Counter(put.key for put in entries if put.status == 200) == {put.key: 1 for put in entries}
     # They have met: else nothing was tried here.
     assert sum(put.status == 412 for put in entries) > 0
-
-
-def test_a_driver_that_could_overwrite_what_another_enters_does_not_start(s3: S3Server, tmp_path: Path) -> None:
-    with s3.without_conditions():
-        writer = start_writer(s3, tmp_path, "careless", 1)
-        writer.wait()
-    assert writer.exit_code != 0
-    assert "ignores If-None-Match" in writer.output()
-    assert "careless begins" not in writer.output()
 
 
 def test_both_jobs_start_on_an_empty_bucket_and_maintenance_runs_beside_them(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from chaos.contents import Log, Reading
-from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
+from offset_sync_demo.kafka.clients import Headers, client_options, read_partition, stable_ends
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.records import record_id, record_value, value_id
 from offset_sync_demo.load.stamping_mirror import StampingMirror
@@ -127,16 +126,6 @@ class MirroredSite:
         producer.produce(topic, record_value(alias, topic, partition, number), partition=partition, headers=headers)
         assert producer.flush(60) == 0
         return record_id(alias, number)
-
-    def task_states(self, source: str, target: str) -> dict[str, str]:
-        """Return the last state of each connector and task of a flow, as Connect has written it down."""
-        cluster, topic, states = self.clusters[target], f"mm2-status.{source}.internal", {}
-        for place in list_partitions(cluster, [topic]):
-            for record in read_partition(cluster, place):
-                key = (record.key() or b"").decode()
-                if key.startswith(("status-task-", "status-connector-")) and record.value():
-                    states[key.split("-", 2)[2]] = json.loads(record.value() or b"")["state"]
-        return states
 
 
 @contextlib.contextmanager

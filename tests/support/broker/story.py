@@ -48,9 +48,9 @@ class Story:
         copies = [*[None] * SHIFT, *copied_log("dc1", range(self.count), first=SHIFT)]
         write_log(self.clusters["dc2"], {self.place: copies}, stamp)
 
-    def commit(self, group: str, offset: int) -> None:
-        """Let a group commit at dc1."""
-        commit(self.clusters["dc1"], {group: {self.place: offset}})
+    def commit(self, group: str, offset: int, alias: str = "dc1") -> None:
+        """Let a group commit an offset of dc1 at a cluster."""
+        commit(self.clusters[alias], {group: {self.place: offset + (SHIFT if alias == "dc2" else 0)}})
 
     def offset(self, group: str, alias: str = "dc2") -> int | None:
         """Return what a group has at a cluster now, as an offset of dc1."""
