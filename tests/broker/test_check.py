@@ -9,7 +9,7 @@ import base64
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,11 +24,10 @@ from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.model.finding import Finding
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options
+from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
 COUNT, FIRST_MS = 120, int(time.time() * 1000) - 60_000
-CHECKPOINTS = "dc1.checkpoints.internal"
 APPENDED = {"message.timestamp.type": "LogAppendTime"}
 
 
@@ -101,16 +100,6 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     assert "Java" not in ended.output()
 
 
-@pytest.fixture
-def _checkpoint(clusters: Clusters) -> Iterator[None]:
-    """MirrorMaker's topic, which no other test shall find."""
-    create_topics(clusters["dc2"], {CHECKPOINTS: 1})
-    yield
-    admin = admin_of(clusters["dc2"])
-    admin.delete_topics([CHECKPOINTS])[CHECKPOINTS].result(120)
-
-
-@pytest.mark.usefixtures("_checkpoint")
 def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None:
     prepare(clusters, KINDS)
     installation = install(tmp_path, clusters, [*KINDS])
@@ -123,7 +112,6 @@ def test_each_kind_of_copies_is_told(clusters: Clusters, tmp_path: Path) -> None
         "WARN mirror headers: migrator: 50 of 50 have the headers of mirror.preset redpanda-migrator",
         "OK copies: stamped, wider: 2 of 2 have the timestamp, key and value of the records that their stamps name",
         "WARN copies: appended: 1 of 1 have another timestamp than their originals",
-        f"SKIP other mirrors: {CHECKPOINTS}: MirrorMaker: whether it writes offsets of groups too cannot be seen here",
         "FAIL mirror headers: bare: the same records are at dc1, both without IDC",
         "FAIL partitions: wider: 1 at dc1, 2 at dc2",
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,10 +13,6 @@ from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, nati
 from broker.group_member import member
 from broker.installation import Installation, install, until
 from consumer import moving
-from offset_sync.config import load_config
-from offset_sync.jobs.report_status import report_status
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.status.outputs import status_arguments
 
 pytestmark = [
     pytest.mark.broker,
@@ -59,12 +54,6 @@ def installed(clusters: Clusters, folder, **servers: str) -> Installation:  # ty
     return install(folder, {**clusters, **servers}, [TOPIC], status={"page": str(folder / "status.html")})
 
 
-def report(installation: Installation, *options: str) -> list[str]:
-    """Run ``report_status --once`` here; return what is not well."""
-    arguments = status_arguments(job_arguments("report")).parse_args(["--conf", "x", "--once", *options])
-    return list(report_status(load_config(installation.config_file), arguments, threading.Event()))
-
-
 def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
     """Run the command here; return its failures."""
     return moving.cutover(installation, action, source, target, "--groups", "moved-.*", *options)
@@ -99,7 +88,7 @@ def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
     clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     until_held(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
-    report(installation)
+    installation.report()
     # The tail group has read five records that are not at dc2: they would come behind it and be read again.
     assert {row["group_id"]: (row["status"], row["lost"]) for row in installation.rows("sync_status")} == {
         "moved-tail": ("Mirroring", 0),
@@ -123,7 +112,7 @@ def test_a_planned_move_refuses_a_group_with_members_moves_the_others_and_may_be
     assert failures == ["moved-none: it has members at dc1; stop them there first"]
     assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
-    assert (cutover(installation, "verify", "dc1", "dc2"), report(installation)) == ([], [])
+    assert (cutover(installation, "verify", "dc1", "dc2"), installation.report()) == ([], [])
     assert {row["status"] for row in installation.rows("sync_status")} == {"InSync"}
 
 

@@ -111,9 +111,4 @@ def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
     assert "namer: subscribes at dc1 to: dc2.named, named" in capsys.readouterr().out
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
     assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
-    steps = installation.rows("cutovers", step="commit", source_cluster="dc2")
-    assert {(row["topic"], row["stream"], row["target_topic"]) for row in steps} == {
-        ("dc1.named", "dc1.named", "named"),
-        ("named", "dc2.named", "dc2.named"),
-    }
     assert installation.maintain() == []
