@@ -14,8 +14,9 @@ import pytest
 from broker.crafted_logs import Clusters
 from broker.installation import Job, install, until
 from broker.story import Story
-from cluster.hadoop import Hadoop, kill_container
+from cluster.hadoop import Hadoop
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
+from cluster.server_process import kill_process
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
@@ -90,7 +91,7 @@ def test_of_an_executor_that_is_killed_nothing_is_lost_and_nothing_comes_twice(s
     stage.story.write(5 * BATCH)
     until(lambda: 0 < stage.missing() < 9 * BATCH, job=stage.index)
     _, number = stage.applications.containers(EXECUTOR, stage.index_id)[0]
-    kill_container(number)
+    kill_process(number)  # as the kernel does when memory runs out
     until(lambda: stage.missing() == 0, job=stage.index)
     until(lambda: len(stage.applications.containers(EXECUTOR, stage.index_id)) == 2, job=stage.index)
     stage.story.commit("on-yarn-killed", 7 * BATCH)

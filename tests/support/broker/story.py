@@ -85,12 +85,8 @@ class Story:
         return left
 
 
-def ended_well(job: Job) -> Job:
-    """Return a job that has ended with 0."""
-    assert job.exit_code == 0, job.output()[-4000:]
-    return job
-
-
 def run(installation: Installation, job: str, *options: str) -> Job:
     """Run a job until it ends, which has to be well."""
-    return ended_well(installation.run(job, *options))
+    ended = installation.run(job, *options)
+    assert ended.exit_code == 0, ended.output()[-4000:]
+    return ended

@@ -27,7 +27,7 @@ from cluster.hadoop_files import (
     resource_settings,
     write_settings,
 )
-from cluster.server_process import ServerProcess, answer_of, kill_process, processes_below
+from cluster.server_process import ServerProcess, answer_of, processes_below
 from offset_sync_demo.kafka.broker_files import free_ports
 
 REPO = Path(__file__).resolve().parents[3]
@@ -179,8 +179,3 @@ def running_hadoop(folder: Path, security: Mapping[str, Mapping[str, object]] | 
         yield hadoop
     finally:
         hadoop.kill()
-
-
-def kill_container(number: int) -> None:
-    """Kill a container's process as the kernel does when memory runs out; its node finds it gone."""
-    kill_process(number)
