@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -12,6 +11,7 @@ from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
+from broker.job import ThreadJob
 from consumer import moving
 
 pytestmark = [
@@ -63,31 +63,17 @@ def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
     return {group: by[PLACE].offset for group, by in committed(clusters[alias], GROUPS).items() if by}
 
 
-class Jobs:
-    """index_records and sync_offsets, running as in production."""
-
-    def __init__(self, installation: Installation, stack: ExitStack) -> None:
-        self._running = [stack.enter_context(installation.here(job)) for job in ("index_records", "sync_offsets")]
-
-    def stop(self) -> None:
-        for job in self._running:
-            job.terminate()
-
-
 @pytest.fixture(scope="module")
-def jobs(installation: Installation) -> Iterator[Jobs]:
-    with ExitStack() as stack:
-        yield Jobs(installation, stack)
-
-
-def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
-    until(lambda: {group: offsets_at(clusters, alias).get(group) for group in wanted} == wanted)
+def jobs(installation: Installation) -> Iterator[list[ThreadJob]]:
+    """index_records and sync_offsets, running as in production."""
+    with installation.here("index_records") as index, installation.here("sync_offsets") as sync:
+        yield [sync, index]
 
 
 def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
-    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    until_held(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
+    until(lambda: offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
     installation.report()
     # The tail group has read five records that are not at dc2: they would come behind it and be read again.
     assert {row["group_id"]: (row["status"], row["lost"]) for row in installation.rows("sync_status")} == {
@@ -104,7 +90,7 @@ def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
 
 
 def test_a_planned_move_refuses_a_group_with_members_moves_the_others_and_may_be_repeated(
-    clusters: Clusters, installation: Installation, jobs: Jobs
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
     write(clusters, "dc2", 22)
     with member(clusters["dc1"], "moved-none", TOPIC):
@@ -117,7 +103,7 @@ def test_a_planned_move_refuses_a_group_with_members_moves_the_others_and_may_be
 
 
 def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
-    clusters: Clusters, installation: Installation, jobs: Jobs
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
     # Their home is dc2 although none has committed there.
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
@@ -127,15 +113,16 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
     write(clusters, "dc2", 30)
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
     write(clusters, "dc1", 28)
-    until_held(clusters, "dc1", {"moved-tail": 28})
+    until(lambda: offsets_at(clusters, "dc1")["moved-tail"] == 28)
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
 
 
 def test_uncaptured_commits_end_the_wait_and_without_the_source_the_tables_are_enough_and_tell_what_is_lost(
-    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    jobs.stop()
+    for job in jobs:
+        job.terminate()
     commit(clusters["dc2"], {"moved-middle": {PLACE: 28}})
     failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "2s")
     assert ["are index_records and sync_offsets running?" in each for each in failures] == [True] * 3

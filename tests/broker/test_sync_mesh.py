@@ -110,13 +110,10 @@ def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
     installation = install(tmp_path_factory.mktemp("mesh"), three_clusters, ["mesh-.*"], origins={"dc1": "IDC1"})
     mesh = Mesh(three_clusters, found, installation)
     commit_everywhere(mesh)
-    dies(installation, "index_records", failpoints.AFTER_RUNS)
-    assert (installation.index(), installation.sync()) == ([], [])
+    for job, point in (("index_records", failpoints.AFTER_RUNS), ("sync_offsets", failpoints.AFTER_COMMIT)):
+        assert installation.run(job, "--once", kill_at=point).exit_code == -9, point
+        assert (installation.index(), installation.sync() if job == "sync_offsets" else []) == ([], [])
     return mesh
-
-
-def dies(installation: Installation, job: str, point: str) -> None:
-    assert installation.run(job, "--once", kill_at=point).exit_code == -9, point
 
 
 def commit_everywhere(mesh: Mesh) -> None:
@@ -181,7 +178,8 @@ def test_a_second_run_writes_nothing_and_with_the_checkpoints_lost_all_is_read_a
     assert {*Counter(each[:3] for each in commits).values()} == {1}, "a record of a log is a row"
     own = Counter((each[0], bool(each[-1])) for each in commits)
     groups = {alias: sum(len(mesh.groups(alias, place)) + 1 for place in mesh.worlds) for alias in ALIASES}
-    assert {alias: own[alias, False] for alias in ALIASES} == groups
+    assert {alias: own[alias, False] for alias in ALIASES} == groups, "what the killed driver has written is ours"
+    assert list(Path(mesh.installation.folder, "checkpoints", "sync_offsets.intents").glob("*.json")) == []
     shutil.rmtree(Path(mesh.installation.folder, "checkpoints"))
     by_tasks = list[int]()
     monkeypatch.setattr(commit_ingester, "read_by_tasks", lambda *asked: by_tasks.append(1) or read_by_tasks(*asked))
@@ -192,25 +190,12 @@ def test_a_second_run_writes_nothing_and_with_the_checkpoints_lost_all_is_read_a
     assert ({*history(mesh)}, len(mesh.installation.translations())) == ({*commits}, told)
 
 
-def test_what_a_killed_driver_has_written_is_known_as_ours_and_a_rewind_after_it_is_followed(mesh: Mesh) -> None:
-    places = [place for place in mesh.worlds if place[0] in ("mesh-one-way", "mesh-both-ways", "mesh-transactions")]
-
-    def wanted(target: str, offsets: dict[Partition, int]) -> dict[Partition, int]:
-        return {
-            place: answers(question("dc1", target, mesh.worlds[place]), [offset])[0].clamped_offset
-            for place, offset in offsets.items()
+def test_a_rewind_of_what_the_killed_driver_has_written_is_followed(mesh: Mesh) -> None:
+    offsets = dict.fromkeys(mesh.worlds, 0)
+    commit(mesh.clusters["dc1"], {"all-of-dc1": dict[Partition, int | tuple[int, str]](offsets)})
+    assert mesh.installation.sync() == []
+    for target in ("dc2", "dc3"):
+        wanted = {
+            place: answers(question("dc1", target, logs), [0])[0].clamped_offset for place, logs in mesh.worlds.items()
         }
-
-    ends = {place: len(mesh.worlds[place]["dc1"]) for place in places}
-    commit(mesh.clusters["dc1"], {"mesh-killed": dict[Partition, int | tuple[int, str]](ends)})
-    dies(mesh.installation, "sync_offsets", failpoints.AFTER_COMMIT)
-    assert mesh.installation.translations(group_id="mesh-killed") == []
-    for offsets in (ends, dict.fromkeys(places, 1)):
-        if offsets != ends:
-            commit(mesh.clusters["dc1"], {"mesh-killed": dict[Partition, int | tuple[int, str]](offsets)})
-        assert mesh.installation.sync() == []
-        for target in ("dc2", "dc3"):
-            assert mesh.found(target, ["mesh-killed"]) == {"mesh-killed": wanted(target, offsets)}, target
-    rows = mesh.installation.rows("offset_commits", group_id="mesh-killed")
-    assert {row["cluster"] for row in rows if not row["is_own"]} == {"dc1"}
-    assert list(Path(mesh.installation.folder, "checkpoints", "sync_offsets.intents").glob("*.json")) == []
+        assert mesh.found(target, ["all-of-dc1"])["all-of-dc1"] == wanted
