@@ -71,7 +71,7 @@ def jobs(installation: Installation) -> Iterator[list[ThreadJob]]:
 
 
 def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
-    clusters: Clusters, installation: Installation, jobs: list[ThreadJob], capsys: pytest.CaptureFixture[str]
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
     until(lambda: offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
     installation.report()
@@ -81,9 +81,7 @@ def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
         "moved-middle": ("Mirroring", 5),
         "moved-none": ("Mirroring", 5),
     }
-    assert "moved-middle" in (installation.folder / "status.html").read_text()
     assert (cutover(installation, "plan", "dc1", "dc2"), installation.rows("cutovers")) == ([], [])
-    assert "at cost" in capsys.readouterr().out
     failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "5s")
     assert ["wait until the mirror has copied all records" in each for each in failures] == [True] * 3
     assert offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
