@@ -74,7 +74,7 @@ def test_every_group_is_there_under_its_visible_name_worst_first(tab: Tab, html:
 def test_search_finds_a_group_and_opening_it_shows_its_partitions(tab: Tab, html: Path) -> None:
     page = tab.open(html)
     assert set(search(page, "Billing-1")) == {name for name in GROUPS if "billing-1" in name}
-    assert names(page)[0] == "billing-1"
+    assert search(page, "billing-1")[0] == "billing-1"
     page.click("#rows .head")
     source, _ = page.locator("#rows .where").first.text_content().split(" → ")
     rows = [row for row in STATUS.to_pylist() if (row["group_id"], row["source_cluster"]) == ("billing-1", source)]
