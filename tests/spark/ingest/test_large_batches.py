@@ -109,8 +109,9 @@ def test_tables_are_the_same_by_any_writer_however_often_and_whatever_is_read_ag
 
 
 def test_no_other_attempt_of_a_task_than_the_one_that_was_checked_is_written(
-    spark: SparkSession, tables: TableStore
+    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    few_are(FEW, monkeypatch, elsewhere=True)
     records, to_written = Site(spark, tables).frame({ORDERS: (0, 100)}, 1), partial(to_runs, alias="Y", now=EPOCH)
     checked, later = (cut_by_tasks(records, BUILDER, ["X"]).kept[0] for _attempt in range(2))
     assert write_by_tasks(tables, RECORD_RUNS, checked.rows, checked.checked(to_written))
