@@ -43,7 +43,6 @@ TESTS = {
     ],
     "translate/partition*.py": [
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
-        "tests/unit/translate/index/test_log_contradiction.py",
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
     "translate/index_retention.py": [
@@ -54,7 +53,12 @@ TESTS = {
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
     "translate/*.py": [_T + f"{name}.py" for name in _OF_WINDOWS],
-    "translate/index/*.py": ["tests/unit/translate/index", _T + "exact_laws.py", _T + "paged_answers.py"],
+    "translate/index/*.py": [
+        "tests/unit/translate/index",
+        _T + "exact_laws.py",
+        _T + "read_window.py",
+        "tests/unit/state/test_index_start.py",
+    ],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.
 

@@ -112,7 +112,8 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the index drops what a truncation has taken",
             "translate.index.incarnations.true_below",
             lambda indexed_at_ms, _incarnations: np.full(len(indexed_at_ms), np.iinfo(np.int64).max),
-            "translate/index/test_incarnations.py::test_the_lowest_of_several_later_cuts_counts",
+            "translate/index/test_incarnations.py::"
+            "test_of_a_log_all_below_each_later_beginning_is_valid_and_copies_above_are_lost_unless_it_was_recreated[1]",
         ),
         kept_by(
             "commits that __consumer_offsets has lost are dropped",

@@ -31,7 +31,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record below an earlier one of its origin is noticed, in the order of the log",
         "translate.index.log_index.LogIndex._note_order",
         nothing,
-        "translate/index/test_log_index.py::test_a_late_record_is_noticed_without_being_asked_for",
+        "translate/index/test_log_index.py::"
+        "test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_came_twice",
     ),
     kept_by(
         "Runs of two batches are joined only where no offset and no change of time is between them",

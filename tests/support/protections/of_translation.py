@@ -175,7 +175,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A run ends at an offset without a record, as a transaction marker leaves it",
         "translate.index.runs.Runs.joined",
         _joined_across_gaps,
-        "translate/index/test_log_index.py::test_what_the_table_repeats_after_it_was_indexed_again_is_left_out",
+        "translate/index/test_log_index.py::"
+        "test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_came_twice",
     ),
     kept_by(
         "Our own reader reads only records of committed transactions",
@@ -261,7 +262,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Two different records at one offset withhold the log",
         "translate.index.log_index.LogIndex._confirms",
         yes,
-        "translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
+        _REASONS + "two_records_at_one_offset_on_either_side_withhold_the_log",
     ),
     kept_by(
         "Below an index that began late a third cluster may have produced records",
