@@ -13,6 +13,7 @@ from generators.runs import Increment, increments
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import NOT_ASKED, PartitionLog, PartitionMetadata
 from oracles.translation import MALFORMED, Answer, Case, Log, answers
@@ -21,7 +22,8 @@ from oracles.translation import MALFORMED, Answer, Case, Log, answers
 def origin_codes(case: Case) -> dict[str, int]:
     """Return a code for every origin that occurs; a malformed record has the one that means no origin."""
     logs = [case.target] if case.source is None else [case.target, case.source]
-    names = {case.source_cluster, *(record.origin for log in logs for record in log.records)} - {MALFORMED}
+    names = {case.source_cluster, *(record.origin for log in logs for record in log.records)}
+    names = (names | {origin for origin, _ in case.lost}) - {MALFORMED}
     return {MALFORMED: UNKNOWN_ORIGIN, **{name: code for code, name in enumerate(sorted(names))}}
 
 
@@ -42,6 +44,11 @@ def growing(
     pages = {"target": KeptPages(), "source": KeptPages()}
     codes = origin_codes(case)
     source = None if case.source is None else LogIndex()
+    if source is not None:
+        lost = [
+            (NO_LIMIT, 1, codes[origin], number, 0) for origin, number in case.lost if origin != case.source_cluster
+        ]
+        source.lose(Runs.of(*np.array(lost, np.int64).reshape(-1, 5).T), len(case.lost) - len(lost))
     target = LogIndex()
     waiting = {"target": _batches(case.target, rng), "source": _batches(case.source, rng)}
     known = replace(case, target=replace(case.target, frontier=0))

@@ -15,8 +15,10 @@ from protections.entry import Protection, kept_by, nothing, yes
 
 _TRANSLATE, _INDEX = "offset_sync.translate.", "offset_sync.translate.index."
 _TRANSLATOR = "offset_sync.state.translator."
-_CASES, _PARTITION, _STRATEGIES = (
-    f"tests/unit/translate/test_{name}.py::test_" for name in ("exact_cases", "partition", "strategies")
+_CASES, _PARTITION = (f"tests/unit/translate/test_{name}.py::test_" for name in ("exact_cases", "partition"))
+_BY_DEFINITION = (
+    "tests/unit/translate/test_strategies.py::"
+    "test_an_answer_is_its_definition_and_not_above_the_exact_one_where_headers_tell_records_apart"
 )
 _WITHHELD = "tests/unit/sync/test_reconciler_withheld.py::test_"
 _REASONS = "tests/unit/translate/test_reasons_to_withhold.py::test_"
@@ -115,7 +117,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Of records in another order only those below all unread ones are read for sure",
         "translate.read_heights.ReadHeights._not_above",
         lambda _heights, _origin, _committed, high, _low: high,
-        "translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others[0-7-False]",
+        "translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others",
     ),
     kept_by(
         "A record that comes late voids the answers computed before",
@@ -274,24 +276,24 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A strategy that wants a later offset than t(c) is refused",
         "translate.partition.translate_no_later",
         _later_too,
-        _STRATEGIES + "an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end",
+        _BY_DEFINITION,
     ),
     kept_by(
         "A strategy is refused for origins that it cannot distinguish",
         "translate.partition.reason_to_refuse",
         nothing,
-        _STRATEGIES + "origins_that_a_strategy_cannot_bear_refuse_the_whole_topic",
+        _BY_DEFINITION,
     ),
     kept_by(
         "timestamp counts the last records of one time off only where headers check its answer",
         "translate.strategies.answer_by_timestamp",
         _always_placed,
-        _STRATEGIES + "the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer",
+        _BY_DEFINITION,
     ),
     kept_by(
         "A topic is idle only once both logs are quiet and indexed to their ends",
         "translate.strategies._is_idle",
         yes,
-        _STRATEGIES + "header_without_a_reference_waits_until_the_topic_is_idle",
+        _BY_DEFINITION,
     ),
 )

@@ -62,11 +62,7 @@ def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_lo
     logs = Logs("", target)
     logs.source = log("X", "X2:10", first=2, log_start=2)
     assert logs.ask(2, 3).is_at_start.tolist() == is_at_start
-
-
-def test_every_commit_of_a_silent_source_may_be_at_its_log_start() -> None:
-    logs = Logs("X0:10", "X0:10")
-    assert (logs.ask(5).is_at_start.tolist(), logs.ask(5, is_silent=True).is_at_start.tolist()) == ([False], [True])
+    assert logs.ask(3, is_silent=True).is_at_start.all()
 
 
 def test_only_commits_of_another_incarnation_are_withheld() -> None:
@@ -106,14 +102,26 @@ def late_logs(source: str, begins_with: str) -> Logs:
     return logs
 
 
-def late(source: str, *commits: int, begins_with: str) -> Translations:
-    return late_logs(source, begins_with).ask(*commits)
-
-
-def test_what_an_index_that_began_late_cannot_know_is_withheld() -> None:
-    found = late("X0:4 Y6 X5:10", 3, 4, 5, 9, begins_with="Y6 X5:10")
-    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT, State.EXACT]
-    assert found.wanted.tolist() == [-1, -1, 7, 11]
+@pytest.mark.parametrize(
+    ("source", "begins_with", "commits", "wanted"),
+    [
+        ("X0:4 Y6 X5:10", "Y6 X5:10", (3, 4, 5, 9), [-1, -1, 7, 11]),
+        ("Y8 X1:6", "X4:6 Y8", (3, 4), [-1, 6]),  # of its own records the source has all
+        # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
+        ("X0 Y6 X2", "Y6 X0 X2", (0, 1, 2), [-1, -1, 8]),
+        # Only a copy that came back is indexed of Y: Y4 and Y5 are below, and who has read Y3 at X has not read them.
+        ("X0:4 Y3 X5:10", "Y3 Y7 X5:10", (5, 9), [-1, -1]),
+        # Of one origin nothing is indexed: what it had produced before, and was never mirrored, may be unread.
+        ("X0:4 Y5 X5:10", "X5:10", (9, 10), [-1, -1]),
+        ("X0:4 Y5 X5:10", "Y5", (9, 10), [-1, -1]),
+    ],
+)
+def test_what_an_index_that_began_late_cannot_know_is_withheld(
+    source: str, begins_with: str, commits: tuple[int, ...], wanted: list[int]
+) -> None:
+    found = late_logs(source, begins_with).ask(*commits)
+    assert found.wanted.tolist() == wanted
+    assert states(found) == [State.NOT_INDEXED if at < 0 else State.EXACT for at in wanted]
 
 
 def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
@@ -121,10 +129,6 @@ def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> 
     assert states(logs.ask(9)) == [State.EXACT]
     logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
     assert states(logs.ask(9)) == [State.NOT_INDEXED]
-
-
-def test_the_source_has_all_of_its_own_records_that_are_below_a_late_index() -> None:
-    assert states(late("Y8 X1:6", 3, 4, begins_with="X4:6 Y8")) == [State.NOT_INDEXED, State.EXACT]
 
 
 def test_a_strategy_that_answers_by_headers_knows_no_more_of_what_is_below_a_late_index() -> None:
@@ -151,31 +155,11 @@ def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest()
     assert states(logs.ask(3, 9)) == [State.EXACT] * 2
 
 
-def test_a_copy_that_came_back_says_nothing_of_what_its_origin_has_written_below_a_late_index() -> None:
-    # Y4 and Y5 are below the index: who has read Y3 at X has not read them.
-    found = late("X0:4 Y3 X5:10", 5, 9, begins_with="Y3 Y7 X5:10")
-    assert states(found) == [State.NOT_INDEXED] * 2
-
-
-def test_a_hole_below_a_late_index_is_read_once_the_next_record_of_its_origin_is() -> None:
-    # Y0:6 never came to X, or an election took them there: who has read X0 alone has not got past them.
-    found = late("X0 Y6 X2", 0, 1, 2, begins_with="Y6 X0 X2")
-    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED, State.EXACT]
-    assert found.wanted.tolist() == [-1, -1, 8]
-
-
 @pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
 def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
     logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
     logs.begun = {logs.index.code("X"): begun}
     assert states(logs.ask(9)) == [state]
-
-
-@pytest.mark.parametrize("begins_with", ["X5:10", "Y5"])
-def test_an_origin_of_which_the_late_index_holds_nothing_may_have_unread_records_below(begins_with: str) -> None:
-    # Only X5:10 is indexed: what Y had produced before, and was never mirrored, is unread by the group at X.
-    found = late("X0:4 Y5 X5:10", 9, 10, begins_with=begins_with)
-    assert states(found) == [State.NOT_INDEXED] * 2
 
 
 @pytest.mark.parametrize("reason", [State.NOT_INDEXED, State.CLUSTER_UNREACHABLE])

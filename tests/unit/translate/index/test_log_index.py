@@ -107,7 +107,7 @@ def batch(rng: random.Random, known: Known, ms: int) -> tuple[list[Row], int]:
 
 
 def positions_are_right(found: OriginPositions, known: Known, origin: int, numbers: range) -> None:
-    """A record is at its first offset, a hole at the lowest of all later records of its origin; what is gone, nowhere."""
+    """A record is at its first offset, a hole at the lowest of all later records; what is lost is nowhere."""
     first: dict[int, tuple[int, int]] = {number: (NO_LIMIT, -1) for code, number in known.gone if code == origin}
     for offset, (code, number, ms) in sorted(known.records.items(), reverse=True):
         first |= {number: (offset, ms)} if code == origin else {}
