@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +73,7 @@ def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], 
     assert told(written.text) == told(written.text.removesuffix("\0")) == (start, epoch, ranges)
     assert (written.records, written.left_out) == (sum(b - a for a, b in ranges), 0)
     plain = text_of(start, epoch, ranges)
-    assert len(written.text) <= len(plain)
+    assert written.text == min(plain, text_of(start, epoch, ranges, "z"), key=len)
     assert told(plain) == (start, epoch, ranges)
 
 
@@ -142,29 +140,3 @@ def test_numbers_beyond_int64_are_refused_and_the_same_bytes_are_read_as_python_
     decoded = told(framed("9 0", b"".join(map(leb128, values))))
     is_ours = len(values) % 2 == 0 and all(values[1:]) and sum(values) + 9 <= LARGEST
     assert decoded == ((9, 0, ranges_from(9, values)) if is_ours else None)
-
-
-def test_not_more_is_inflated_than_a_list_can_have() -> None:
-    bomb = framed("0 0", b"\1" * 3_000_000, "z")
-    assert len(bomb) < MOST_CHARACTERS
-    tracemalloc.start()
-    assert told(bomb) is None
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10 * MOST_BYTES
-    assert told(framed("0 0", b"\1" * MOST_BYTES, "z")) is not None
-    assert told(framed("0 0", b"\1" * (MOST_BYTES + 2), "z")) is None
-
-
-def test_the_text_is_the_one_of_the_design() -> None:
-    head = f"offset-sync/1 {CLUSTER}"
-    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)]), CLUSTER).text == f"{head} 100 7 rAgMCAQ\0"
-    assert encode_read_list(found(100, 7, [(100, 300)]), CLUSTER).text == f"{head} 100 7 rAMgB\0"
-    assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
-    assert encode_read_list(found(9, 0, ranges_from(9, [2, 3, 2, 1, 1, 23])), CLUSTER).text == f"{head} 9 0 rAgMCAQEX\0"
-    borders = [2**bits - below for bits in range(7, 63, 7) for below in (0, 1)]
-    for numbers in ([1, 1, 1, 1, 1, 2], *([each, each] for each in borders)):
-        texts = [text_of(0, 0, ranges_from(0, numbers), kind) for kind in "rz"]
-        assert encode_read_list(found(0, 0, ranges_from(0, numbers)), CLUSTER).text == min(texts, key=len)
-    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)), CLUSTER)
-    assert re.fullmatch(f"{head} 0 0 z[A-Za-z0-9_-]{{3,9}}\0", written.text)
