@@ -24,23 +24,13 @@ REPO = Path(__file__).resolve().parents[3]
 LIB, SURVIVORS = REPO / "lib" / "offset_sync", REPO / "tests" / "mutants" / "survivors.txt"
 LEAST = 0.95
 _T = "tests/unit/translate/test_"
-_OF_WINDOWS = (
-    "exact_laws",
-    "exact_cases",
-    "paged_answers",
-    "read_heights",
-    "read_window",
-    "possible_duplicates",
-)
 TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
     "state/group_homes.py": ["tests/unit/state/test_home.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
     "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py"],
     "decode/*.py": ["tests/unit/decode"],
-    "translate/exact.py": [
-        _T + name for name in ("exact_laws.py", "exact_cases.py", "paged_answers.py", "strategies.py", "partition.py")
-    ],
+    "translate/exact.py": [_T + name for name in ("exact_laws.py", "cut_targets.py", "strategies.py", "partition.py")],
     "translate/partition*.py": [
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
     ],
@@ -48,15 +38,14 @@ TESTS = {
     "translate/index_retention.py": [
         _T + name for name in ("index_retention_laws.py", "index_retention_cases.py", "logs_in_pieces.py")
     ],
-    "translate/replication_gap.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
-    "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py", _T + "paged_answers.py"],
+    "translate/replication_gap.py": [_T + "replication_gap.py", _T + "read_list.py"],
+    "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
-    "translate/*.py": [_T + f"{name}.py" for name in _OF_WINDOWS],
+    "translate/*.py": [_T + "exact_laws.py", _T + "read_heights.py", _T + "cut_targets.py"],
     "translate/index/*.py": [
         "tests/unit/translate/index",
         _T + "exact_laws.py",
-        _T + "read_window.py",
         "tests/unit/state/test_index_start.py",
     ],
 }

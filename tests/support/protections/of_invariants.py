@@ -24,14 +24,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the record at an answer is not read",
             "translate.read_window.first_unread",
             lambda required, committed: required.searchsorted(committed, "right"),
-            "translate/test_exact_cases.py"
-            "::test_a_commit_between_reordered_records_of_the_source_answers_the_one_not_read",
+            "translate/test_exact_cases.py::test_answers[between reordered records the one not read is answered]",
         ),
         kept_by(
             "a record of unknown identity is unread",
             "translate.pieces._malformed",
             without.read_by_all,
-            "translate/test_exact_cases.py::test_an_unreadable_record_of_the_target_is_unread_by_everyone",
+            "translate/test_exact_cases.py::test_answers[an unreadable record of the target is unread by everyone]",
         ),
         kept_by(
             "a hole that may still be filled is unread",

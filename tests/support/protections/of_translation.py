@@ -111,7 +111,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that the mirror sent again counts at its first offset",
         "translate.index.origin_positions.first_occurrences",
         _last_occurrences,
-        _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",
+        _CASES + "answers[records sent again to the source count at their first offset]",
     ),
     kept_by(
         "Of records in another order only those below all unread ones are read for sure",
@@ -129,13 +129,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A hole is read only once the group has passed a later record of its origin",
         "translate.pieces._mirrored",
         _holes_need_nothing,
-        _CASES + "a_record_that_the_mirror_skipped_is_read_once_the_group_has_passed_later_ones",
+        _CASES + "answers[a record that the mirror skipped is read once the group has passed later ones]",
     ),
     kept_by(
         "A hole is passed at the lowest of all later records of its origin",
         "translate.index.origin_positions._lowest_from_there_on",
         lambda position, seen_ms: (position, seen_ms),
-        _CASES + "a_hole_is_passed_at_the_lowest_of_all_later_records_not_at_the_next_one",
+        _CASES + "answers[a hole is passed at the lowest of all later records]",
     ),
     kept_by(
         "A hole younger than hole_grace is unread",
@@ -153,13 +153,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that is not at the source yet is unread",
         "translate.pieces._mirrored",
         _absent_need_nothing,
-        _CASES + "a_record_that_was_never_mirrored_to_the_source_stops_the_answer",
+        _CASES + "answers[a record that never came to the source stops the answer]",
     ),
     kept_by(
         "A record of unknown identity at the source may be the one that fills a hole",
         "translate.pieces._mirrored",
         _unknown_fill_no_hole,
-        _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
+        _CASES + "answers[an unreadable record of the source hides an identity until it is passed]",
     ),
     kept_by(
         "A record that was produced at the source needs no index of the source",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import generators, law
-from generators.retention import Indexes, answers_of, place_of, random_indexes
+from generators.retention import Indexes, answers_of, random_indexes
 from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
@@ -59,28 +59,3 @@ def test_however_the_logs_grow_after_a_cut_no_unread_record_is_skipped(whole: In
         for committed, answer in zip(commits, answers_of(grown.translate(source, target, commits))):
             skipped = required[whole.logs[target].log_start : max(answer.clamped_offset, 0)]
             assert all(last_read < committed for last_read in skipped)
-
-
-@law(60)
-@given(indexes)
-def test_an_index_that_is_cut_begins_at_a_row_at_or_below_the_cut_and_reaches_as_far(whole: Indexes) -> None:
-    at = whole.begins(old_before(whole))
-    before, after = whole.cache(), whole.cut(at).cache()
-    for name in whole.logs:
-        old, new = before.log(*place_of(name)), after.log(*place_of(name))
-        assert old is not None
-        assert new is not None
-        assert (old.begin <= new.begin <= at[name] or at[name] == old.begin, new.frontier) == (True, old.frontier)
-        assert new.begin <= max(whole.logs[name].log_start, old.begin)
-        assert whole.cut(at).begins(old_before(whole)) == at
-
-
-def test_the_histories_are_cut_often_and_by_much() -> None:
-    cut = removed = 0
-    for seed in range(40):
-        whole = random_indexes(seed)
-        left = whole.cut(whole.begins(old_before(whole), (seed % 2) * 0.8))
-        gone = sum(len(whole.rows[name]) - len(left.rows[name]) for name in whole.rows)
-        cut, removed = cut + (gone > 0), removed + gone
-    assert cut > 12, cut
-    assert removed > 65, removed
