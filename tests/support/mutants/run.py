@@ -28,7 +28,7 @@ TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
     "state/group_homes.py": ["tests/unit/state/test_home.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
-    "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py"],
+    "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py", "tests/unit/decode/test_agreement.py"],
     "decode/*.py": ["tests/unit/decode"],
     "translate/exact.py": [_T + name for name in ("exact_laws.py", "cut_targets.py", "strategies.py", "partition.py")],
     "translate/partition*.py": [

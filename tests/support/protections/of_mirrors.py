@@ -85,7 +85,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         2**63 - 1,
         "decode/test_mirror_headers.py::"
         "test_an_offset_that_is_no_plain_number_is_malformed"
-        "[4611686018427387904-offset header exceeds 4611686018427387903]",
+        "[text-4611686018427387904-exceeds 4611686018427387903]",
     ),
     kept_by(
         "A commit time that is no date counts as the time of its record",

@@ -159,7 +159,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record of unknown identity at the source may be the one that fills a hole",
         "translate.pieces._mirrored",
         _unknown_fill_no_hole,
-        _CASES + "answers[an unreadable record of the source hides an identity until it is passed]",
+        _CASES + "answers[an unreadable record of the source may be one that was sent late]",
     ),
     kept_by(
         "A record that was produced at the source needs no index of the source",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
 from generators.hypothesis_strategies import law
-from offset_sync.decode.consumer_offsets import coordinator_hashes, coordinator_partition
+from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 
 GROUP = "g"
@@ -33,11 +33,6 @@ GROUP = "g"
 )
 def test_the_hash_of_a_group_is_javas(group_id: str, code: int) -> None:
     assert coordinator_hashes([group_id])[0] == (0 if code == -(2**31) else abs(code))
-
-
-@pytest.mark.parametrize(("group_id", "partition"), [("my-group", 12), ("grüße-組", 4), ("g848", 7), ("😀", 49)])
-def test_of_fifty_partitions_a_broker_has_chosen_these(group_id: str, partition: int) -> None:
-    assert coordinator_partition(group_id, 50) == partition
 
 
 def by_definition(group_id: str) -> int:
@@ -91,41 +86,3 @@ def test_what_a_group_commits_in_the_partition_of_now_is_newer_than_all_in_other
     names = ("log_partition", "log_offset", "actual_offset", "genuine_offset")
     assert [int(cluster.columns[name][0]) for name in names] == [1, 0, 10, 10]
     assert int(cluster.columns["rewound_ms"][0]) == (-1 if batches[0] == [NEW] else 9), "as far as it came in order"
-
-
-@pytest.mark.parametrize("batches", [[[(0, 0, 300, 1), (1, 0, 10, 2)]], [[(0, 0, 300, 1)], [(1, 0, 10, 2)]]])
-def test_a_write_of_ours_before_the_coordinator_moved_is_ours_and_the_commit_after_it_the_groups(
-    batches: list[list[tuple[int, int, int, int]]],
-) -> None:
-    committed = CommittedOffsets(["X"])
-    cluster = committed.clusters["X"]
-    cluster.partitions = 2
-    cluster.own_writes.begin(committed.ids([(GROUP, *ORDERS)]), np.array([300]))
-    is_own = [each for batch in batches for each in cluster.record(records(committed, *batch)).is_own.tolist()]
-    assert is_own == [True, False]
-
-
-@pytest.mark.parametrize("is_told", [False, True], ids=["read", "told by another process"])
-def test_a_write_of_ours_in_a_partition_that_was_left_is_ours_though_it_is_read_last(is_told: bool) -> None:
-    committed = CommittedOffsets(["X"])
-    cluster = committed.clusters["X"]
-    cluster.partitions = 2
-    cluster.record(records(committed, NEW))
-    cluster.own_writes.begin(committed.ids([(GROUP, *ORDERS)]), np.array([300]))
-    late = records(committed, (0, 0, 300, 1))
-    if is_told:
-        cluster.record_known(late, np.array([True]))
-    else:
-        assert cluster.record(late).is_own.tolist() == [True]
-    assert int(cluster.columns["actual_offset"][0]) == 10
-    again = cluster.record(records(committed, (1, 1, 300, 20))).is_own.tolist()
-    assert again == [False], "a write matches one record"
-
-
-def test_where_the_number_of_partitions_is_not_known_the_later_commit_counts() -> None:
-    committed = CommittedOffsets(["X"])
-    cluster = committed.clusters["X"]
-    cluster.record(records(committed, *OLD))
-    cluster.record(records(committed, NEW))
-    cluster.record(records(committed, (0, 7, 300, 8)))
-    assert int(cluster.columns["actual_offset"][0]) == 10

@@ -34,7 +34,7 @@ BY_HAND = {
         (1, 2, 3),
         (1, 1, 3),
     ),
-    "it may be one that was sent late": ("Y0 Y2 ?", "Y0:3", (1, 2, 3), (1, 1, 3)),
+    "an unreadable record of the source may be one that was sent late": ("Y0 Y2 ?", "Y0:3", (1, 2, 3), (1, 1, 3)),
 }
 
 
