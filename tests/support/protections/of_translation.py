@@ -234,7 +234,7 @@ PROTECTIONS: tuple[Protection, ...] = (
             (_TRANSLATE + "partition.reason_to_withhold", _except(State.NOT_INDEXED, partition_log.reason_to_withhold)),
             (_TRANSLATE + "partition.needs_of_unindexed", lambda *_logs: 0),
         ),
-        _PARTITION + "a_target_that_has_records_needs_an_index",
+        _PARTITION + "a_target_needs_an_index_unless_it_is_empty",
     ),
     kept_by(
         "A topic of another id than the indexed one is withheld",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
-from generators.hypothesis_strategies import cases, law
-from oracles.translation import MALFORMED, Case, LogRecord, answers, readable_from
+from generators.hypothesis_strategies import cases, generators, law
+from oracles.translation import MALFORMED, Case, Log, LogRecord, answers, readable_from
 from oracles.translation_check import describe, every_commit
 
 
@@ -36,3 +39,26 @@ def test_the_answer_is_the_furthest_start_that_skips_nothing_unread(case: Case) 
         assert answer.duplicates == sum(is_read(case, r, committed) for r in remaining)
         expired = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
         assert answer.lost == sum(not is_read(case, r, readable_from(case, committed)) for r in expired)
+
+
+@pytest.mark.no_cover
+@law(400)
+@given(cases, generators)
+def test_whatever_headers_cannot_be_read_the_bound_of_duplicates_is_never_too_small(
+    case: Case, rng: random.Random
+) -> None:
+    share = rng.choice((0.05, 0.2, 0.6, 1.0))
+
+    def seen(log: Log) -> Log:
+        records = [
+            replace(r, origin=MALFORMED) if r.origin != log.cluster and rng.random() < share else r for r in log.records
+        ]
+        return replace(log, records=tuple(records))
+
+    known = replace(case, source=case.source and seen(case.source), target=seen(case.target))
+    records = case.source.records if case.source is not None else ()
+    for committed, answer in zip(every_commit(case), answers(known, every_commit(case)), strict=True):
+        read = {(r.origin, r.origin_offset) for r in records if r.offset < committed} | {*case.lost}
+        left = [r for r in case.target.indexed if r.offset >= answer.clamped_offset and not r.is_malformed]
+        again = sum((r.origin, r.origin_offset) in read for r in left)
+        assert again <= answer.duplicates_at_most, describe(known)

@@ -8,41 +8,34 @@ import numpy as np
 import pytest
 
 from builders.logs import NOW_MS, indexed_at, log
-from fakes.clusters import MemoryIndex
-from fakes.reconciler_site import ORDERS
 from offset_sync.model.values import State
-from offset_sync.translate.exact import EXACT, Bounds, Strategy
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
+from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
+from oracles.translation import Log
 
-GRACE_MS = 60_000
+CODES = {"": UNKNOWN_ORIGIN, "X": 0, "Y": 1, "Z": 2}
+SINCE_MS = NOW_MS - 60_000
+EXACT, NOT_INDEXED = State.EXACT, State.NOT_INDEXED
 
 
-class Logs:
-    """X and Y as text; asks for commits of X on Y."""
+def indexed(of: Log, begin: int = 0, lost: Runs | None = None) -> PartitionLog:
+    index = LogIndex(begin)
+    if lost is not None:
+        index.lose(lost)
+    rows = [(r.offset, 1, CODES[r.origin], r.origin_offset, r.indexed_at_ms) for r in of.indexed]
+    index.extend(Runs.of(*np.array(rows, np.int64).reshape(-1, 5).T), of.frontier)
+    said = PartitionMetadata("id", of.log_start, of.log_end, {"id"}, of.frontier)
+    return PartitionLog(index, CODES[of.cluster], said)
 
-    def __init__(self, source: str, target: str) -> None:
-        self.source, self.target = log("X", source), log("Y", target)
-        self.index = MemoryIndex()
-        self.origins: frozenset[int] = frozenset()
-        self.begun: dict[int, int] = {}
-        self.strategy = EXACT
 
-    def ask(self, *commits: int, topic_ids: list[str | None] | None = None, is_silent: bool = False) -> Translations:
-        logs = {}
-        for one in (self.source, self.target):
-            self.index.extend(one, ORDERS)
-            index, code = self.index.log(one.cluster, "orders", 0), self.index.code(one.cluster)
-            metadata = PartitionMetadata("id", one.log_start, one.log_end, {"id"}, one.frontier)
-            logs[one.cluster] = PartitionLog.of(index, code, metadata)
-        source, target = logs["X"], logs["Y"]
-        if is_silent:
-            source = replace(source, metadata=last_known({"id"}))
-        bounds = Bounds(NOW_MS - GRACE_MS, origins=self.origins, begun=self.begun)
-        ids = topic_ids or [None] * len(commits)
-        return translate_partition(np.array(commits, np.int64), ids, source, target, bounds, self.strategy)
+def ask(
+    source: PartitionLog, target: PartitionLog, *commits: int, ids: list[str | None] | None = None, **bounds: object
+) -> Translations:
+    known = Bounds(SINCE_MS)._replace(**bounds)
+    return translate_partition(np.array(commits), ids or [None] * len(commits), source, target, known)
 
 
 def states(found: Translations) -> list[State]:
@@ -50,56 +43,44 @@ def states(found: Translations) -> list[State]:
 
 
 def test_a_commit_beyond_the_index_of_its_source_may_have_read_what_is_not_known_to_be_read() -> None:
-    logs = Logs("X0 Y0 X2 Z0", "Y0 X0 X2 Z0")
-    logs.source = replace(logs.source, frontier=3)
-    assert states(logs.ask(3, 4)) == [State.EXACT, State.INDEX_BEHIND]
+    source, target = log("X", "X0 Y0 X2 Z0", frontier=3), log("Y", "Y0 X0 X2 Z0")
+    assert states(ask(indexed(source), indexed(target), 3, 4)) == [EXACT, State.INDEX_BEHIND]
 
 
-@pytest.mark.parametrize(("target", "is_at_start"), [(". Y1 X2:10", [True, False]), ("X2:10", [False, False])])
+@pytest.mark.parametrize(("text", "is_at_start"), [(". Y1 X2:10", [True, False]), ("X2:10", [False, False])])
 def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_log_start(
-    target: str, is_at_start: list[bool]
+    text: str, is_at_start: list[bool]
 ) -> None:
-    logs = Logs("", target)
-    logs.source = log("X", "X2:10", first=2, log_start=2)
-    assert logs.ask(2, 3).is_at_start.tolist() == is_at_start
-    assert logs.ask(3, is_silent=True).is_at_start.all()
+    source, target = indexed(log("X", "X2:10", first=2, log_start=2)), indexed(log("Y", text))
+    assert ask(source, target, 2, 3).is_at_start.tolist() == is_at_start
+    silent = replace(source, metadata=last_known({"id"}))
+    assert ask(silent, target, 3).is_at_start.all(), "of a source that does not answer the log start is unknown"
 
 
 def test_only_commits_of_another_incarnation_are_withheld() -> None:
-    found = Logs("X0:10", ". . X0:10").ask(3, 3, 3, topic_ids=["id", "another", None])
-    assert states(found) == [State.EXACT, State.TOPIC_RECREATED, State.EXACT]
+    found = ask(indexed(log("X", "X0:10")), indexed(log("Y", ". . X0:10")), 3, 3, 3, ids=["id", "another", None])
+    assert states(found) == [EXACT, State.TOPIC_RECREATED, EXACT]
 
 
 def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
-    logs = Logs("X0:5 Y1 X6:10", "Y0 Y1 X0:5 X6:10")
-    logs.source = indexed_at(logs.source, 5, NOW_MS)
-    assert logs.ask(3).may_move.tolist() == [True]
+    source, target = indexed_at(log("X", "X0:5 Y1 X6:10"), 5, NOW_MS), log("Y", "Y0 Y1 X0:5 X6:10")
+    assert ask(indexed(source), indexed(target), 3).may_move.tolist() == [True]
 
 
-def test_an_empty_target_needs_no_index() -> None:
-    source = PartitionLog.of(None, 0, PartitionMetadata("id", 0, 10, {"id"}))
-    for end in (0, 7):
-        target = PartitionLog.of(None, 1, PartitionMetadata("id", end, end))
-        found = translate_partition(np.array([0, 5]), [None, None], source, target, Bounds(0))
-        assert found.wanted.tolist() == found.offset.tolist() == [end, end]
+def test_a_target_needs_an_index_unless_it_is_empty() -> None:
+    source = indexed(log("X", "X0:10"))
+    for start, end in ((0, 0), (7, 7), (3, 7)):
+        target = PartitionLog.of(None, 1, PartitionMetadata("id", start, end))
+        found = ask(source, target, 5, 10)
+        assert found.wanted.tolist() == ([end, end] if start == end else [-1, -1])
+        assert start == end or states(found) == [NOT_INDEXED] * 2
 
 
-def test_a_target_that_has_records_needs_an_index() -> None:
-    source = PartitionLog.of(LogIndex(10), 0, PartitionMetadata("id", 0, 10, {"id"}, 10))
-    target = PartitionLog.of(None, 1, PartitionMetadata("id", 3, 7))
-    found = translate_partition(np.array([5, 10]), [None, None], source, target, Bounds(0))
-    assert states(found) == [State.NOT_INDEXED, State.NOT_INDEXED]
+# An index that began late: Y's begins at offset 6 of a log that begins at 0
 
 
-# An index that began late
-
-
-def late_logs(source: str, begins_with: str) -> Logs:
-    """Y's index begins at offset 6 of a log that begins at 0."""
-    logs = Logs(source, begins_with)
-    logs.index.logs["Y", "orders", 0] = LogIndex(6)
-    logs.target = log("Y", begins_with, first=6)
-    return logs
+def late(text: str) -> PartitionLog:
+    return indexed(log("Y", text, first=6), begin=6)
 
 
 @pytest.mark.parametrize(
@@ -119,54 +100,29 @@ def late_logs(source: str, begins_with: str) -> Logs:
 def test_what_an_index_that_began_late_cannot_know_is_withheld(
     source: str, begins_with: str, commits: tuple[int, ...], wanted: list[int]
 ) -> None:
-    found = late_logs(source, begins_with).ask(*commits)
+    found = ask(indexed(log("X", source)), late(begins_with), *commits)
     assert found.wanted.tolist() == wanted
-    assert states(found) == [State.NOT_INDEXED if at < 0 else State.EXACT for at in wanted]
-
-
-def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
-    logs = late_logs("X0:4 . Y6 X6:10", "Y6 X6:10")
-    assert states(logs.ask(9)) == [State.EXACT]
-    logs.origins = frozenset({logs.index.code("X"), logs.index.code("Y"), logs.index.code("Z")})
-    assert states(logs.ask(9)) == [State.NOT_INDEXED]
-
-
-def test_a_strategy_that_answers_by_headers_knows_no_more_of_what_is_below_a_late_index() -> None:
-    logs = late_logs("X0 Y7 X2", "X0 Y7 X2")
-    logs.strategy = Strategy("header", look_back=8)
-    assert states(logs.ask(1, 2)) == [State.NOT_INDEXED, State.EXACT]
-
-
-@pytest.mark.parametrize(
-    ("lost", "state"), [("Y4", State.NOT_INDEXED), ("Y6", State.AT_FRONTIER), ("?", State.NOT_INDEXED)]
-)
-def test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index(lost: str, state: State) -> None:
-    logs = late_logs("X0 Y6 X2", "Y6 X0 X2")
-    code, number = (UNKNOWN_ORIGIN, 0) if lost == "?" else (logs.index.code("Y"), int(lost[1:]))
-    source = logs.index.logs["X", "orders", 0] = LogIndex()
-    source.lose(Runs.of([0], [1], [code], [number], [0]))
-    assert states(logs.ask(3)) == [state]
+    assert states(found) == [NOT_INDEXED if at < 0 else EXACT for at in wanted]
 
 
 def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest() -> None:
-    logs = Logs("X0:10", "")
-    logs.index.logs["Y", "orders", 0] = LogIndex(6)
-    logs.target = log("Y", "X4:10", first=6, log_start=6)
-    assert states(logs.ask(3, 9)) == [State.EXACT] * 2
+    target = indexed(log("Y", "X4:10", first=6, log_start=6), begin=6)
+    assert states(ask(indexed(log("X", "X0:10")), target, 3, 9)) == [EXACT] * 2
 
 
-@pytest.mark.parametrize(("begun", "state"), [(5, State.NOT_INDEXED), (6, State.AT_FRONTIER)])
+def test_a_third_cluster_may_have_produced_what_a_late_index_does_not_hold() -> None:
+    source, target = indexed(log("X", "X0:4 . Y6 X6:10")), late("Y6 X6:10")
+    assert states(ask(source, target, 9)) == [EXACT]
+    assert states(ask(source, target, 9, origins=frozenset(CODES.values()) - {UNKNOWN_ORIGIN})) == [NOT_INDEXED]
+
+
+@pytest.mark.parametrize(("lost", "state"), [("Y4", NOT_INDEXED), ("Y6", State.AT_FRONTIER), ("?", NOT_INDEXED)])
+def test_copies_that_a_cut_has_taken_from_the_source_may_be_below_a_late_index(lost: str, state: State) -> None:
+    code, number = (UNKNOWN_ORIGIN, 0) if lost == "?" else (CODES["Y"], int(lost[1:]))
+    source = indexed(log("X", "X0 Y6 X2"), lost=Runs.of([0], [1], [code], [number], [0]))
+    assert states(ask(source, late("Y6 X0 X2"), 3)) == [state]
+
+
+@pytest.mark.parametrize(("begun", "state"), [(5, NOT_INDEXED), (6, State.AT_FRONTIER)])
 def test_copies_of_a_former_life_of_their_origin_may_be_below_a_late_index(begun: int, state: State) -> None:
-    logs = late_logs("X0:7 Y7 X8", "X6 Y7 X8")
-    logs.begun = {logs.index.code("X"): begun}
-    assert states(logs.ask(9)) == [state]
-
-
-@pytest.mark.parametrize("reason", [State.NOT_INDEXED, State.CLUSTER_UNREACHABLE])
-def test_withheld_rows_join_answered_ones_in_order(reason: State) -> None:
-    answered = Logs("X0:10", ". . X0:10").ask(3, 4)
-    joined = concatenate([withhold(reason, 2), answered, withhold(reason, 1)])
-    assert states(joined) == [reason, reason, State.EXACT, State.EXACT, reason]
-    assert joined.wanted.tolist() == [-1, -1, 5, 6, -1]
-    assert joined.may_move.tolist() == [True, True, False, False, True]
-    assert concatenate([answered]) is answered
+    assert states(ask(indexed(log("X", "X0:7 Y7 X8")), late("X6 Y7 X8"), 9, begun={CODES["X"]: begun})) == [state]
