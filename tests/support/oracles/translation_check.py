@@ -13,7 +13,6 @@ from generators.runs import Increment, increments
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import NOT_ASKED, PartitionLog, PartitionMetadata
 from oracles.translation import MALFORMED, Answer, Case, Log, answers

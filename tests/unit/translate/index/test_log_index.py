@@ -12,10 +12,11 @@ from hypothesis import given
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import generators, law
-from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.log_index import KnownPages, LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import meets
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.time_index import TimeIndex
 
 Row = tuple[int, int, int, int, int]
 """(offset, length, origin, origin offset, when it was indexed)"""
@@ -45,6 +46,7 @@ class Known:
     records: dict[int, Record] = field(default_factory=dict)
     gone: set[tuple[int, int]] = field(default_factory=set)
     late: int = 0
+    steps: int = 0
     is_contradicted: bool = False
     grew_at_ms: int = 0
 
@@ -92,8 +94,8 @@ def batch(rng: random.Random, known: Known, ms: int) -> tuple[list[Row], int]:
     """Rows of new records, some of them late; and parts of known ones again, seldom with other records than before."""
     rows, at = list[Row](), known.frontier + rng.choice((0, 0, 1))
     for _ in range(rng.randint(0, 4)):
-        origin, length = rng.choice(ORIGINS), rng.randint(1, 3)
-        last = rows[-1] if rows else (0, 0, 0, known.reach(0), 0)
+        last = [(0, 0, 0, 0, 0), *known.rows(), *rows][-1]
+        origin, length = rng.choice((last[2], *ORIGINS)), rng.randint(1, 3)
         first = at if origin == UNKNOWN_ORIGIN else rng.choice((last[3] + last[1], rng.randrange(9)))
         rows.append((at, length, origin, first, ms + rng.randint(0, 1)))
         at += length + rng.choice((0, 0, 0, 1))
@@ -126,6 +128,7 @@ def is_right(log: LogIndex, known: Known, rng: random.Random) -> None:
     records, ends = known.records, range(known.begin, known.frontier + 2)
     assert (log.begin, log.frontier, rows_of(log.runs)) == (known.begin, known.frontier, known.rows())
     assert log.first_record == min(records, default=None)
+    assert [log.reach_of(origin) for origin in ORIGINS] == [replace(known, gone=set()).reach(o) for o in ORIGINS]
     of_origin = {origin: [at for at, each in records.items() if each[0] == origin] for origin in ORIGINS}
     assert log.origins == {origin for origin, mine in of_origin.items() if mine}
     assert log.first_runs().start.tolist() == [min(of_origin[o]) for o in sorted(ORIGINS) if of_origin[o]]
@@ -169,14 +172,15 @@ def is_right(log: LogIndex, known: Known, rng: random.Random) -> None:
 def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_came_twice(rng: random.Random) -> None:
     log, known, pages = LogIndex(rng.choice((0, 3))), Known(0, 0), KeptPages()
     known.begin = known.frontier = log.begin
-    gone = [
-        (NO_LIMIT, rng.randint(1, 2), rng.choice(ORIGINS), rng.randrange(6), 0) for _ in range(rng.choice((0, 0, 2)))
-    ]
+    gone = [(0, rng.randint(1, 2), rng.choice(ORIGINS), rng.randrange(6), 0) for _ in range(rng.choice((0, 0, 2)))]
     log.lose(runs_of(gone[:1]), 3)
     log.lose(runs_of(gone[1:]))
     known.gone = {(origin, first + n) for _, length, origin, first, _ in gone for n in range(length)}
     views = [(log.view(), known.copy())]
+    log.times = TimeIndex()
     for step in range(rng.randint(1, 5)):
+        log.times.extend(*np.array([[step], [1], [0], [0]]))
+        known.steps = step + 1
         rows, frontier = batch(rng, known, 3 * step)
         log.extend(runs_of(rows), frontier)
         known.extend(rows, frontier)
@@ -192,11 +196,9 @@ def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_cam
             log.adopt(rng.choice(views)[0])
     for each, wanted in [*views, (log, known)]:
         is_right(each, wanted, rng)
-        assert (each.is_contradicted, each.reorders, each.grew_at_ms) == (
-            wanted.is_contradicted,
-            wanted.late,
-            wanted.grew_at_ms,
-        )
+        assert (each.is_contradicted, each.grew_at_ms) == (wanted.is_contradicted, wanted.grew_at_ms)
+        assert each.reorder_count() == wanted.late + len(each.unknown_ranges[0])
+        assert (0 if each.times is None else len(each.times)) == wanted.steps
         unknown = {at for at, (origin, *_) in wanted.records.items() if origin == UNKNOWN_ORIGIN}
         starts, lengths = each.unknown_ranges
         assert {at + n for at, length in zip(starts, lengths) for n in range(length)} == unknown
@@ -208,3 +210,35 @@ def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_cam
     assert log.run_count == sum(map(len, pages.pages)) + len(log.paged.tail)
     offset = rng.randint(known.begin, known.frontier)
     is_right(log.below(offset), known.below(offset), rng)
+    if len(log.paged.pages):
+        found = with_pages(log, pages.pages, pages)
+        is_right(found, replace(known, gone=set()), rng)
+        assert (found.complete_until_ms, found.last_unknown) == (7, max(unknown, default=-1))
+        assert found.reorders == late_parts([*pages.pages, log.paged.tail])
+
+
+def late_parts(parts: list[Runs]) -> int:
+    """Two that are known, and one for each origin and page below an earlier page, and for a tail out of order."""
+    reach, late = dict.fromkeys((0, 1), 0), 2
+    for part in parts:
+        for origin, before in reach.items():
+            is_late = False
+            for number in (number for code, number, _ in records_of(part).values() if code == origin):
+                is_late |= number < (reach[origin] if part is parts[-1] else before)
+                reach[origin] = max(reach[origin], number + 1)
+            late += is_late
+    return late
+
+
+def with_pages(log: LogIndex, parts: list[Runs], store: KeptPages) -> LogIndex:
+    """Return *log* as a start finds it: by what is known of its sealed pages, and the runs of the others."""
+    runs, known = NO_RUNS.followed_by(*parts), LogIndex(log.begin)
+    unknown = runs.take(np.asarray(runs.origin == UNKNOWN_ORIGIN))
+    first = {origin: runs.take(np.flatnonzero(runs.origin == origin)[:1]) for origin in set(runs.origin.tolist())}
+    oldest_ms, ranges = np.array([part.indexed_at_ms.min() for part in parts]), (unknown.start, unknown.length)
+    grew_at_ms = int(runs.indexed_at_ms.max())
+    known.append_pages(
+        KnownPages(log.paged.pages, len(runs), first, *ranges, oldest_ms, grew_at_ms, 7, 2), log.paged.tail_begin, store
+    )
+    known.extend(log.paged.tail, log.frontier)
+    return known
