@@ -72,7 +72,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", help="only files whose names below lib/offset_sync contain this")
     parser.add_argument("--function", default="", help="only functions whose names contain this")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants side by side")
-    parser.add_argument("--quick", action="store_true", help="only quick tests, and few examples of each law")
     options = parser.parse_args(words)
     named = read_survivors(SURVIVORS.read_text(encoding="utf-8"))
     tests_of = {path: tests for pattern, tests in reversed(TESTS.items()) for path in sorted(LIB.glob(pattern))}
@@ -83,9 +82,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
             mutants += [each for each in _mutants(path) if options.function in each.function]
-    # To see that a change is noticed by now, quick tests will do: a mutant that survives all tests costs most.
-    quick = [each for each in mutants if options.quick or _change(each) in named]
-    loop = Loop(mutants, options.workers, quick=quick)
+    loop = Loop(mutants, options.workers)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
     survived = {_change(each) for each in loop.survivors}

@@ -44,9 +44,7 @@ def growing(
     codes = origin_codes(case)
     source = None if case.source is None else LogIndex()
     if source is not None:
-        lost = [
-            (NO_LIMIT, 1, codes[origin], number, 0) for origin, number in case.lost if origin != case.source_cluster
-        ]
+        lost = [(0, 1, codes[origin], number, 0) for origin, number in case.lost if origin != case.source_cluster]
         source.lose(Runs.of(*np.array(lost, np.int64).reshape(-1, 5).T), len(case.lost) - len(lost))
     target = LogIndex()
     waiting = {"target": _batches(case.target, rng), "source": _batches(case.source, rng)}
