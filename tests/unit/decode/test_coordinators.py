@@ -6,48 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
-from generators.hypothesis_strategies import law
-from offset_sync.decode.consumer_offsets import coordinator_hashes
+from offset_sync.decode.consumer_offsets import coordinator_hashes, coordinator_partition
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 
 GROUP = "g"
 """Of one partition it is in 0, of two in 1."""
 
 
-@pytest.mark.parametrize(
-    ("group_id", "code"),
-    # Java's "…".hashCode(); the last one is Integer.MIN_VALUE, which has no positive counterpart.
-    [
-        ("", 0),
-        ("a", 97),
-        ("orders", -1008770331),
-        ("größe", 98762257),
-        ("😀", 1772899),
-        ("polygenelubricants", -(2**31)),
-    ],
-)
-def test_the_hash_of_a_group_is_javas(group_id: str, code: int) -> None:
-    assert coordinator_hashes([group_id])[0] == (0 if code == -(2**31) else abs(code))
-
-
-def by_definition(group_id: str) -> int:
-    """Return the hash unit by unit: 31 times the one before, in 32 bits."""
-    raw, code = group_id.encode("utf-16-le", "surrogatepass"), 0
-    for place in range(0, len(raw), 2):
-        code = (31 * code + int.from_bytes(raw[place : place + 2], "little")) & 0xFFFF_FFFF
-    code -= (code >> 31) << 32
-    return 0 if code == -(2**31) else abs(code)
-
-
-@law(200)
-@given(st.lists(st.text(max_size=12) | st.text("\ud800\udfff\uffffz", max_size=40), max_size=6))
-def test_many_groups_at_once_have_the_hashes_that_each_has(groups: list[str]) -> None:
-    assert coordinator_hashes(groups).tolist() == [by_definition(each) for each in groups]
+def test_groups_have_the_hashes_and_the_partitions_that_java_gives_them() -> None:
+    # "…".hashCode(); the last one is Integer.MIN_VALUE, which has no positive counterpart.
+    codes = {"": 0, "a": 97, "orders": -1008770331, "größe": 98762257, "😀": 1772899, "polygenelubricants": -(2**31)}
+    assert coordinator_hashes([*codes]).tolist() == [0 if code == -(2**31) else abs(code) for code in codes.values()]
+    assert coordinator_hashes(["\ud800z"]).tolist() == [31 * 0xD800 + ord("z")]
+    chosen = {"my-group": 12, "grüße-組": 4, "g848": 7, "😀": 49}  # by a broker
+    assert [coordinator_partition(group, 50) for group in chosen] == [*chosen.values()]
 
 
 # The order of commits, where partitions were added
