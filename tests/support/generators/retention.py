@@ -33,11 +33,11 @@ def place_of(cluster: str) -> LogKey:
     return (cluster, "orders", 0)
 
 
-def rows_of(log: Log, rng: random.Random) -> list[Row]:
+def rows_of(log: Log, rng: random.Random, splits: int = 6) -> list[Row]:
     """Return *log* as the indexer might have written it: in batches, with runs cut needlessly."""
     place = place_of(log.cluster)
     rows = [begin(0, place=place)]
-    for batch in increments(log, rng, batches=8, splits=6):
+    for batch in increments(log, rng, batches=8, splits=splits):
         rows += [
             run(each.start, each.length, each.origin, each.origin_start, place=place, seen_ms=each.indexed_at_ms)
             for each in batch.runs

@@ -35,9 +35,7 @@ TESTS = {
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
-    "translate/index_retention.py": [
-        _T + name for name in ("index_retention_laws.py", "index_retention_cases.py", "logs_in_pieces.py")
-    ],
+    "translate/index_retention.py": [_T + name for name in ("index_retention_laws.py", "logs_in_pieces.py")],
     "translate/replication_gap.py": [_T + "replication_gap.py", _T + "read_list.py"],
     "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],

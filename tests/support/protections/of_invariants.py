@@ -16,6 +16,9 @@ _SPLIT = "state.incarnations.split_by_incarnation"
 _LATE = "sync/test_reconciler_left_behind.py"
 _OWN = "state/test_own_writes.py::test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end"
 _LIVES = "state/test_record_index.py::test_"
+_RETENTION = (
+    "translate/test_index_retention_laws.py::test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index"
+)
 
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
@@ -238,21 +241,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the index keeps what a group that can still commit has not read",
             "translate.index_retention._read_by_all",
             lambda _target, floor, *_rest: floor,
-            "translate/test_index_retention_cases.py"
-            "::test_the_target_keeps_records_that_a_group_at_the_source_has_not_read",
+            _RETENTION,
         ),
         kept_by(
             "the index keeps what shows that other logs' records are read",
             "translate.index_retention._kept_for",
             lambda *_told: 1 << 62,
-            "translate/test_index_retention_cases.py"
-            "::test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds",
+            "translate/test_index_retention_laws.py::"
+            "test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds",
         ),
         kept_by(
             "an index that was cut begins at a row",
             "translate.index_retention.IndexedLog.row_at",
             lambda _log, offset: offset,
-            "translate/test_index_retention_cases.py::test_rows_do_not_show_how_a_log_was_read",
+            _RETENTION,
         ),
     ),
 }

@@ -9,8 +9,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.logs import NOW_MS, log
 from generators.hypothesis_strategies import generators, law
-from generators.retention import Indexes, answers_of, random_indexes
+from generators.retention import Indexes, answers_of, random_indexes, rows_of
 from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
@@ -25,7 +26,9 @@ def old_before(given_indexes: Indexes) -> int:
 @law(150)
 @given(indexes, SEALED)
 def test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index(whole: Indexes, sealed: float) -> None:
-    left = whole.cut(whole.begins(old_before(whole), sealed))
+    begins = whole.begins(old_before(whole), sealed)
+    assert all(at in {row["start_offset"] for row in whole.rows[name]} for name, at in begins.items())
+    left = whole.cut(begins)
     for source, target in permutations(whole.logs, 2):
         commits = range(whole.lowest_live(source), whole.logs[source].log_end + 1)
         found = answers_of(left.translate(source, target, commits))
@@ -59,3 +62,13 @@ def test_however_the_logs_grow_after_a_cut_no_unread_record_is_skipped(whole: In
         for committed, answer in zip(commits, answers_of(grown.translate(source, target, commits))):
             skipped = required[whole.logs[target].log_start : max(answer.clamped_offset, 0)]
             assert all(last_read < committed for last_read in skipped)
+
+
+def test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds() -> None:
+    def kept(at_target: str) -> dict[str, int]:
+        logs = {"X": log("X", "Z0:3 X3:9", log_start=6), "Y": log("Y", at_target, log_start=8)}
+        rows = {name: rows_of(each, random.Random(0), splits=99) for name, each in logs.items()}
+        return Indexes(logs, rows, {"X": [], "Y": []}, NOW_MS, 0).begins(NOW_MS)
+
+    assert kept("Z0:3 . X3:9") == {"X": 6, "Y": 7}
+    assert kept("? Z0:3 X3:9") == {"X": 2, "Y": 0}
