@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,9 @@ LARGEST = 2**63 - 1
 Range = tuple[int, int]
 
 
-def found(
-    start: int, epoch: int, ranges: list[Range], records: list[int] | None = None, left_out: int = 0
-) -> FoundList:
+def found(start: int, epoch: int, ranges: list[Range], records: Sequence[int] = (), left_out: int = 0) -> FoundList:
     starts, length = (np.array(column, np.int64) for column in ([a for a, _ in ranges], [b - a for a, b in ranges]))
-    counts = length if records is None else np.array(records, np.int64)
-    return FoundList(ReadList(start, epoch, OffsetRanges(starts, length)), counts, left_out)
+    return FoundList(ReadList(start, epoch, OffsetRanges(starts, length)), np.array(records or length), left_out)
 
 
 def told(text: str) -> tuple[int, int, list[Range]] | None:
@@ -94,16 +92,10 @@ def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most:
         assert min(map(len, one_more)) > MOST_CHARACTERS or 2 * (len(kept) + 1) > MOST_BYTES
 
 
-@law(100)
-@given(st.text(st.characters(min_codepoint=32, max_codepoint=128), max_size=210))
-def test_a_cluster_id_is_read_again_or_refused(cluster_id: str) -> None:
-    if 1 <= len(cluster_id) <= 200 and cluster_id.isascii() and cluster_id.isprintable() and " " not in cluster_id:
-        decoded = decode_read_list(encode_read_list(found(7, 3, [(9, 12)]), cluster_id).text)
-        assert decoded is not None
-        assert decoded.cluster_id == cluster_id
-    else:
-        with pytest.raises(ValueError, match="not a cluster id"):
-            encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
+@pytest.mark.parametrize("cluster_id", ["", "c" * 201, "a b", "ü", "a\x7f"])
+def test_a_cluster_id_that_is_no_word_is_refused(cluster_id: str) -> None:
+    with pytest.raises(ValueError, match="not a cluster id"):
+        encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
 
 
 def entries() -> list[dict[str, Any]]:
