@@ -41,9 +41,10 @@ TESTS = {
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
     "translate/*.py": [_T + "exact_laws.py", _T + "read_heights.py", _T + "cut_targets.py"],
+    "translate/index/columns.py": ["tests/unit/translate/index", "tests/unit/state/test_home.py"],
     "translate/index/*.py": [
         "tests/unit/translate/index",
-        _T + "exact_laws.py",
+        *(_T + name for name in ("exact_laws.py", "read_list.py", "strategies.py")),
         "tests/unit/state/test_index_start.py",
     ],
 }
