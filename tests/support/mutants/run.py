@@ -28,7 +28,6 @@ TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
     "state/group_homes.py": ["tests/unit/state/test_home.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
-    "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py", "tests/unit/decode/test_agreement.py"],
     "decode/*.py": ["tests/unit/decode"],
     "translate/exact.py": [_T + name for name in ("exact_laws.py", "cut_targets.py", "strategies.py", "partition.py")],
     "translate/partition*.py": [
@@ -51,18 +50,8 @@ TESTS = {
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.
 
 Only the tests nearest to it: each is run once, to see what it calls, before the first change."""
-_OPTIONS = (
-    "-q",
-    "--no-header",
-    "--no-summary",
-    "--assert=plain",
-    "-p",
-    "no:randomly",
-    "-p",
-    "no:xdist",
-    "-p",
-    "no:cacheprovider",
-)
+_WITHOUT = ("no:randomly", "no:xdist", "no:cacheprovider")
+_OPTIONS = ("-q", "--no-header", "--no-summary", "--assert=plain", *(f"-p{plugin}" for plugin in _WITHOUT))
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -146,13 +146,8 @@ def f_by_offset(case: Case) -> list[float]:
     return result
 
 
-def running_max(values: Sequence[float]) -> list[float]:
-    """Return F for f: at each offset the greatest f up to and including it."""
-    return [max(values[: end + 1]) for end in range(len(values))]
-
-
 def first_unread(required: Sequence[float], committed: int) -> int:
-    """Return t(c): the first y with F(y) >= c, else the frontier of Y, which is ``len(required)``."""
+    """Return t(c): the first y with f(y) >= c, and so with F(y) >= c, else Y's frontier, which is ``len(required)``."""
     for offset, last_read in enumerate(required):
         if last_read >= committed:
             return offset
@@ -166,10 +161,9 @@ def might_stand_beyond(case: Case, record: LogRecord) -> bool:
 
 def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
     """Answer every committed offset of *commits*, in their order."""
-    required_last = f_by_offset(case)
-    required = running_max(required_last)
+    required = f_by_offset(case)
     unknown = [record.offset for record in case.target.indexed if might_stand_beyond(case, record)]
-    return [_answer(case, committed, required_last, required, unknown) for committed in commits]
+    return [_answer(case, committed, required, unknown) for committed in commits]
 
 
 def readable_from(case: Case, committed: int) -> int:
@@ -215,8 +209,8 @@ def may_be_read(case: Case, committed: int, f_of: list[float], unknown: list[int
     return count if places and comes_late_or_again(case.target.indexed) else min(count, places)
 
 
-def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:
-    offset = first_unread(required, committed)
+def _answer(case: Case, committed: int, f_of: list[float], unknown: list[int]) -> Answer:
+    offset = first_unread(f_of, committed)
     clamped = max(offset, case.target.log_start)
     remaining = [record for record in case.target.indexed if record.offset >= clamped]
     expired = [record for record in case.target.indexed if offset <= record.offset < case.target.log_start]
@@ -227,14 +221,14 @@ def _answer(case: Case, committed: int, f_of: list[float], required: list[float]
     return Answer(
         offset=offset,
         clamped_offset=clamped,
-        state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
+        state=_state(case, beyond, offset, any(y >= offset for y in unknown)),
         duplicates=duplicates,
         duplicates_at_most=duplicates + may_be_read(case, committed, f_of, unknown, clamped) + malformed,
         lost=sum(1 for record in expired if f_of[record.offset] >= readable_from(case, committed)),
     )
 
 
-def _state(case: Case, beyond: int, offset: int, required: list[float], has_unknown: bool) -> State:
+def _state(case: Case, beyond: int, offset: int, has_unknown: bool) -> State:
     if beyond > 0 and has_unknown:
         return State.INDEX_BEHIND
-    return State.AT_FRONTIER if offset == len(required) else State.EXACT
+    return State.AT_FRONTIER if offset == case.target.frontier else State.EXACT
