@@ -65,11 +65,18 @@ def _was_moved_since(simulation: Simulation, source: Position) -> bool:
 
 
 def _is_taken_for_ours(simulation: Simulation, source: Position) -> bool:
-    """Return whether a commit of a group was taken for ours: then it does not count as its last word."""
+    """Return whether a commit of a group was taken for ours: then it does not count as its last word.
+
+    A poll that finds the value which we wrote does not tell that the group has committed it since.
+    """
     world = simulation.world
     for alias, cluster in world.clusters.items():
         stood = [each for each in cluster.stood if each.where == source._replace(cluster=alias)]
-        if any((alias, each.log_partition, each.log_offset) in world.taken_for_ours for each in stood):
+        places = [(alias, each.log_partition, each.log_offset) for each in stood]
+        if not world.taken_for_ours.isdisjoint(places):
+            return True
+        is_polled = alias == source.cluster and alias in world.polls.clusters
+        if is_polled and not world.polls.found.issuperset(places[-1:]):
             return True
     return False
 
