@@ -43,7 +43,7 @@ TESTS = {
     "translate/index/columns.py": ["tests/unit/translate/index", "tests/unit/state/test_home.py"],
     "translate/index/*.py": [
         "tests/unit/translate/index",
-        *(_T + name for name in ("exact_laws.py", "read_list.py", "strategies.py")),
+        *(_T + name for name in ("exact_laws.py", "strategies.py")),
         "tests/unit/state/test_index_start.py",
     ],
 }

@@ -252,7 +252,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit that names another incarnation of its topic is withheld",
         "translate.partition._names_another_topic",
         lambda ids, _source: np.zeros(len(ids), np.bool_),
-        _PARTITION + "only_commits_of_another_incarnation_are_withheld",
+        _PARTITION + "only_commits_of_another_incarnation_are_withheld_and_all_where_the_log_is",
     ),
     kept_by(
         "A partition that only one of two clusters has is withheld",

@@ -57,9 +57,12 @@ def test_a_group_that_has_read_nothing_that_is_left_may_be_answered_above_the_lo
     assert ask(silent, target, 3).is_at_start.all(), "of a source that does not answer the log start is unknown"
 
 
-def test_only_commits_of_another_incarnation_are_withheld() -> None:
-    found = ask(indexed(log("X", "X0:10")), indexed(log("Y", ". . X0:10")), 3, 3, 3, ids=["id", "another", None])
+def test_only_commits_of_another_incarnation_are_withheld_and_all_where_the_log_is() -> None:
+    source, target = indexed(log("X", "X0:10")), indexed(log("Y", ". . X0:10"))
+    found = ask(source, target, 3, 3, 3, ids=["id", "another", None])
     assert states(found) == [EXACT, State.TOPIC_RECREATED, EXACT]
+    gone = replace(source, metadata=source.metadata._replace(topic_id=None))
+    assert states(ask(gone, target, 3)) == [State.TOPIC_MISSING]
 
 
 def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
