@@ -29,7 +29,9 @@ TESTS = {
     "state/group_homes.py": ["tests/unit/state/test_home.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
     "decode/*.py": ["tests/unit/decode"],
-    "translate/exact.py": [_T + name for name in ("exact_laws.py", "cut_targets.py", "strategies.py", "partition.py")],
+    "translate/exact.py": [
+        _T + name for name in ("exact_laws.py", "exact_cases.py", "cut_targets.py", "strategies.py", "partition.py")
+    ],
     "translate/partition*.py": [
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
     ],

@@ -77,3 +77,5 @@ def test_an_unread_record_that_retention_took_is_a_loss_and_the_log_start_is_com
 def test_retention_beyond_the_index_commits_the_log_start() -> None:
     (answer,) = ask(None, log("Y", "X0:9", log_start=8, frontier=5), 3)
     assert (answer.offset, answer.clamped_offset, answer.lost) == (3, 8, 2)
+    both = (log(cluster, "X0:9", log_start=6) for cluster in "XY")
+    assert ask(*both, 5) == [Answer(5, 6, State.EXACT, 0, 0, 0)], "what the source has deleted too is not lost"

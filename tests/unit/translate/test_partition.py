@@ -67,7 +67,8 @@ def test_only_commits_of_another_incarnation_are_withheld_and_all_where_the_log_
 
 def test_a_young_hole_may_still_move_every_answer_of_the_window() -> None:
     source, target = indexed_at(log("X", "X0:5 Y1 X6:10"), 5, NOW_MS), log("Y", "Y0 Y1 X0:5 X6:10")
-    assert ask(indexed(source), indexed(target), 3).may_move.tolist() == [True]
+    found = ask(indexed(source), indexed(target), 3)
+    assert (found.may_move.tolist(), found.is_disordered.tolist()) == ([True], [False])
 
 
 def test_a_target_needs_an_index_unless_it_is_empty() -> None:
@@ -75,7 +76,7 @@ def test_a_target_needs_an_index_unless_it_is_empty() -> None:
     for start, end in ((0, 0), (7, 7), (3, 7)):
         target = PartitionLog.of(None, 1, PartitionMetadata("id", start, end))
         found = ask(source, target, 5, 10)
-        assert found.wanted.tolist() == ([end, end] if start == end else [-1, -1])
+        assert found.wanted.tolist() == found.offset.tolist() == ([end, end] if start == end else [-1, -1])
         assert start == end or states(found) == [NOT_INDEXED] * 2
 
 
