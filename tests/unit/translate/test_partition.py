@@ -9,7 +9,8 @@ import pytest
 
 from builders.logs import NOW_MS, indexed_at, log
 from offset_sync.model.values import State
-from offset_sync.translate.exact import Bounds
+from offset_sync.translate import exact
+from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition import Translations, translate_partition
@@ -18,6 +19,7 @@ from oracles.translation import Log
 
 CODES = {"": UNKNOWN_ORIGIN, "X": 0, "Y": 1, "Z": 2}
 SINCE_MS = NOW_MS - 60_000
+Ids = list[str | None] | None
 EXACT, NOT_INDEXED = State.EXACT, State.NOT_INDEXED
 
 
@@ -32,10 +34,15 @@ def indexed(of: Log, begin: int = 0, lost: Runs | None = None) -> PartitionLog:
 
 
 def ask(
-    source: PartitionLog, target: PartitionLog, *commits: int, ids: list[str | None] | None = None, **bounds: object
+    source: PartitionLog,
+    target: PartitionLog,
+    *commits: int,
+    ids: Ids = None,
+    by: Strategy = exact.EXACT,
+    **bounds: object,
 ) -> Translations:
     known = Bounds(SINCE_MS)._replace(**bounds)
-    return translate_partition(np.array(commits), ids or [None] * len(commits), source, target, known)
+    return translate_partition(np.array(commits), ids or [None] * len(commits), source, target, known, by)
 
 
 def states(found: Translations) -> list[State]:
@@ -107,6 +114,11 @@ def test_what_an_index_that_began_late_cannot_know_is_withheld(
     found = ask(indexed(log("X", source)), late(begins_with), *commits)
     assert found.wanted.tolist() == wanted
     assert states(found) == [NOT_INDEXED if at < 0 else EXACT for at in wanted]
+
+
+def test_a_strategy_that_answers_by_headers_knows_no_more_of_what_is_below_a_late_index() -> None:
+    found = ask(indexed(log("X", "X0 Y7 X2")), late("X0 Y7 X2"), 1, 2, by=Strategy("header", look_back=8))
+    assert states(found) == [NOT_INDEXED, EXACT]
 
 
 def test_an_index_that_began_late_is_enough_where_retention_has_taken_the_rest() -> None:
