@@ -117,13 +117,3 @@ def _state(is_at_frontier: bool, is_index_behind: bool) -> State:
 def every_commit(case: Case) -> range:
     """Return all committed offsets the source can have, and a few that it cannot have yet."""
     return range((case.target.log_end if case.source is None else case.source.log_end) + 3)
-
-
-def describe(case: Case) -> str:
-    """Return *case* as text, one log a line."""
-    logs = [log for log in (case.source, case.target) if log is not None]
-    lines = [f"commits of {case.source_cluster}, now {case.now_ms}, grace {case.hole_grace_ms}"]
-    for log in logs:
-        records = " ".join(f"{r.offset}={r.origin or '?'}{r.origin_offset}@{r.indexed_at_ms}" for r in log.records)
-        lines.append(f"{log.cluster}: [{log.log_start}, {log.log_end}) frontier {log.frontier}: {records}")
-    return "\n".join(lines)

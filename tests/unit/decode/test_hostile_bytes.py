@@ -94,11 +94,6 @@ def test_what_cannot_be_read_is_malformed_with_its_reason_and_keeps_its_key(
     assert (sound["kind"], sound["error"], deleted["kind"], deleted["error"]) == ("commit", None, "commit", None)
 
 
-def test_lengths_spelled_with_needless_varint_bytes_are_read_as_kafka_reads_them() -> None:
-    rows = decode([(KEY, V4 + b"\x82\x80\x80\x80\0" + b"m" + TIME + b"\x80\0")])
-    assert (rows[0]["kind"], rows[0]["metadata"]) == ("commit", "m")
-
-
 def test_of_a_repeated_tag_the_last_counts_and_unknown_ones_are_skipped_however_many() -> None:
     first, last = bytes(range(16)), bytes(range(16, 32))
     repeated = [(0, b"wrong size"), (7, b"x" * 300), (0, first), (9, b""), (0, last)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.translate.exact import Bounds, Known, translate, translate_no_later
 from oracles.translation import Case, answers
-from oracles.translation_check import ask, describe, every_commit, growing, logs_of, translated
+from oracles.translation_check import ask, every_commit, growing, logs_of, translated
 
 
 @law(800)
@@ -24,9 +24,9 @@ def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
         # Now and then between their batches too: what an answer leaves behind in them is tested as well.
         if known == case or rng.random() < 0.6:
             wanted = answers(known, commits)
-            assert ask(known, commits, source, target) == wanted, describe(known)
+            assert ask(known, commits, source, target) == wanted
             for commit, answer in zip(commits, wanted, strict=True) if page_runs else ():
-                assert ask(known, [commit], source, target) == [answer], describe(known)
+                assert ask(known, [commit], source, target) == [answer]
 
 
 @law(100)

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from generators.hypothesis_strategies import cases, generators, law
 from oracles.translation import MALFORMED, Case, Log, LogRecord, answers, readable_from
-from oracles.translation_check import describe, every_commit
+from oracles.translation_check import every_commit
 
 
 def is_read(case: Case, record: LogRecord, committed: int) -> bool:
@@ -34,7 +34,7 @@ def is_read(case: Case, record: LogRecord, committed: int) -> bool:
 def test_the_answer_is_the_furthest_start_that_skips_nothing_unread(case: Case) -> None:
     for committed, answer in zip(every_commit(case), answers(case, every_commit(case)), strict=True):
         unread = [r.offset for r in case.target.indexed if not is_read(case, r, committed)]
-        assert answer.offset == min([*unread, case.target.frontier]), describe(case)
+        assert answer.offset == min([*unread, case.target.frontier])
         remaining = [r for r in case.target.indexed if r.offset >= answer.clamped_offset]
         assert answer.duplicates == sum(is_read(case, r, committed) for r in remaining)
         expired = [r for r in case.target.indexed if answer.offset <= r.offset < case.target.log_start]
@@ -61,4 +61,4 @@ def test_whatever_headers_cannot_be_read_the_bound_of_duplicates_is_never_too_sm
         read = {(r.origin, r.origin_offset) for r in records if r.offset < committed} | {*case.lost}
         left = [r for r in case.target.indexed if r.offset >= answer.clamped_offset and not r.is_malformed]
         again = sum((r.origin, r.origin_offset) in read for r in left)
-        assert again <= answer.duplicates_at_most, describe(known)
+        assert again <= answer.duplicates_at_most
