@@ -37,7 +37,7 @@ TESTS = {
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
     "translate/index_retention.py": [_T + name for name in ("index_retention_laws.py", "logs_in_pieces.py")],
-    "translate/replication_gap.py": [_T + "replication_gap.py", _T + "read_list.py"],
+    "translate/replication_gap.py": [_T + "replication_gap.py", "tests/unit/status/test_status_oracle.py"],
     "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],

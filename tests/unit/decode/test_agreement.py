@@ -87,13 +87,13 @@ def test_batches_and_their_slices_are_decoded_as_each_record_by_itself(batch: li
     decode(batch, slice(min(start, end), max(start, end)))
 
 
-names = st.one_of(text.map(str.encode), st.just(b"n" * 200))
+names = text.map(str.encode) | st.sampled_from([126, 127, 128, 200]).map(lambda size: b"n" * size)
 one_id = st.tuples(st.just(0), st.binary(min_size=16, max_size=16)).map(lambda one: [one])
 sound_keys = st.builds(commit_key, names, names.filter(len), st.integers(0, 2**31 - 1), st.sampled_from([0, 1]))
 sound = st.tuples(sound_keys, st.none() | commit_values(st.integers(0, 4), names, st.just([]) | one_id))
 
 
-@law(60)
+@law(300)
 @given(st.lists(sound, max_size=6))
 def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None:
     with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):

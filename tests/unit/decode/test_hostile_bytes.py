@@ -54,6 +54,7 @@ BAD_COMMITS = (
     (V4 + varint(2**32) + TIME, "value: metadata length varint exceeds 32 bits"),
     (V4 + b"\xff" * 5 + b"\1" + TIME, "value: metadata length varint is longer than 5 bytes"),
     (V4 + b"\xff" * 3, "value: metadata length varint is cut off after 3 bytes"),
+    (V4 + b"\x80", "value: metadata length varint is cut off after 1 bytes"),
     (V4 + b"\1" + TIME + varint(2**31 - 1), "value: tag count 2147483647 exceeds the 0 bytes left"),
     (V4 + b"\1" + TIME + b"\x80" * 6, "value: tag count varint is longer than 5 bytes"),
     (V4 + b"\1" + TIME + b"\1\x80", "value: tag varint is cut off after 1 bytes"),

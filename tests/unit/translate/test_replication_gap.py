@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import (
     NEVER_YOUNG,
-    OffsetCounts,
     OffsetRanges,
     copies_between,
     deleted_of,
@@ -78,26 +76,6 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(
             assert told == is_settling or (told and case.lost)
             deleted = lacking(case, origin, NEVER_YOUNG, -NO_LIMIT, case.target.frontier)
             assert offsets(list(deleted_of(code, source, target))) == sorted(deleted[0] + deleted[1])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_ranges_are_cut_and_counted_as_the_offsets_that_they_hold(seed: int) -> None:
-    rng = random.Random(seed)
-    held = [*sorted(rng.sample(range(20), rng.randint(1, 9))), *range(30, 35)]
-    singles = [OffsetRanges(np.array([offset]), np.array([1])) for offset in held[:-5]]
-    ranges = joined([OffsetRanges(np.array([30]), np.array([5])), *singles])
-    asked = np.array(rng.choices(range(-1, 37), k=9))
-    counts = OffsetCounts(asked)
-    for part in (OffsetRanges.none(), ranges.from_offset(12), ranges.below(12)):
-        counts.add(part)
-    above = [sum(offset >= one for offset in held) for one in asked.tolist()]
-    assert (counts.total, counts.first) == (len(held), held[0])
-    assert ranges.count_from(asked).tolist() == counts.count_from(asked).tolist() == above
-    with pytest.raises(ValueError, match="not asked"):
-        counts.count_from(asked + 99)
-    for one in asked.tolist():
-        assert offsets([ranges.below(one)]) == [n for n in held if n < one]
-        assert offsets([ranges.from_offset(one)]) == [n for n in held if n >= one]
 
 
 @law(400)

@@ -41,7 +41,7 @@ def mirrored(rng: random.Random, *, is_one_way: bool) -> list[Log]:
     """Logs of which each copy has a header, seldom of a third cluster."""
     clusters = ("A", "B", "C") if rng.random() < 0.2 else ("A", "B")
     routes = BOTH_WAYS[:1] if is_one_way else BOTH_WAYS if len(clusters) == 2 else (*BOTH_WAYS, ("C", "A"))
-    written = write_logs(World(clusters, clusters[:1] if is_one_way else clusters, routes, 12, marker=0.2), rng)
+    written = write_logs(World(clusters, clusters[:1] if is_one_way else clusters, routes, 12, marker=0.5), rng)
     logs = [tuple(record for record in written[alias] if record is not None) for alias in "AB"]
     return [Log(alias, log, 0, len(written[alias]), len(written[alias])) for alias, log in zip("AB", logs, strict=True)]
 

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import generators, law
+from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.log_index import KnownPages, LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.paged_runs import meets
@@ -100,8 +101,9 @@ def batch(rng: random.Random, known: Known, ms: int) -> tuple[list[Row], int]:
         rows.append((at, length, origin, first, ms + rng.randint(0, 1)))
         at += length + rng.choice((0, 0, 0, 1))
     for start, length, origin, first, _ in rng.sample([*known.rows(), *rows], min(len(rows), rng.choice((0, 1, 3)))):
+        more, number, other, sooner = rng.choice((*[(0, 0, 0, 0)] * 16, *np.eye(4, dtype=int).tolist()))
+        start, first, length = start - sooner, first - sooner, length + sooner
         low, high = sorted((rng.randint(0, length), rng.randint(0, length)))
-        more, number, other = rng.choice((*[(0, 0, 0)] * 12, (1, 0, 0), (0, 1, 0), (0, 0, 1)))
         rows += [(start + low, high - low + more, ORIGINS[ORIGINS.index(origin) - other], first + low + number, ms)] * (
             high > low
         )
@@ -243,3 +245,21 @@ def with_pages(log: LogIndex, parts: list[Runs], store: KeptPages) -> LogIndex:
     )
     known.extend(log.paged.tail, log.frontier)
     return known
+
+
+def test_arrays_that_share_what_they_have_change_alone() -> None:
+    begun = np.array([1, 2])
+    array, roomy = GrowingArray.of(begun), GrowingArray.with_room(np.arange(80))
+    view = array.view()
+    view.set_last(7)
+    array.set_last(5)
+    assert [each.tolist() for each in (begun, array.values, view.values)] == [[1, 2], [1, 5], [1, 7]]
+    assert roomy.values.tolist() == [*range(80)]
+
+
+def test_a_segment_that_goes_on_keeps_its_time_and_those_after_it_theirs() -> None:
+    positions = OriginPositions()
+    for rows in ([(0, 2, 0, 0, 5)], [(2, 1, 0, 2, 6), (3, 1, 0, 9, 7), (5, 1, 0, 20, 8)], [(7, 1, 0, 4, 9)]):
+        positions.extend(runs_of(rows))
+    assert positions.start.tolist() == [0, 4, 9, 20]
+    assert positions.next_offset_indexed_at_ms.tolist() == [5, 7, 7, 8]
