@@ -20,7 +20,7 @@ Octets = st.SearchStrategy[bytes]
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 # Mostly text, sometimes not; 200 bytes need a varint of two.
 octets = st.one_of(text.map(str.encode), st.binary(max_size=6), st.just(b"m" * 200))
-int32, int64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+int32, int64 = (st.sampled_from([-1, 0, 1]) | st.integers(-(2**bits), 2**bits - 1) for bits in (31, 63))
 topic_ids = st.one_of(st.just(bytes(16)), st.binary(min_size=16, max_size=16), st.binary(max_size=20))
 tags = st.lists(st.tuples(st.sampled_from([0, 0, 1, 5, 300]), topic_ids), max_size=10)
 
