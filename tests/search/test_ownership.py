@@ -103,7 +103,7 @@ OUT: dict[str, Taken] = {
 }
 
 
-@pytest.mark.parametrize(("shape", "depth"), [(TWO, 5), (LATE_START, 4), (PARTITIONS, 4), (THREE, 4)])
+@pytest.mark.parametrize(("shape", "depth"), [(TWO, 5), (LATE_START, 5), (PARTITIONS, 4), (THREE, 4)])
 def test_every_short_history_is_right(shape: Shape, depth: int) -> None:
     result = explore(shape, depth)
     assert (result.wrong, result.story, result.depth) == ("", [], depth)

@@ -192,7 +192,7 @@ PROTECTIONS = (
         "what is read on the way to the end of a log does not count before that is reached",
         "state.group_homes.UnreadLogs.may_count",
         _counted_before_the_end,
-        "sync/test_reconciler_unread.py::test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count",
+        "sync/test_reconciler_passes.py::test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count",
     ),
     # Brokers are frozen, or down for hours, repeatedly.
     kept_by(
@@ -246,7 +246,7 @@ PROTECTIONS = (
         "a value of another client is only moved forward",
         "sync.offset_writer.decide",
         _of_any_author,
-        "sync/test_offset_writer.py::test_another_clients_value_ahead_of_ours_is_not_taken_back",
+        "sync/test_offset_writer.py::test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_only",
     ),
     # Describe on a group is missing, or its type is unknown.
     kept_by(

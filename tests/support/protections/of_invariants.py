@@ -14,8 +14,10 @@ from protections.entry import Protection, Seed, kept_by, no, nothing
 _MATCHES = "state.own_writes.OwnWrites._matches"
 _SPLIT = "state.incarnations.split_by_incarnation"
 _LATE = "sync/test_reconciler_left_behind.py"
-_OWN = "state/test_own_writes.py::test_each_write_matches_at_most_one_record_and_in_order_wherever_batches_end"
-_LIVES = "state/test_record_index.py::test_"
+_OWN = (
+    "state/test_own_writes.py::test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write"
+)
+_SEARCH = "tests/search/test_ownership.py::test_every_short_history_is_right[shape0-5]"
 _RETENTION = (
     "translate/test_index_retention_laws.py::test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index"
 )
@@ -60,8 +62,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "offsets between two appends that do not continue each other are unread",
             "state.index_logs.with_gaps",
             without.first_argument,
-            "state/test_record_index.py"
-            "::test_records_between_two_queries_were_never_read_and_count_as_unread_by_all_groups",
+            "state/test_record_index.py::test_what_is_between_two_queries_counts_as_unread_by_all_groups",
         ),
     ),
     3: (
@@ -81,7 +82,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a row that is there twice changes no answer",
             "translate.index.runs.Runs.without_repeats",
             without.first_argument,
-            "state/test_record_index.py::test_a_query_that_begins_below_or_where_another_ended_leaves_nothing_out",
+            "state/test_record_index.py::test_what_is_between_two_queries_counts_as_unread_by_all_groups",
         ),
     ),
     4: (
@@ -108,7 +109,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "a copy that may be of either incarnation is unread",
             _SPLIT,
             without.as_if_none_were_late,
-            f"{_LIVES}a_log_that_was_cut_after_the_last_late_copy_has_none_in_what_came_since",
+            Seed(frozenset({"third_anew"}), 40),
         ),
         kept_by(
             "the index drops what a truncation has taken",
@@ -130,19 +131,19 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "an offset that we do not expect at the target is left alone",
             "sync.offset_writer.decide",
             nothing,
-            "sync/test_reconciler_passes.py::test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back",
+            "sync/test_offset_writer.py::test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_only",
         ),
         kept_by(
             "another client's offset is moved forward only",
             "sync.write_plan.rules",
             lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
-            "sync/test_reconciler_passes.py::test_a_value_of_another_client_is_only_ever_moved_forward",
+            _SEARCH,
         ),
         kept_by(
             "a write says which offset we expect at the target",
             "sync.write_plan.OffsetWrite",
             without.expecting_nothing,
-            "sync/test_write_plan.py::test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it",
+            "sync/test_write_plan.py::test_each_row_is_planned_by_the_rules_for_one",
         ),
     ),
     6: (
@@ -153,8 +154,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "while two clusters are active nothing is written",
             "state.group_homes.homes",
             without.never_contested,
-            "sync/test_reconciler_homes.py"
-            "::test_while_two_clusters_are_active_a_row_says_so_and_nothing_is_written_at_any",
+            _SEARCH,
         ),
     ),
     7: (
@@ -162,7 +162,8 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "no commit waits for the history of translations",
             "sync.translation_history.TranslationHistory.append",
             without.append_at_once,
-            "sync/test_translation_history.py::test_recording_never_waits_and_waiting_rows_are_appended_together",
+            "sync/test_translation_history.py"
+            "::test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_appended_together",
         ),
         kept_by(
             "a micro-batch whose commits are not in the history is read again",
@@ -202,14 +203,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "while a log cannot be read the commits of others wait",
             "state.group_homes.UnreadLogs.may_count",
             lambda _logs, _source, rows, _is_answered: np.ones(len(rows), np.bool_),
-            "sync/test_reconciler_unread.py"
-            "::test_a_group_that_was_set_back_at_the_unread_cluster_is_not_answered_from_another",
+            Seed(frozenset({"unreadable"}), 53),
         ),
         kept_by(
             "while a log cannot be read new commits of others count",
             "state.group_homes.UnreadLogs.note_brought",
             nothing,
-            "sync/test_reconciler_unread.py::test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on",
+            "sync/test_reconciler_passes.py::test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on",
         ),
     ),
     9: (
@@ -219,14 +219,11 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             SimpleNamespace(Lock=without.OpenLock),
             f"{_LATE}::test_while_a_direction_writes_to_a_target_no_other_one_does",
         ),
-        Protection(
+        kept_by(
             "an answer is not written once its commit is no longer the last one",
-            (
-                ("offset_sync.sync.reconciliation.ReconcilePass._still_due", without.all_of_them),
-                ("offset_sync.sync.write_plan._is_raised_by_ours", without.none_of_them),
-            ),
-            f"tests/unit/{_LATE}"
-            "::test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner",
+            "sync.reconciliation.ReconcilePass._still_due",
+            without.all_of_them,
+            "sync/test_reconciler_passes.py::test_a_newer_commit_during_our_query_is_left_to_its_own_pass",
         ),
         kept_by(
             "a direction does one pass at a time",

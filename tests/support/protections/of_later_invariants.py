@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protections import invariant_patches as without
-from protections.entry import Protection, kept_by, nothing, yes
+from protections.entry import Protection, Seed, kept_by, nothing, yes
 
 _FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
 
@@ -35,26 +35,25 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "what a driver has seen of its lease is valid for a moment",
             "state.lease.Lease.is_open",
             lambda lease: lease._newer is None,
-            "state/test_lease.py::test_a_look_holds_for_two_seconds_and_no_longer",
+            "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
         ),
         kept_by(
             "a driver that was taken over finds out before it writes",
             "state.lease.newer_than",
             nothing,
-            "state/test_lease.py::test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again",
+            "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
         ),
         kept_by(
             "a driver that takes over waits as long as the one before may write",
             "state.lease.unended",
             lambda *_claims: [],
-            "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+            "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
         ),
         kept_by(
             "a driver that takes over waits as long as the claim before says, which follows the storage",
             "state.lease.Claim.length_s",
             2.0,
-            "state/test_lease_on_slow_storage.py"
-            "::test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
+            "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
         ),
         kept_by(
             "a driver that was taken over enters nothing in the tables",
@@ -88,20 +87,20 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "runs leave memory only for a page that holds the same",
             "translate.index.runs.Runs.same_records",
             yes,
-            "state/test_index_start.py::test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory",
+            Seed(frozenset({"cut_grows"}), 161),
         ),
         kept_by(
             "a page that does not match its directory withholds answers",
             "state.index_pages._is_said",
             yes,
-            "state/test_index_start.py"
+            "state/test_record_index.py"
             "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
         ),
         kept_by(
             "a file that does not match its directory is no longer used",
             "tables.segments.Segments.distrust",
             nothing,
-            "state/test_index_start.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
+            "state/test_record_index.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
         ),
     ),
     15: (

@@ -10,7 +10,7 @@ import numpy as np
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.translate import read_list
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, kept_by, nothing, yes
+from protections.entry import Protection, Seed, kept_by, nothing, yes
 
 _LIST, _LISTS = "offset_sync.translate.read_list.", "offset_sync.sync.read_lists.ReadLists."
 _STATE, _CROSSED = "offset_sync.state.", "offset_sync.cutover.crossed.CrossedPartition."
@@ -116,15 +116,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A read list is removed once its group is past it",
         "sync.read_lists.ReadLists.passed",
         lambda *_asked: {},
-        "sync/test_read_lists.py::"
-        "test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets1-stands1]",
+        Seed(frozenset({"lists", "pause", "reset"}), 52),
     ),
     kept_by(
         "A read list is removed once its group has gone back",
         "sync.read_lists.ReadLists._rewinds",
         lambda _lists, _row: (0,),
-        "sync/test_read_lists.py::"
-        "test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back[offsets2-stands2]",
+        Seed(frozenset({"lists", "pause", "reset"}), 52),
     ),
     kept_by(
         "A group with members at both clusters has no read list",

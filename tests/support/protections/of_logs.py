@@ -11,7 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
-from protections.entry import Protection, kept_by, no, nothing
+from protections.entry import Protection, Seed, kept_by, no, nothing
 
 _INGEST, _STATE, _TRANSLATE = "offset_sync.ingest.", "offset_sync.state.", "offset_sync.translate."
 _CHECK = _INGEST + "incarnation_check.IncarnationCheck."
@@ -87,15 +87,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Rows of an earlier incarnation are no part of the index",
         "state.incarnations.KnownIncarnations.live",
         lambda _known, _log, rows, _edges: (rows.length, rows),
-        "state/test_record_index.py::"
-        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
+        Seed(frozenset({"third_anew"}), 42),
     ),
     kept_by(
         "Copies of an earlier incarnation have an origin of their own",
         "state.incarnations.KnownIncarnations._told_apart",
         lambda _known, _log, copies, _origin: copies,
-        "state/test_record_index.py::"
-        "test_what_a_group_has_read_before_a_cut_is_among_the_records_that_it_may_read_again",
+        Seed(frozenset({"third_anew"}), 40),
     ),
     kept_by(
         "What was read of a leader above the end of its epoch is read again",
@@ -116,20 +114,19 @@ PROTECTIONS: tuple[Protection, ...] = (
         "model.values.EpochChange.end",
         _certain,
         "state/test_checked_metadata.py::"
-        "test_nothing_is_translated_from_a_cut_log_nor_into_one_that_was_cut_at_an_unknown_offset",
+        "test_a_log_is_cut_if_its_last_epoch_ended_below_what_is_indexed_or_began_there_and_the_leader_has_none_of_it",
     ),
     kept_by(
         "A commit whose last record an election has lost is withheld by its leader epoch",
         "state.translator.of_lost_records",
         _none,
-        "state/test_translator.py::"
-        "test_a_commit_to_records_that_an_election_has_lost_is_withheld_though_they_were_never_indexed[False-lost]",
+        Seed(frozenset({"elected"})),
     ),
     kept_by(
         "Copies that a truncation has removed are unread until the mirror has copied them again",
         "translate.index.log_index.LogIndex.lose",
         nothing,
-        "state/test_record_index.py::test_a_copy_that_a_cut_has_taken_is_unread_until_it_is_there_again",
+        Seed(frozenset({"cut_grows"}), 120),
     ),
     kept_by(
         "Below an index that began late there may be copies that the source has lost",
@@ -141,7 +138,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A new incarnation and its rows become visible together",
         "state.record_index.RecordIndex._incarnations_after",
         _without_rebuilding,
-        "state/test_record_index.py::test_a_life_that_begins_while_another_is_read_is_known_with_its_rows",
+        Seed(frozenset({"cut_grows"}), 161),
     ),
     kept_by(
         "An answer about a leader is refused where another query has recorded the next one meanwhile",
@@ -204,7 +201,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "state.last_translations.SourceMemory.reasons",
         _no_reason,
         "sync/test_reconciler_what_sources_said.py::"
-        "test_a_commit_beyond_the_end_is_known_of_a_target_that_answers_only_when_the_source_is_lost[False]",
+        "test_it_holds_for_what_it_was_said_of[nothing-12-COMMIT_BEYOND_END-False]",
     ),
     kept_by(
         "A commit beyond the end is released once the index has read its log so far",

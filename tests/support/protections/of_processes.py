@@ -17,7 +17,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import kept_by, nothing, yes
+from protections.entry import Seed, kept_by, nothing, yes
 
 _LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
 
@@ -62,7 +62,7 @@ class _AnyEpoch:
 
     def __init__(self, tables: Any) -> None:
         self.append = lambda table, rows, _writer: tables.append(table, rows)
-        self.rows_since = tables.rows_since
+        self.rows_since, self.path = tables.rows_since, tables.path
 
 
 def _claim_by_any_epoch(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:
@@ -130,7 +130,7 @@ PROTECTIONS = (
         "what a killed driver has written and not recorded is ours",
         "sync.left_writes.LeftWrites.of",
         lambda _left, _target, rows, *_commits: np.zeros(len(rows), np.bool_),
-        "sync/test_left_writes.py::test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours",
+        "tests/search/test_ownership.py::test_every_short_history_is_right[shape1-5]",
     ),
     kept_by(
         "a recognised write ends those before it",
@@ -150,37 +150,37 @@ PROTECTIONS = (
         "each epoch is claimed once",
         "state.lease.Lease.claim",
         _claim_by_any_epoch,
-        "state/test_lease.py::test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "a check of the lease counts from its beginning",
         "state.lease.Lease._look",
         _look_until_its_end,
-        "state/test_lease.py::test_the_time_that_a_look_takes_is_not_given_to_it",
+        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
     ),
     kept_by(
         "a claim counts from before its append",
         "state.lease.Lease.claim",
         _claim_until_its_end,
-        "state/test_lease.py::test_the_time_that_a_claim_takes_is_not_given_to_it",
+        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
     ),
     kept_by(
         "a driver that cannot read the claims writes nothing",
         "state.lease.Lease.renew",
         lambda lease: setattr(lease, "_open_until", float("inf")),
-        "state/test_lease.py::test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "a new driver writes once the last request of the one before has ended",
         "state.lease.SETTLE_S",
         0.0,
-        "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "the lease is checked after the target was read",
         "sync.offset_writer._Batch._try",
         _with_fence(_LookedAtOnce),
-        "sync/test_offset_writer.py::test_the_lease_is_looked_at_after_the_target_was_read",
+        Seed(frozenset({"pause", "second"}), 77),
     ),
     kept_by(
         "each request asks for the age of the check",
@@ -275,13 +275,14 @@ PROTECTIONS = (
         "groups whose members have left are forgotten after the silence",
         "state.group_homes.GroupHomes.note_members",
         _noted_for_ever,
-        "state/test_growth.py::test_groups_whose_members_have_left_are_forgotten_after_the_silence",
+        "state/test_home.py::test_homes_are_what_the_events_one_by_one_say",
     ),
     kept_by(
         "a start knows no group that is over",
         "state.last_known.is_over",
         lambda offsets, *_kept: np.zeros(len(offsets.keys), np.bool_),
-        "state/test_growth.py::test_groups_that_come_and_go_leave_no_more_than_two_weeks_of_them",
+        "state/test_last_known.py::"
+        "test_a_group_that_is_gone_is_dropped_once_every_log_was_read_for_two_weeks_beyond_it",
     ),
     kept_by(
         "a driver with too many old keys restarts",

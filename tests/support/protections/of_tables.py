@@ -68,34 +68,31 @@ PROTECTIONS = (
         "a claim lasts four checks where the storage is slow",
         "state.lease._LOOKS",
         1.5,
-        "state/test_lease_on_slow_storage.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
+        "state/test_lease.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
     ),
     kept_by(
         "a new driver waits for all claims before its own that have not ended",
         "state.lease.unended",
         lambda *claims, _all=unended: _all(*claims)[-1:],
-        "state/test_lease_on_slow_storage.py::"
-        "test_a_driver_waits_for_all_that_have_not_ended_and_not_for_the_last_alone",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "a greater length counts only for checks that began after its entry",
         "state.lease.Lease._look",
         _length_used_at_once,
-        "state/test_lease_on_slow_storage.py::"
-        "test_a_claim_made_before_the_greater_length_is_in_the_table_is_seen_before_it_is_used",
+        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
     ),
     kept_by(
         "a greater length that could not be entered is not used",
         "state.lease.Lease._look",
         _length_used_unentered,
-        "state/test_lease_on_slow_storage.py::test_a_greater_length_that_could_not_be_entered_is_not_used",
+        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
     ),
     kept_by(
         "the next check begins two checks before the end of the last one",
         "state.lease.Lease._needed_s",
         _no_time_for_a_check,
-        "state/test_lease_on_slow_storage.py::"
-        "test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
+        "state/test_lease.py::test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
     ),
     kept_by(
         "check warns of a slow storage",

@@ -202,7 +202,7 @@ def _is_reason(simulation: Simulation, source: Position, offset: int, target: st
     if state in (State.STRATEGY_REFUSED, State.NO_REFERENCE):
         return "by_header" in simulation.shape.faults
     if state is State.NOT_INDEXED:
-        return simulation.begun_late
+        return simulation.begun_late or world.is_index_lacking
     if state is State.TOPIC_MISSING:
         return any(source.place.topic not in world.clusters[alias].partitions for alias in (source.cluster, target))
     if state is State.COMMIT_BEYOND_END:
