@@ -41,7 +41,6 @@ class Loop:
     def __init__(self, mutants: Sequence[Mutant], workers: int) -> None:
         self._mutants, self._workers = mutants, workers
         self.survivors: list[Mutant] = []
-        self.judged = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -72,15 +71,12 @@ class Loop:
         mutant, read = running.pop(pid)
         with os.fdopen(read) as answer:
             killer = answer.read()
-        self.judged += 1
         if os.waitstatus_to_exitcode(status) == _SURVIVED:
             self.survivors.append(mutant)
             print(f"survived: {mutant.module} {mutant.function}: {mutant.change}", file=sys.stderr, flush=True)
         elif killer:
             tests = self._tests[mutant.module, mutant.function]
             tests.insert(0, tests.pop(next(n for n, each in enumerate(tests) if each.item.nodeid == killer)))
-        if self.judged % 100 == 0:
-            print(f"{self.judged} of {len(self._mutants)}, {len(self.survivors)} survived", file=sys.stderr, flush=True)
 
     def _judge(self, mutant: Mutant, write: int) -> int:
         """Run the tests of a mutant until one fails, and write its name.

@@ -26,7 +26,6 @@ BY_HAND = {
     ),
     "a hole is passed at the lowest of all later records": ("Y0 Y5 Y2 Y3", "Y0:2", (1, 2), (1, 2)),
     "a record that never came to the source stops the answer": ("X0:2 Y0:2 X4:9", "Y0:4 X0:2 X4:9", (4, 9), (2, 2)),
-    "a cluster that the source never saw stops the answer": ("X0:3", "X0 Z0 Z0 X1", (1,), (1,)),
     "an unreadable record of the target is unread by everyone": ("X0:3", "X0 ? X1 X2", (2,), (1,)),
     "an unreadable record of the source hides an identity until it is passed": (
         "Y0 ? Y2",
