@@ -45,6 +45,8 @@ BAD_COMMITS = (
     (b"\xff\xff" + bytes(40), "value version -1 is unknown for record type 1"),
     (V3[:9], "value: offset needs 8 bytes, 7 left"),
     (V3[:11], "value: leader epoch needs 4 bytes, 1 left"),
+    (V3 + b"\0\0", "value: commit timestamp needs 8 bytes, 0 left"),
+    (b"\0\1" + V3[2:10] + b"\0\0" + TIME, "value: expire timestamp needs 8 bytes, 0 left"),
     (V3 + b"\x7f\xff" + bytes(12), "value: metadata length 32767 exceeds the 12 bytes left"),
     (V3 + b"\xff\xff" + TIME, "value: metadata is null"),
     (V3 + b"\x80\0" + TIME, "value: metadata length -32768 is negative"),
@@ -68,6 +70,10 @@ BAD_GROUPS = (
     (group_key("g"), b"\0\5", "value version 5 is unknown for record type 2"),
     (group_key("g", 3), b"\0\1", "value version 1 is unknown for record type 3"),
     (member_key("g", "m"), b"\0\1", "value version 1 is unknown for record type 5"),
+    (group_key("g"), CLASSIC[:4], "value: generation needs 4 bytes, 0 left"),
+    (group_key("g"), CLASSIC[:8], "value: protocol length needs 2 bytes, 0 left"),
+    (group_key("g"), CLASSIC[:10], "value: leader length needs 2 bytes, 0 left"),
+    (group_key("g"), CLASSIC[:12], "value: state timestamp needs 8 bytes, 0 left"),
     (group_key("g"), CLASSIC + HUGE_COUNT, "value: members length 2147483647 exceeds the 0 bytes left"),
     (group_key("g"), CLASSIC + struct.pack(">i", -1), "value: members is null"),
     (group_key("g"), CLASSIC + struct.pack(">i", -2), "value: members length -2 is negative"),
@@ -99,8 +105,10 @@ def test_of_a_repeated_tag_the_last_counts_and_unknown_ones_are_skipped_however_
     first, last = bytes(range(16)), bytes(range(16, 32))
     repeated = [(0, b"wrong size"), (7, b"x" * 300), (0, first), (9, b""), (0, last)]
     unknown = [(number, b"") for number in range(1, 1001)]
-    rows = decode([(KEY, commit_value(1, tags=tags)) for tags in (repeated, unknown, [*unknown, (0, first)])])
-    assert [row["topic_id"] for row in rows] == [str(UUID(bytes=last)), None, str(UUID(bytes=first))]
+    rows = decode(
+        [(KEY, commit_value(1, tags=tags)) for tags in (repeated, unknown, [*unknown, (0, first)], [(0, bytes(16))])]
+    )
+    assert [row["topic_id"] for row in rows] == [str(UUID(bytes=last)), None, str(UUID(bytes=first)), None]
 
 
 def test_bytes_hidden_behind_a_null_are_never_read_and_no_chunks_are_no_records() -> None:
