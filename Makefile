@@ -100,7 +100,7 @@ moves: install ## Groups move to and fro by their read lists under load, real Mi
 restarts: install ## Both jobs killed at random failpoints and started again, 20 minutes (ARGS='--times 100 --seed N')
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_restarts.py $(ARGS)
 
-mutants: dist/mutmut ## Change the pure core, one expression at a time: tests must notice 95 % (ARGS='write_plan --quick')
+mutants: dist/mutmut ## Change the pure core, one expression at a time: tests must notice 95 % (ARGS=write_plan)
 	@PYTHONPATH=lib:tests/support:dist/mutmut $(BIN)/python -m mutants.run $(ARGS)
 
 dist/mutmut: requirements/mutants.txt | install

@@ -18,6 +18,9 @@ _OWN = (
     "state/test_own_writes.py::test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_write_by_write"
 )
 _SEARCH = "tests/search/test_ownership.py::test_every_short_history_is_right[shape0-5]"
+_RETENTION = (
+    "translate/test_index_retention_laws.py::test_every_live_commit_has_the_answer_of_brute_force_over_the_whole_index"
+)
 
 
 BY_NUMBER: dict[int, tuple[Protection, ...]] = {
@@ -26,14 +29,13 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the record at an answer is not read",
             "translate.read_window.first_unread",
             lambda required, committed: required.searchsorted(committed, "right"),
-            "translate/test_exact_cases.py"
-            "::test_a_commit_between_reordered_records_of_the_source_answers_the_one_not_read",
+            "translate/test_exact_cases.py::test_answers[between reordered records the one not read is answered]",
         ),
         kept_by(
             "a record of unknown identity is unread",
             "translate.pieces._malformed",
             without.read_by_all,
-            "translate/test_exact_cases.py::test_an_unreadable_record_of_the_target_is_unread_by_everyone",
+            "translate/test_exact_cases.py::test_answers[an unreadable record of the target is unread by everyone]",
         ),
         kept_by(
             "a hole that may still be filled is unread",
@@ -112,7 +114,8 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the index drops what a truncation has taken",
             "translate.index.incarnations.true_below",
             lambda indexed_at_ms, _incarnations: np.full(len(indexed_at_ms), np.iinfo(np.int64).max),
-            "translate/index/test_incarnations.py::test_the_lowest_of_several_later_cuts_counts",
+            "translate/index/test_incarnations.py::"
+            "test_of_a_log_all_below_each_later_beginning_is_valid_and_copies_above_are_lost_unless_it_was_recreated[1]",
         ),
         kept_by(
             "commits that __consumer_offsets has lost are dropped",
@@ -233,21 +236,21 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "the index keeps what a group that can still commit has not read",
             "translate.index_retention._read_by_all",
             lambda _target, floor, *_rest: floor,
-            "translate/test_index_retention_cases.py"
-            "::test_the_target_keeps_records_that_a_group_at_the_source_has_not_read",
+            _RETENTION,
         ),
         kept_by(
             "the index keeps what shows that other logs' records are read",
             "translate.index_retention._kept_for",
             lambda *_told: 1 << 62,
-            "translate/test_index_retention_cases.py"
-            "::test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds",
+            "translate/test_index_retention_laws.py::"
+            "test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds"
+            "[Z0:3 X3:9-? Z0:3 X3:9-99-begins1-0.0]",
         ),
         kept_by(
             "an index that was cut begins at a row",
             "translate.index_retention.IndexedLog.row_at",
             lambda _log, offset: offset,
-            "translate/test_index_retention_cases.py::test_rows_do_not_show_how_a_log_was_read",
+            _RETENTION,
         ),
     ),
 }

@@ -57,7 +57,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that the mirror dropped is on no read list",
         "translate.read_list._HOLES_ARE_UNREAD",
         NEVER_YOUNG,
-        "translate/test_read_list.py::test_what_the_mirror_dropped_is_not_on_the_list",
+        "translate/test_read_list.py::"
+        "test_on_a_list_is_what_brute_force_finds_at_any_time_also_where_pages_were_let_go",
     ),
     kept_by(
         "Where a log is withheld there is no read list",
@@ -70,7 +71,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that the mirror has passed within hole_grace may still come to a read list",
         "translate.read_list.replication_gaps",
         _never_young,
-        "translate/test_read_list.py::test_what_the_mirror_has_just_passed_may_still_come",
+        "translate/test_read_list.py::test_what_is_still_to_come_is_what_brute_force_finds",
     ),
     kept_by(
         "A read list grows with the target's index while read records are missing there",

@@ -15,8 +15,10 @@ from protections.entry import Protection, kept_by, nothing, yes
 
 _TRANSLATE, _INDEX = "offset_sync.translate.", "offset_sync.translate.index."
 _TRANSLATOR = "offset_sync.state.translator."
-_CASES, _PARTITION, _STRATEGIES = (
-    f"tests/unit/translate/test_{name}.py::test_" for name in ("exact_cases", "partition", "strategies")
+_CASES, _PARTITION = (f"tests/unit/translate/test_{name}.py::test_" for name in ("exact_cases", "partition"))
+_BY_DEFINITION = (
+    "tests/unit/translate/test_strategies.py::"
+    "test_an_answer_is_its_definition_and_not_above_the_exact_one_where_headers_tell_records_apart"
 )
 _WITHHELD = "tests/unit/sync/test_reconciler_withheld.py::test_"
 _REASONS = "tests/unit/translate/test_reasons_to_withhold.py::test_"
@@ -109,13 +111,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that the mirror sent again counts at its first offset",
         "translate.index.origin_positions.first_occurrences",
         _last_occurrences,
-        _CASES + "records_sent_again_to_the_source_count_at_their_first_offset",
+        _CASES + "answers[records sent again to the source count at their first offset]",
     ),
     kept_by(
         "Of records in another order only those below all unread ones are read for sure",
         "translate.read_heights.ReadHeights._not_above",
         lambda _heights, _origin, _committed, high, _low: high,
-        "translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others[0-7-False]",
+        "translate/test_read_heights.py::test_heights_are_the_records_below_a_commit_and_the_others",
     ),
     kept_by(
         "A record that comes late voids the answers computed before",
@@ -127,13 +129,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A hole is read only once the group has passed a later record of its origin",
         "translate.pieces._mirrored",
         _holes_need_nothing,
-        _CASES + "a_record_that_the_mirror_skipped_is_read_once_the_group_has_passed_later_ones",
+        _CASES + "answers[a record that the mirror skipped is read once the group has passed later ones]",
     ),
     kept_by(
         "A hole is passed at the lowest of all later records of its origin",
         "translate.index.origin_positions._lowest_from_there_on",
         lambda position, seen_ms: (position, seen_ms),
-        _CASES + "a_hole_is_passed_at_the_lowest_of_all_later_records_not_at_the_next_one",
+        _CASES + "answers[a hole is passed at the lowest of all later records]",
     ),
     kept_by(
         "A hole younger than hole_grace is unread",
@@ -151,13 +153,13 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A record that is not at the source yet is unread",
         "translate.pieces._mirrored",
         _absent_need_nothing,
-        _CASES + "a_record_that_was_never_mirrored_to_the_source_stops_the_answer",
+        _CASES + "answers[a record that never came to the source stops the answer]",
     ),
     kept_by(
         "A record of unknown identity at the source may be the one that fills a hole",
         "translate.pieces._mirrored",
         _unknown_fill_no_hole,
-        _CASES + "an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed",
+        _CASES + "answers[an unreadable record of the source may be one that was sent late]",
     ),
     kept_by(
         "A record that was produced at the source needs no index of the source",
@@ -175,7 +177,8 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A run ends at an offset without a record, as a transaction marker leaves it",
         "translate.index.runs.Runs.joined",
         _joined_across_gaps,
-        "translate/index/test_log_index.py::test_what_the_table_repeats_after_it_was_indexed_again_is_left_out",
+        "translate/index/test_log_index.py::"
+        "test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_came_twice",
     ),
     kept_by(
         "Our own reader reads only records of committed transactions",
@@ -231,7 +234,7 @@ PROTECTIONS: tuple[Protection, ...] = (
             (_TRANSLATE + "partition.reason_to_withhold", _except(State.NOT_INDEXED, partition_log.reason_to_withhold)),
             (_TRANSLATE + "partition.needs_of_unindexed", lambda *_logs: 0),
         ),
-        _PARTITION + "a_target_that_has_records_needs_an_index",
+        _PARTITION + "a_target_needs_an_index_unless_it_is_empty",
     ),
     kept_by(
         "A topic of another id than the indexed one is withheld",
@@ -249,7 +252,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A commit that names another incarnation of its topic is withheld",
         "translate.partition._names_another_topic",
         lambda ids, _source: np.zeros(len(ids), np.bool_),
-        _PARTITION + "only_commits_of_another_incarnation_are_withheld",
+        _PARTITION + "only_commits_of_another_incarnation_are_withheld_and_all_where_the_log_is",
     ),
     kept_by(
         "A partition that only one of two clusters has is withheld",
@@ -261,7 +264,7 @@ PROTECTIONS: tuple[Protection, ...] = (
         "Two different records at one offset withhold the log",
         "translate.index.log_index.LogIndex._confirms",
         yes,
-        "translate/index/test_log_contradiction.py::test_a_contradicted_log_on_either_side_withholds",
+        _REASONS + "two_records_at_one_offset_on_either_side_withhold_the_log",
     ),
     kept_by(
         "Below an index that began late a third cluster may have produced records",
@@ -273,24 +276,24 @@ PROTECTIONS: tuple[Protection, ...] = (
         "A strategy that wants a later offset than t(c) is refused",
         "translate.partition.translate_no_later",
         _later_too,
-        _STRATEGIES + "an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end",
+        _BY_DEFINITION,
     ),
     kept_by(
         "A strategy is refused for origins that it cannot distinguish",
         "translate.partition.reason_to_refuse",
         nothing,
-        _STRATEGIES + "origins_that_a_strategy_cannot_bear_refuse_the_whole_topic",
+        _BY_DEFINITION,
     ),
     kept_by(
         "timestamp counts the last records of one time off only where headers check its answer",
         "translate.strategies.answer_by_timestamp",
         _always_placed,
-        _STRATEGIES + "the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer",
+        _BY_DEFINITION,
     ),
     kept_by(
         "A topic is idle only once both logs are quiet and indexed to their ends",
         "translate.strategies._is_idle",
         yes,
-        _STRATEGIES + "header_without_a_reference_waits_until_the_topic_is_idle",
+        _BY_DEFINITION,
     ),
 )
