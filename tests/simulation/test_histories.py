@@ -6,9 +6,10 @@ import pytest
 
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action
+from simulation.histories import failure
 from simulation.one_thread import without_threads
 from simulation.shape import Shape
-from simulation.shrink import failure
+from simulation.simulation import Simulation
 
 ORDERS = TopicPartition("orders", 0)
 pytestmark = [pytest.mark.no_cover]
@@ -91,4 +92,4 @@ def test_a_history_keeps_the_promise(name: str) -> None:
     kinds = frozenset(faults.split(","))
     shape = Shape(("X", "Y"), routes, (ORDERS,), ("g0", "g1"), skew_ms, kinds, silence_ms, (), listed, polled)
     with without_threads():
-        assert failure(shape, actions(history)) is None
+        assert failure(Simulation(shape, actions(history))) is None

@@ -27,7 +27,7 @@ from hypothesis.errors import HypothesisException
 
 import offset_sync
 from protections.entry import Protection, Seed
-from simulation.finding import first_failure
+from simulation.histories import first_failure
 
 _Report = pytest.TestReport
 REPO = Path(__file__).resolve().parents[3]
