@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
+from simulation.commit_records import Position
 from simulation.logs import Log
 from simulation.skipping import Skipper
-from simulation.world import Position, World
+from simulation.world import World
 
 
 @dataclass

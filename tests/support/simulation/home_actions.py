@@ -11,13 +11,13 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.moves import HOME
 from offset_sync.tables.catalog import CUTOVERS
 from simulation.actions import SPARED
-from simulation.commit_records import MadeMove
+from simulation.commit_records import MadeMove, Position
 from simulation.consumers import Group
 from simulation.oracle import Oracle
 from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.sync_driver import SyncDriver
-from simulation.world import Position, World
+from simulation.world import World
 
 _SKEWS_MS = (0, 3_600_000, -3_600_000, 500, -86_400_000)
 _MOST_PARTITIONS = 4

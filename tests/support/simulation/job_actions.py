@@ -11,11 +11,12 @@ from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.kept_offsets import OffsetTranslation
 from simulation.actions import SPARED
+from simulation.commit_records import Position
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
 from simulation.shape import Shape
 from simulation.sync_driver import SyncDriver
-from simulation.world import Position, World
+from simulation.world import World
 
 _ELSEWHERE = (TopicPartition("audit", 0), TopicPartition("orders", 7))
 """A topic that is not synced, and a partition that no cluster has."""
@@ -80,9 +81,7 @@ class JobActions:
     def _judge(self, source: Position, offset: int, target: str, answer: int) -> None:
         if any(self.world.logs[alias, source.place].life for alias in self.shape.clusters):
             return  # what was read of a log that is no more is unknown here: groups are judged by what they have read
-        now_ms = self.world.clock_ms[0]
-        self.world.claims[source, offset, now_ms] = self.world.logs[source.cluster, source.place].below[offset]
-        self.oracle.check_answer(source, offset, now_ms, target, answer)
+        self.oracle.check_answer(source, self.world.logs[source.of_log].below[offset], target, answer)
 
 
 def widen(world: World, alias: str) -> bool:

@@ -20,12 +20,12 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from oracles.commit_lives import replay
-from simulation.judge import begin_again, genuine
+from simulation.commit_records import Position
+from simulation.judge import extend, genuine
 from simulation.knowledge import Knowledge, later
 from simulation.oracle import Violation
 from simulation.reached import Reached
 from simulation.unread_commits import Answered
-from simulation.world import Position
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
@@ -63,14 +63,13 @@ class Persisted:
         self._commits: dict[str, dict[tuple[int, ...], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
         self._other = {alias: (Plan(0, {}, {}), True) for alias in clusters}  # of the checkpoint that is not used
         self._phase = dict.fromkeys(clusters, 0)  # so often the checkpoint was changed
-        self.last: dict[tuple[str, GroupPartition], tuple[int, bool]] = {}  # what is written down, and whether ours
+        self.last: dict[Position, tuple[int, bool]] = {}  # what is written down, and whether ours
         self.placed: dict[Position, int] = {}  # the last offsets that are written down
         self.reach_of_polls: dict[str, Offsets] = {alias: {} for alias in clusters}  # by records of the log
         self._answers: list[pa.Table] = []
         self._fold = _NO_FOLD
         self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
         self._heard = Knowledge((), 0)
-        self.told: dict[tuple[str, GroupPartition], bool] = {}  # is the last record of a key ours
         self.answered: Answered = set()  # by whatever driver
         self.reached = Reached()
         self.is_held_back = False  # the job is started with --no-writes
@@ -85,9 +84,9 @@ class Persisted:
         position = self.position(alias)
         return all(position.get(number, 0) >= end for number, end in enumerate(ends))
 
-    def is_as_long_as_read(self, alias: str, end: int) -> bool:
-        """Return whether the first partition ends where it was read to."""
-        return self.position(alias).get(0, 0) == end
+    def is_last_ours(self, where: Position) -> bool:
+        """Return whether the last record of a key counts as ours, as far as it is written down."""
+        return self.last.get(where, (0, True))[1]
 
     def plan(self, alias: str, ends: Sequence[int], most: int) -> Plan | None:
         """Return the next micro-batch of so many records at most; one that did not finish comes again."""
@@ -160,10 +159,11 @@ class Persisted:
         if number not in self._commits[alias]:
             self._commits[alias][number] = batch, is_own
             self._heard.note(alias, genuine(batch, is_own))
-            last = [*zip(batch.keys, np.maximum(batch.commit_records.offset, ABSENT).tolist(), is_own, strict=True)]
-            self.placed |= {Position(alias, key.group_id, key.topic_partition): at for key, at, _ in last if at >= 0}
-            self.last |= {(alias, key): (offset, is_ours and offset != ABSENT) for key, offset, is_ours in last}
-            self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
+            for key, offset, is_ours in zip(batch.keys, batch.commit_records.offset.tolist(), is_own, strict=True):
+                where = Position(alias, key.group_id, key.topic_partition)
+                self.last[where] = offset, is_ours and offset != ABSENT
+                if offset != ABSENT:
+                    self.placed[where] = offset
 
     def tell(self, knowledge: Knowledge) -> None:
         """Tell what was written down of groups' own commits; of keys that were forgotten it may be known or not."""
@@ -182,10 +182,7 @@ class Persisted:
         """Return up to where the commits of every partition were written down in its present life."""
         found: Offsets = {}
         for _, (batch, _) in sorted(self._commits[alias].items()):
-            begin_again(batch, found)
-            records = batch.commit_records
-            for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
-                found[number] = max(found.get(number, 0), offset + 1)
+            extend(batch, found)
         return found
 
     def note_answers(
@@ -197,15 +194,6 @@ class Persisted:
             if not chosen.any():
                 continue
             self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
-
-    def heard(self, alias: str) -> set[tuple[Any, ...]]:
-        """Return the commits that were written down: group, topic, partition, offset and time."""
-        batches = [(batch.keys, batch.commit_records) for batch, _ in self._commits[alias].values()]
-        return {
-            (*key, offset, at_ms)
-            for keys, records in batches
-            for key, offset, at_ms in zip(keys, records.offset.tolist(), records.committed_at_ms.tolist(), strict=True)
-        }
 
     def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
         """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
@@ -241,11 +229,11 @@ class Persisted:
         ]
         rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
         fill_commits(state, last_commits([rows], lives.places()), list(self._commits), is_all=True)
-        for (alias, key), (offset, is_own) in self.last.items():
-            columns, (row,) = state.offsets.clusters[alias].columns, state.offsets.ids([key]).tolist()
-            found = int(columns["actual_offset"][row]), bool(columns["actual_is_own"][row])
-            if found != (offset, is_own) and state.offsets.clusters[alias].is_polled:
-                raise Violation("restored", f"{key} at {alias}: {found}, and {(offset, is_own)} was written down last")
+        for where, last in self.last.items():
+            here, (row,) = state.offsets.clusters[where.cluster], state.offsets.ids([where.key]).tolist()
+            found = int(here.columns["actual_offset"][row]), bool(here.columns["actual_is_own"][row])
+            if found != last and here.is_polled:
+                raise Violation("restored", f"{where}: {found}, and {last} was written down last")
 
     def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)

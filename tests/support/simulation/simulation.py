@@ -13,6 +13,7 @@ from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
 from simulation.actions import SPARED, Action, draw_actions, fault_of
 from simulation.commit_checks import lose_commits
+from simulation.commit_records import Position
 from simulation.consumers import Group
 from simulation.elections import elect, names_epochs
 from simulation.home_actions import HomeActions
@@ -23,12 +24,12 @@ from simulation.mirrors import Mirror
 from simulation.odd_records import MOST_RECORDS, OddRecords
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
-from simulation.quiet import check_quiet, come_to_rest
+from simulation.quiet import Quiet, come_to_rest
 from simulation.readers import Twin
 from simulation.shape import LISTS, Shape, random_shape
 from simulation.skipping import Memory, list_group
 from simulation.sync_driver import SyncDriver
-from simulation.world import GRACE_MS, Position, World
+from simulation.world import GRACE_MS, World
 
 
 class Simulation(OddRecords, HomeActions, JobActions):
@@ -176,9 +177,7 @@ class Simulation(OddRecords, HomeActions, JobActions):
             log = self.world.logs[alias, each]
             log.begin_again()
             self._trouble(alias, each)
-            cluster.remove_lists(place=each)
-            for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
-                cluster.remove(where)
+            cluster.remove_of(each)
         return None
 
     def _trouble(self, alias: str, place: TopicPartition) -> None:
@@ -193,7 +192,7 @@ class Simulation(OddRecords, HomeActions, JobActions):
         return None if self.world.clusters[alias].turn("is_closed", is_often=chance < 0.7) else SPARED
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
-        lose_commits(self.world, self.persisted, alias, chance)
+        lose_commits(self.world, alias, chance)
 
     def do_trouble_lists(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Have requests for lists fail in some way, or no more; or have a tool delete the present ones."""
@@ -270,20 +269,20 @@ class Simulation(OddRecords, HomeActions, JobActions):
     def do_refuse(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Have a coordinator not answer for a group, for now or for lack of a right, or answer again."""
         where = alias, self._group(chance)
-        if self.world.polls.unasked.pop(where, None) is None:
-            self.world.polls.unasked[where] = chance * 100 % 1 < 0.7
+        if self.world.unasked.pop(where, None) is None:
+            self.world.unasked[where] = chance * 100 % 1 < 0.7
 
     def do_recast(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Restart the job with another ``commits`` of a cluster."""
         if not self.driver.is_busy and not self.is_waiting and "second" not in self.shape.faults:
-            self.world.polls.clusters ^= {alias}
+            self.world.polled ^= {alias}
             self.persisted.recast(alias)
             self.driver.restart()
 
     def do_exclude(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Restart the job with a group excluded, or included again."""
         if not self.driver.is_busy and not self.is_waiting:
-            self.world.polls.excluded ^= {self._group(chance)}
+            self.world.excluded ^= {self._group(chance)}
             self.driver.restart()
 
     def _group(self, chance: float) -> str:
@@ -297,7 +296,7 @@ class Simulation(OddRecords, HomeActions, JobActions):
     def quiet(self) -> None:
         """Let everything come to rest, and raise Violation where it is not exact then."""
         come_to_rest(self)
-        check_quiet(self)
+        Quiet(self).check()
 
 
 def _metadata(shape: Shape, number: int) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import zlib
 from base64 import urlsafe_b64decode
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from offset_sync.model.values import TopicPartition
+from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS
 from simulation.oracle import Violation
-from simulation.world import Position, World
+from simulation.world import World
 
 STALE_MS, FORGOTTEN_MS = 10_000, 60_000
 
@@ -35,8 +37,7 @@ class List(NamedTuple):
 
 def list_at(world: World, where: Position) -> List | None:
     """Return a group's present list, as its consumers take it; None: there is none."""
-    cluster = world.clusters[where.cluster]
-    stands = cluster.group_offsets.get((list_group(where.group), where.place))
+    stands = world.clusters[where.cluster].group_offsets.get((list_group(where.group), where.place))
     words = stands.metadata.rstrip("\0").split(" ") if stands is not None else []
     if stands is None or len(words) < 5 or words[:2] != ["offset-sync/1", f"id-of-{where.cluster}"]:
         return None
@@ -133,71 +134,57 @@ class Skipper:
 
 def is_skipped(world: World, where: Position, found: List | None, offset: int) -> bool:
     """Return whether a consumer that has *found* this list does not deliver the record at an offset."""
-    epoch = world.logs[where.cluster, where.place].epoch_of(offset)
+    epoch = world.logs[where.of_log].epoch_of(offset)
     return found is not None and offset in found.listed and epoch <= found.epoch
 
 
 @dataclass
 class Rewind:
-    """A commit that went back, where it is in the log of commits, and which records are *unread* by it.
+    """A commit that went back, and which records are *unread* by it.
 
     *heeded* are the clusters where lists have to be right since, for the sync knew of it.
     """
 
-    where: Position
-    log_partition: int
-    log_offset: int
-    true_ms: int
+    said: SimRecord
     unread: int
     heeded: set[str] = field(default_factory=set)
 
 
 class Memory:
-    """What groups have read by the contents of logs and by rewinds; *reread* counts records that could not be known."""
+    """What groups have read by the contents of logs and by rewinds."""
 
     def __init__(self, world: World) -> None:
-        self._world, self.reread, self.skipped = world, 0, 0
-        self._ever: dict[tuple[str, TopicPartition], int] = {}
-        self._read: dict[tuple[str, TopicPartition], int] = {}
-        self._rewinds: dict[tuple[str, TopicPartition], list[Rewind]] = {}
+        self._world, self._ever, self._read = world, Counter[Of](), Counter[Of]()
+        self._rewinds = defaultdict[Of, list[Rewind]](list)
 
     def note_read(self, where: Position, claimed: int) -> None:
         """Note that a group has read these records."""
-        key = where.group, where.place
-        self._ever[key] = self._ever.get(key, 0) | claimed
-        self._read[key] = self._read.get(key, 0) | claimed
+        self._ever[where.of_group] |= claimed
+        self._read[where.of_group] |= claimed
 
-    def note_commit(self, where: Position, offset: int, claimed: int, *, is_back: bool) -> None:
+    def note_commit(self, said: SimRecord, claimed: int, *, is_back: bool) -> None:
         """Note a commit that has just been made: all above the position that a group was set back to is unread."""
-        log, key = self._world.logs[where.cluster, where.place], (where.group, where.place)
+        log, key = self._world.logs[said.where.of_log], said.where.of_group
         if is_back:
-            above = log.below[-1] & ~log.below[min(offset, log.end)]
-            self._read[key] = self._read.get(key, 0) & ~above
+            above = log.below[-1] & ~log.below[min(said.offset, log.end)]
+            self._read[key] &= ~above
             claimed &= ~above
-            stood = self._world.clusters[where.cluster].stood[-1]
-            rewind = Rewind(where, stood.log_partition, stood.log_offset, stood.true_ms, above)
-            self._rewinds.setdefault(key, []).append(rewind)
-        self.note_read(where, claimed)
-
-    def has_read(self, where: Position, number: int) -> bool:
-        """Return whether a group has read a record since it went back last."""
-        return bool(self._read.get((where.group, where.place), 0) >> number & 1)
+            self._rewinds[key].append(Rewind(said, above))
+        self.note_read(said.where, claimed)
 
     def check_skipped(self, where: Position, offset: int, number: int) -> None:
         """Raise Violation where a record is lost that its group has not read, or has to read again."""
-        self.skipped += 1
-        if self.has_read(where, number):
+        key, words = where.of_group, f"{where}: record {number} at {offset} is skipped"
+        if self._read[key] >> number & 1:
             return
-        key, words = (where.group, where.place), f"{where}: record {number} at {offset} is skipped"
-        if not self._ever.get(key, 0) >> number & 1:
+        if not self._ever[key] >> number & 1:
             raise Violation("skipped", f"{words}, and was never read")
-        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self.rewinds(where)):
+        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self._rewinds[key]):
             raise Violation("skipped again", f"{words}, and its group has gone back")
-        self.reread += 1
 
     def check_list(self, where: Position) -> None:
         """Raise Violation if a group's present list would make its consumers lose a record."""
-        log, found = self._world.logs[where.cluster, where.place], list_at(self._world, where)
+        log, found = self._world.logs[where.of_log], list_at(self._world, where)
         stands = self._world.values.get(where)
         if found is None or stands is None:
             return
@@ -208,33 +195,22 @@ class Memory:
 
     def lose_commits(self, alias: str, kept: int) -> None:
         """Note that a cluster has lost all but so many records of commits: rewinds there are gone."""
-        for (group, place), rewinds in self._rewinds.items():
-            lost = [each for each in rewinds if each.where.cluster == alias and each.log_offset >= kept]
-            self._rewinds[group, place] = [each for each in rewinds if each not in lost]
+        for key, rewinds in self._rewinds.items():
+            lost = [each for each in rewinds if each.said.where.cluster == alias and each.said.log_offset >= kept]
+            self._rewinds[key] = [each for each in rewinds if each not in lost]
             for each in lost:
-                self._read[group, place] |= each.unread & self._ever[group, place]
+                self._read[key] |= each.unread & self._ever[key]
 
-    def rewinds(self, where: Position) -> list[Rewind]:
-        """Return when a group has gone back, at whatever cluster."""
-        return self._rewinds.get((where.group, where.place), [])
+    def heed(self, key: Of, targets: Iterable[str], until_ms: int) -> None:
+        """Note that *targets* hold the answer to a commit that was made at a time, and the list that goes with it."""
+        for each in self._rewinds[key]:
+            if each.said.true_ms <= until_ms and not self._is_mistaken(each.said):
+                each.heeded.update(targets)
 
-    def heed(self, where: Position, target: str, until_ms: int) -> None:
-        """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
-        for each in self.rewinds(where):
-            if each.true_ms <= until_ms and not self._is_mistaken(each):
-                each.heeded.add(target)
-
-    def heed_all(self) -> None:
-        """Note that all is quiet, and that nothing is left that the sync cannot know."""
-        for each in (each for of_key in self._rewinds.values() for each in of_key):
-            if not self._is_mistaken(each):
-                each.heeded |= self._world.clusters.keys()
-
-    def _is_mistaken(self, rewind: Rewind) -> bool:
+    def _is_mistaken(self, said: SimRecord) -> bool:
         """Return whether a rewind is to a value that we were about to write, was dated by a clock that was set, or is
         one that no poll could notice.
         """
-        at, polls = (rewind.where.cluster, rewind.log_partition, rewind.log_offset), self._world.polls
-        if rewind.where.cluster in polls.clusters and polls.noticed.get(rewind.where, -1) < rewind.log_offset:
-            return True
-        return at in self._world.taken_for_ours or self._world.made_error.get(at, 0) > UNCERTAIN_MS
+        is_polled, noticed = said.where.cluster in self._world.polled, self._world.noticed.get(said.where, -1)
+        is_missed = is_polled and noticed < said.log_offset
+        return is_missed or said.is_taken_for_ours or (said.error_ms or 0) > UNCERTAIN_MS

@@ -27,8 +27,10 @@ from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.write_plan import Translated
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
+from simulation.commit_records import Position, SimRecord
 from simulation.knowledge import Knowledge
 from simulation.log_checks import Epochs
 from simulation.oracle import Oracle
@@ -38,7 +40,7 @@ from simulation.shape import Shape
 from simulation.target_writer import Writer
 from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
-from simulation.world import Position, World
+from simulation.world import World
 
 
 @lru_cache(maxsize=64)
@@ -116,10 +118,16 @@ class SyncDriver:
         """The clock of this driver."""
         return self.world.clock_ms[0] + self.skew_ms
 
-    def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
+    def has_read(self, said: SimRecord) -> bool:
         """Return whether this driver has taken in a record of a cluster's log of commits, or one before it has."""
-        reach = self.ingesters[alias].told, self.ingesters[alias].judge.reach
-        return log_offset < max(each.get(log_partition, 0) for each in reach)
+        ingester = self.ingesters[said.where.cluster]
+        return any(said.log_offset < each.get(said.log_partition, 0) for each in (ingester.told, ingester.judge.reach))
+
+    def said(self, moved: Translated, row: int) -> tuple[Position, SimRecord | None]:
+        """Return whose position a row of answers is of, and the group's commit; None: it is of our own write."""
+        group, *place = self.state.offsets.keys[int(moved.commits.key[row])]
+        where = Position(moved.source, group, TopicPartition(*place))
+        return where, self.world.made.get((where, int(moved.commits.offset[row]), int(moved.commits.at_ms[row])))
 
     def restart(self) -> None:
         """End, and begin as a new process does."""
@@ -132,7 +140,7 @@ class SyncDriver:
         self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
-        self.config = _config(world.shape, frozenset(world.polls.clusters), frozenset(world.polls.excluded))
+        self.config = _config(world.shape, frozenset(world.polled), frozenset(world.excluded))
         self.strategy_of = cache(self.config.strategy_of)
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
@@ -196,7 +204,7 @@ class SyncDriver:
             finally:
                 self._syncing.discard(alias)
             self.persisted.finish(alias, plan.number)
-            self.ingesters[alias].note_ended()
+            self.ingesters[alias].judge.note_ended()
             self._polled |= {alias} & self.config.polled()
         clusters = self.world.clusters.items()
         unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
@@ -274,31 +282,28 @@ class SyncDriver:
 
         A cut of a target's log since it was queried could not be known: the next pass sets the write back.
         """
-        moved, keys = reconciliation.translated, self.state.offsets.keys
-        wanted, commits = moved.answers.wanted.tolist(), moved.commits
+        moved, wanted = reconciliation.translated, reconciliation.translated.answers.wanted.tolist()
         stands = IS_HELD[reconciliation.outcome]
         is_moved = reconciliation.previous != moved.answers.wanted
         for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
-            group, topic, partition = keys[int(commits.key[row])]
-            where = Position(moved.source, group, TopicPartition(topic, partition))
-            offset, there = int(commits.offset[row]), (moved.target, where.place)
-            at_ms = self.world.polls.told_at(where, offset, int(commits.at_ms[row]))
+            where, said = self.said(moved, row)
+            there = moved.target, where.place
+            if said is None:
+                continue
             if self._lives[there] == self.world.logs[there].life:
-                self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
-            self._heed(where, offset, at_ms, moved.target, is_moved=bool(is_moved[row]))
+                self.oracle.check_answer(where, said.claimed, moved.target, wanted[row])
+            self._heed(said, where._replace(cluster=moved.target), is_moved=bool(is_moved[row]))
         self.unread_commits.check(reconciliation)
-        self.persisted.reached.note_answers(self.process, reconciliation, keys)
+        self.persisted.reached.note_answers(self.process, reconciliation, self.state.offsets.keys)
         self.answers.append(reconciliation)
 
-    def _heed(self, source: Position, offset: int, at_ms: int, target: str, *, is_moved: bool) -> None:
+    def _heed(self, said: SimRecord, there: Position, *, is_moved: bool) -> None:
         """Note that a list at the target has to be right by now: not where members go by it, or where it could not be
         written and the answer stays as it is.
         """
-        made_ms, is_there = self.world.made.get((source, offset, at_ms)), self.world.active.get(source.group) == target
-        is_listed = source._replace(cluster=target) not in self._unlisted
-        if made_ms is not None and not is_there and (is_listed or is_moved):
-            self.world.memory.heed(source, target, made_ms)
-            self.world.memory.check_list(source._replace(cluster=target))
+        if self.world.active.get(there.group) != there.cluster and (there not in self._unlisted or is_moved):
+            self.world.memory.heed(there.of_group, [there.cluster], said.true_ms)
+            self.world.memory.check_list(there)
 
     def note_list(self, where: Position, *, is_written: bool) -> None:
         """Note what has become of a list."""

@@ -11,9 +11,9 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
+from simulation.commit_records import Position
 from simulation.oracle import Known, Violation
 from simulation.skipping import of_list_group
-from simulation.world import Position
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -64,10 +64,10 @@ class Writer:
         outcomes = self._write(writes)
         for where, write, each in zip(places, writes, outcomes, strict=True):
             if each.is_in_doubt:
-                world.polls.doubted.add((where, write.offset))
+                world.doubted.add((where, write.offset))
             elif each.outcome is Outcome.COMMITTED:
                 driver.acknowledged[where] = write.offset
-                world.polls.written.setdefault(where, Counter())[write.offset] += 1
+                world.written.setdefault(where, Counter())[write.offset] += 1
         return outcomes
 
     def _write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:

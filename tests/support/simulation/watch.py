@@ -85,7 +85,7 @@ class Watch:
         self._date()
         self._partitions.note_partitions(alias)
         self._driver.batches[alias].note_start()
-        self._driver.ingesters[alias].note_start()
+        self._driver.ingesters[alias].judge.note_start()
         self._read[alias] = len(self._clusters[alias].parts)
         self._clusters[alias].move_coordinators()  # the brokers are restarted later than more partitions are seen
 
