@@ -18,7 +18,8 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
-from protections.invariant_patches import matches_again_and_again, matches_in_any_order, none_of_them
+from protections.entry import false_for, nothing, true_for
+from protections.invariant_patches import matches_again_and_again, matches_in_any_order
 from protections.of_simulation import PROTECTIONS
 from search.explore import explore
 from search.rows import Shape
@@ -39,7 +40,7 @@ def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
 
 
 def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
-    with patch.object(OwnWrites, "is_pending", lambda _writes, keys, _offset: np.ones(len(keys), np.bool_)):
+    with patch.object(OwnWrites, "is_pending", true_for(1)):
         _acknowledge(offsets, key, *told)
 
 
@@ -62,9 +63,9 @@ OUT: dict[str, Taken] = {
     "a match ends the writes before it": ({_WRITES + "_matches": matches_in_any_order}, TWO, 6),
     "a retry of a write in doubt is the same write": ({_WRITES + "_matches": match_a_retry_for_itself}, TWO, 5),
     "our own commits are known": (_homes("our own commits are known"), TWO, 4),
-    "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": lambda *_told: None}, TWO, 6),
+    "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": nothing}, TWO, 6),
     "a write whose answer is lost may have been applied": ({_WRITES + "doubt": OwnWrites.abort}, LATE_START, 4),
-    "a refused write is over": ({_WRITES + "abort": lambda *_told: None}, TWO, 5),
+    "a refused write is over": ({_WRITES + "abort": nothing}, TWO, 5),
     "a commit that followed our write is not overwritten by its answer": (
         {"offset_sync.state.committed_offsets.ClusterOffsets.acknowledge": acknowledge_what_was_read},
         TWO,
@@ -74,32 +75,28 @@ OUT: dict[str, Taken] = {
     "two clusters that are active have no home": (_homes("two clusters that are active have no home"), TWO, 5),
     "cutover decides": ({"offset_sync.state.group_homes.last_active": ignore_moves}, PARTITIONS, 5),
     "a newer commit at the target stays": (
-        {_PLAN + "_is_newer_word": lambda _home, *told: none_of_them(_home, *told[1:])},
+        {_PLAN + "_is_newer_word": false_for(2)},
         TWO,
         6,
     ),
-    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": none_of_them}, LATE_START, 4),
+    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": false_for(1)}, LATE_START, 4),
     "a step back is followed": (
         {_PLAN + "rules": lambda *told: rules(*told[:3], np.full_like(told[3], -1))},
         TWO,
         4,
     ),
     "a group's own commit is only set forward": (
-        {_PLAN + "rules": lambda actual, *_told: np.zeros(len(actual), np.intp)},
+        {_PLAN + "rules": false_for(0)},
         TWO,
         4,
     ),
     "an unread commit is left alone": ({"search.histories.decide": decide_unread}, TWO, 5),
     "the next driver recognises what was left": (
-        {
-            "offset_sync.sync.left_writes.LeftWrites.of": lambda _left, _target, rows, *_told: np.zeros(
-                len(rows), np.bool_
-            )
-        },
+        {"offset_sync.sync.left_writes.LeftWrites.of": false_for(2)},
         LATE_START,
         5,
     ),
-    "the next driver knows the writes in the history": ({_WRITES + "inherit": lambda *_told: None}, LATE_START, 5),
+    "the next driver knows the writes in the history": ({_WRITES + "inherit": nothing}, LATE_START, 5),
 }
 
 

@@ -61,8 +61,8 @@ HISTORIES = {
         "clocks,late",
         READ_AT_ONCE_BY_A_FAST_CLOCK,
     ),
-    "500001249: a step back may be later than what a poll has found": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
-    "7: below what we wrote between two polls is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
+    "500001249: a step back may be later": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
+    "7: below our write is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
     "630000471: commits of a micro-batch that comes again are as old as before": ("pages", MICRO_BATCH_COMES_AGAIN),
     "7431: what is read again is not in the index": ("set_back,cut_grows,drop", READ_AND_NOT_WRITTEN_DOWN),
 }

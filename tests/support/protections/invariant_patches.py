@@ -21,23 +21,13 @@ from offset_sync.sync.offset_writer import _Batch
 from offset_sync.sync.reconcile_request import Selection
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
+from offset_sync.translate.exact import translate_no_later
 from offset_sync.translate.index.incarnations import split_by_incarnation
-from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.replication_gap import NEVER_YOUNG
+from offset_sync.translate.pieces import Pieces
 from protections.entry import yes
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back = CutoverProcedure._commit_and_read_back
-
-
-def first_argument(first: Any, *_others: Any) -> Any:
-    """Return what was given, as it is."""
-    return first
-
-
-def cut_as_if_old(runs: Any, source: Any, _young_since_ms: int) -> Pieces:
-    """Take no hole for a young one."""
-    return cut_pieces(runs, source, NEVER_YOUNG)
 
 
 def read_by_all(runs: Any) -> Pieces:
@@ -152,16 +142,6 @@ class OpenLock(nullcontext[None]):
         return True
 
 
-def all_of_them(_pass: Any, _source: str, _target: str, commits: Any, *_rest: Any) -> Any:
-    """Take every commit for the last one still."""
-    return commits
-
-
-def none_of_them(_columns: Any, key: Any, *_offsets: Any) -> Any:
-    """Take no answer for one that our own write would raise."""
-    return np.zeros(len(key), np.bool_)
-
-
 def expecting_nothing(**given: Any) -> OffsetWrite:
     """Make a write that expects no offset at the target."""
     return OffsetWrite(**given | {"expected_offset": None})
@@ -175,6 +155,23 @@ def looked_at_once(admin: Any, fence: Any, *others: Any) -> _Batch:
 def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:
     """Date each commit that is found when it was asked for."""
     return [each._replace(since_ms=poller._state.now_ms()) for each in _compare(poller, answers, held)]
+
+
+def whatever_was_read(_known: Any, _read: Any, ends: Any, asked_at: Any) -> Any:
+    """Take a log for complete as soon as its end was asked for."""
+    return dict.fromkeys(ends, asked_at)
+
+
+def deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
+    """Drop what was deleted at one cluster."""
+    return (offsets.column("is_deleted") != 0).any(axis=0)
+
+
+def later_too(committed: Any, chosen: Any, *of_logs: Any) -> Any:
+    """Let a strategy answer later than is exact."""
+    found = translate_no_later(committed, chosen, *of_logs)
+    offset, is_so = np.where(chosen >= 0, chosen, found.offset), np.zeros(len(chosen), np.bool_)
+    return found._replace(offset=offset, clamped_offset=offset, is_too_late=is_so)
 
 
 def never_contested(*activity_and_times: Any) -> Homes:
