@@ -130,3 +130,13 @@ def changed(real: Callable[..., Any], **fields: object) -> Callable[..., Any]:
 def as_if(real: Callable[..., Any], number: int, value: object) -> Callable[..., Any]:
     """Return the *real* answer to another argument."""
     return lambda *given, **named: real(*given[:number], value, *given[number + 1 :], **named)
+
+
+def setting(real: Callable[..., Any], **values: object) -> Callable[..., Any]:
+    """Return the *real* function, before which its object gets other *values*."""
+
+    def changed(self: Any, *given: Any) -> Any:
+        vars(self).update(values)
+        return real(self, *given)
+
+    return changed

@@ -14,17 +14,12 @@ import numpy as np
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.model.values import OffsetWrite
 from offset_sync.state.group_homes import Homes, homes
-from offset_sync.status.classify import _told
-from offset_sync.sync.offset_writer import _Batch
 from offset_sync.sync.reconcile_request import Selection
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.exact import translate_no_later
-from offset_sync.translate.index.incarnations import split_by_incarnation
 from offset_sync.translate.pieces import Pieces
-from protections.entry import yes
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back = CutoverProcedure._commit_and_read_back
@@ -34,16 +29,6 @@ def read_by_all(runs: Any) -> Pieces:
     """Take records of unknown identity for read."""
     is_so = np.zeros(len(runs), np.bool_)
     return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, ~is_so, is_so)
-
-
-def as_if_of_the_present(copies: Any, _incarnations: Any, _settled_from: Any) -> Any:
-    """Take every copy for one of the present incarnation."""
-    return copies, np.zeros(len(copies), np.int64)
-
-
-def as_if_none_were_late(copies: Any, incarnations: Any, _settled_from: Any) -> Any:
-    """Take no copy for one that may be of either incarnation."""
-    return split_by_incarnation(copies, incarnations, [0] * len(incarnations))
 
 
 def matches_whatever(writes: Any, key_id: int, _value: int) -> bool:
@@ -115,11 +100,6 @@ def home_first(procedure: Any, plans: Any, timeout_s: float) -> Any:
     return _commit_and_read_back(procedure, plans, timeout_s)
 
 
-def held_back_only(assessment: Any) -> Any:
-    """Know of no other reason for which a group is not in sync."""
-    return [_told(assessment.held_back)]
-
-
 class UnsettledOnly:
     """Kinds of passes, of which none reads every target."""
 
@@ -140,16 +120,6 @@ class OpenLock(nullcontext[None]):
     def acquire(self, *, blocking: bool) -> bool:
         """Take it."""
         return True
-
-
-def expecting_nothing(**given: Any) -> OffsetWrite:
-    """Make a write that expects no offset at the target."""
-    return OffsetWrite(**given | {"expected_offset": None})
-
-
-def looked_at_once(admin: Any, fence: Any, *others: Any) -> _Batch:
-    """Make a batch that looks at the lease before it writes, and not for each request."""
-    return _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others)  # type: ignore[arg-type]
 
 
 def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +13,8 @@ from offset_sync.cutover.plan import Activity, GroupPlan
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.kafka.group_offsets import Coordinators, GroupOffsets
-from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.model.values import Rule
 from offset_sync.state.group_homes import UnreadLogs
 from offset_sync.sync.offset_writer import _Batch, decide
 from protections.entry import given, gives, kept_by, no, nothing, protections
@@ -27,17 +25,9 @@ class _WaitedFor(threading.Thread):
         super().join()
 
 
-def _read_once(batch: _Batch, deadline: float, read: Callable[..., Any] = _Batch._read) -> Any:
-    return list(batch.pending) if batch._previous else read(batch, deadline)
-
-
 def _first_seen_now(batch: _Batch, key: Any, found: Any, decided: Any = _Batch._is_to_be_written) -> Any:
     batch._previous.pop(key, None)
     return decided(batch, key, found)
-
-
-def _of_any_author(write: OffsetWrite, actual: Committed | None) -> Outcome | None:
-    return decide(replace(write, rule=Rule.SET), actual)
 
 
 def _counted_before_the_end(logs: UnreadLogs, source: str, *rows: Any, counted: Any = UnreadLogs.may_count) -> Any:
@@ -46,10 +36,6 @@ def _counted_before_the_end(logs: UnreadLogs, source: str, *rows: Any, counted: 
         return counted(logs, source, *rows)
     finally:
         logs._unread = unread
-
-
-def _written_unverified(_coordinators: Coordinators, client: GroupOffsets, parts: Sequence[Any], *limits: Any) -> Any:
-    return client.write(parts, *limits) if parts else []
 
 
 def _asked_unverified(check: LogCheck, *given: Any, ask: Any = LogCheck._ask) -> Any:
@@ -106,7 +92,7 @@ PROTECTIONS = protections(
         ),
         "no write is sent before the id of the cluster is known": kept_by(
             "kafka.group_offsets.Coordinators._written",
-            _written_unverified,
+            lambda _coordinators, client, parts, *limits: client.write(parts, *limits) if parts else [],
             "kafka/test_coordinators.py a_write_is_not",
         ),
         "the id of a cluster is kept with its first answer": kept_by(
@@ -170,7 +156,9 @@ PROTECTIONS = protections(
         ),
         # A request is applied and its response lost.
         "the target is read again before a write is repeated": kept_by(
-            "sync.offset_writer._Batch._read", _read_once, "sync/test_offset_writer.py a_repetition_does_not"
+            "sync.offset_writer._Batch._read",
+            lambda batch, deadline, _real=_Batch._read: [*batch.pending] if batch._previous else _real(batch, deadline),
+            "sync/test_offset_writer.py a_repetition_does_not",
         ),
         "a write whose answer was lost and that has arrived is ours": kept_by(
             "sync.offset_writer._Batch._is_to_be_written",
@@ -194,7 +182,9 @@ PROTECTIONS = protections(
         ),
         # A group is reset while we write.
         "a value of another client is only moved forward": kept_by(
-            "sync.offset_writer.decide", _of_any_author, "sync/test_offset_writer.py another_clients_value_ahead"
+            "sync.offset_writer.decide",
+            lambda write, actual: decide(replace(write, rule=Rule.SET), actual),
+            "sync/test_offset_writer.py another_clients_value_ahead",
         ),
         # Describe on a group is missing, or its type is unknown.
         "the members of a group that has offsets and is not listed are unknown": kept_by(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
+from offset_sync.status.classify import _told
+from offset_sync.sync.offset_writer import _Batch
 from protections import invariant_patches as without
 from protections.entry import gives, kept_by, nothing, protections, yes
 
@@ -12,11 +16,13 @@ BY_NUMBER = {
         {
             "a group whose records are not all mirrored is not in sync": kept_by(
                 "status.classify._mirroring",
-                without.held_back_only,
+                lambda assessment: [_told(assessment.held_back)],
                 "status/test_reports_under_load.py what_was_there_and_is_not",
             ),
             "a group with a commit that is not captured is not in sync": kept_by(
-                "status.classify._behind", without.held_back_only, "status/test_held_offsets.py a_commit_that_is_not"
+                "status.classify._behind",
+                lambda assessment: [_told(assessment.held_back)],
+                "status/test_held_offsets.py a_commit_that_is_not",
             ),
             "a group whose next records differ on both sides is not in sync": kept_by(
                 "status.live_state.needs_comparison",
@@ -45,7 +51,9 @@ BY_NUMBER = {
                 "state.lease.Lease.renew", nothing, "state/test_lease.py who_was_taken_over_appends"
             ),
             "each request is sent only while the lease is valid": kept_by(
-                "sync.offset_writer._Batch", without.looked_at_once, "sync/test_offset_writer.py a_pause_after_the_look"
+                "sync.offset_writer._Batch",
+                lambda admin, fence, *others: _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others),
+                "sync/test_offset_writer.py a_pause_after_the_look",
             ),
         }
     ),

@@ -11,17 +11,9 @@ from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections.entry import as_if, false_for, gives, kept_by, nothing, protections, true_for, yes
 
 
-def _as_known(_lists: Any, _alias: str, writes: Any) -> Any:
-    return set(writes), set()
-
-
 def _wherever_it_began(progress: Any, offset: int, epoch: int | None) -> bool:
     found = progress.read_list
     return found is not None and epoch is not None and found.contains(offset)
-
-
-def _as_late_as_can_be(offsets: Any, kind: str, rows: Any) -> Any:
-    return offsets.columns[f"{kind}_made_ms"][rows]
 
 
 def _acknowledge_as_if_of_a_log(offsets: Any, *written: Any, real: Any = ClusterOffsets.acknowledge) -> None:
@@ -68,7 +60,7 @@ PROTECTIONS = protections(
         ),
         "A read list that another process has written is read before it is overwritten": kept_by(
             "sync.read_lists.ReadLists.believed",
-            _as_known,
+            lambda _lists, _alias, writes: (set(writes), set()),
             "cutover/test_moves_by_lists_oracle.py where_sync_offsets_has",
         ),
         "A read list is removed once its group is past it": kept_by(
@@ -90,7 +82,7 @@ PROTECTIONS = protections(
         ),
         "A polled commit may be older than a step back at another cluster": kept_by(
             "state.committed_offsets.ClusterOffsets.earliest_ms",
-            _as_late_as_can_be,
+            lambda offsets, kind, rows: offsets.columns[f"{kind}_made_ms"][rows],
             "tests/simulation/test_histories.py a_history_keeps_the_promise[500001249: a step back may be later]",
         ),
         "A polled commit below what we have written since the poll before is a step back": kept_by(

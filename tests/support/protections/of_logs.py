@@ -22,10 +22,6 @@ def _without(reason: str, real: Any = IncarnationCheck._rows) -> Any:
     return rows
 
 
-def _without_rebuilding(index: Any, _rows: Any) -> Any:
-    return index._incarnations.caught_up(index._tables)[0], set()
-
-
 PROTECTIONS = protections(
     {
         "A recreated topic is noticed by its id": kept_by(
@@ -84,7 +80,7 @@ PROTECTIONS = protections(
         ),
         "A new incarnation and its rows become visible together": kept_by(
             "state.record_index.RecordIndex._incarnations_after",
-            _without_rebuilding,
+            lambda index, _rows: (index._incarnations.caught_up(index._tables)[0], set()),
             "state/test_record_index.py a_life_that_begins",
         ),
         "An answer about a leader is refused where another query has recorded the next one meanwhile": kept_by(

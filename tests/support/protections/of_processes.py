@@ -17,7 +17,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import false_for, given, kept_by, nothing, protections, yes
+from protections.entry import false_for, given, kept_by, nothing, protections, setting, yes
 
 
 class _LookedAtOnce(OpenFence):
@@ -93,13 +93,8 @@ def _noted_for_ever(homes: GroupHomes, alias: str, *given: Any, note: Any = Grou
     homes._seen_ms[alias] = before | homes._seen_ms[alias]
 
 
-def _raised_at_once(_end: Any, number: int, _frame: Any) -> None:
+def _raise(_end: Any, number: int, _frame: Any) -> None:
     raise InterruptedError(number)
-
-
-def _again_as_new(batch: SyncBatch, read: Any, record: Any = SyncBatch._record) -> Any:
-    batch._last = None
-    return record(batch, read)
 
 
 PROTECTIONS = protections(
@@ -111,7 +106,9 @@ PROTECTIONS = protections(
             "ingest/test_record_indexer.py killed_at_any_point",
         ),
         "a repeated micro-batch keeps the authors of its first try": kept_by(
-            "jobs.sync_batch.SyncBatch._record", _again_as_new, "ingest/test_commit_ingester.py a_batch_whose_history"
+            "jobs.sync_batch.SyncBatch._record",
+            setting(SyncBatch._record, _last=None),
+            "ingest/test_commit_ingester.py a_batch_whose_history",
         ),
         "the first pass after a start reads every target, settled or not": kept_by(
             "sync.reconciler.Reconciler.reconcile_all",
@@ -181,7 +178,7 @@ PROTECTIONS = protections(
             "jobs.process_end.jvm_exit_code", lambda: None, "jobs/test_process_end.py a_dead_jvm_is_noticed"
         ),
         "a signal interrupts nothing that a job has in hand": kept_by(
-            "jobs.process_end.ProcessEnd._on_signal", _raised_at_once, "jobs/test_runner.py a_signal_asks_the_job"
+            "jobs.process_end.ProcessEnd._on_signal", _raise, "jobs/test_runner.py a_signal_asks_the_job"
         ),
         # A failed query's checkpoint moves on past a planned micro-batch.
         "where a micro-batch does not go on from the one before, the records between count as unread": kept_by(

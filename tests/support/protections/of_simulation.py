@@ -27,16 +27,12 @@ from protections.entry import (
     nothing,
     protections,
     seed,
+    setting,
     true_for,
     yes,
 )
 
 _begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
-
-
-def _try_as_if_it_were_to_write(batch: Any, left: float, ends_at: float) -> None:
-    batch.dry_run = False
-    _try(batch, left, ends_at)
 
 
 def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
@@ -232,7 +228,7 @@ PROTECTIONS = protections(
             "translate.partition.translate_no_later", without.later_too, seed(1, "by_header", "reorder", "late")
         ),
         "with --no-writes nothing is written": kept_by(
-            "sync.offset_writer._Batch._try", _try_as_if_it_were_to_write, seed(1, "no_writes")
+            "sync.offset_writer._Batch._try", setting(_Batch._try, dry_run=False), seed(1, "no_writes")
         ),
     }
 )

@@ -8,7 +8,7 @@ from typing import Any
 from deltalake.transaction import CommitProperties
 
 from offset_sync.state.lease import Lease, unended
-from protections.entry import given, gives, kept_by, no, nothing, protections, yes
+from protections.entry import given, gives, kept_by, no, nothing, protections, setting, yes
 
 
 def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
@@ -16,11 +16,6 @@ def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._lo
     look(lease)
     if lease._length_s > length_s:
         lease._newer, lease._open_until = None, lease._now() + lease._length_s
-
-
-def _length_used_unentered(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
-    lease._length_s = 60.0
-    look(lease)
 
 
 def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._needed_s) -> float:
@@ -63,7 +58,7 @@ PROTECTIONS = protections(
         ),
         "a greater length that could not be entered is not used": kept_by(
             "state.lease.Lease._look",
-            _length_used_unentered,
+            setting(Lease._look, _length_s=60.0),
             "state/test_lease_on_slow_storage.py a_greater_length_that_could",
         ),
         "the next check begins two checks before the end of the last one": kept_by(

@@ -59,18 +59,6 @@ def _except(reason: State, real: Any) -> Any:
     return lambda *asked: None if (found := real(*asked)) is reason else found
 
 
-def _without_frontier(metadata: Any, real: Any = partition_log.reason_of) -> Any:
-    return real(metadata._replace(frontier=0))
-
-
-def _of_two_clusters(source: Any, target: Any, bounds: Any, real: Any = exact.needs_of_unindexed) -> Any:
-    return real(source, target, bounds._replace(origins=frozenset()))
-
-
-def _always_placed(*asked: Any, real: Any = strategies.answer_by_timestamp, is_checked: bool) -> Any:
-    return real(*asked, is_checked=True)
-
-
 def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translations) -> Any:
     return replace(real(answers, *rest), may_move=np.zeros(len(answers.offset), np.bool_))
 
@@ -179,7 +167,7 @@ PROTECTIONS = protections(
         ),
         "A source whose log ends below its index is withheld": kept_by(
             "translate.partition_log.reason_of",
-            _without_frontier,
+            lambda metadata, _real=partition_log.reason_of: _real(metadata._replace(frontier=0)),
             "translate/test_reasons_to_withhold.py a_reason_on_either[changed4-LOG_TRUNCATED]",
         ),
         "A commit that names another incarnation of its topic is withheld": kept_by(
@@ -199,7 +187,9 @@ PROTECTIONS = protections(
         ),
         "Below an index that began late a third cluster may have produced records": kept_by(
             "translate.partition.needs_of_unindexed",
-            _of_two_clusters,
+            lambda source, target, bounds, _real=exact.needs_of_unindexed: _real(
+                source, target, bounds._replace(origins=frozenset())
+            ),
             "translate/test_partition.py a_third_cluster_may",
         ),
         "A strategy that wants a later offset than t(c) is refused": kept_by(
@@ -212,7 +202,7 @@ PROTECTIONS = protections(
         ),
         "timestamp counts the last records of one time off only where headers check its answer": kept_by(
             "translate.strategies.answer_by_timestamp",
-            _always_placed,
+            lambda *asked, is_checked, _real=strategies.answer_by_timestamp: _real(*asked, is_checked=True),
             "translate/test_strategies.py the_last_records_of_one",
         ),
         "A topic is idle only once both logs are quiet and indexed to their ends": kept_by(
