@@ -33,7 +33,7 @@ def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
 
 def test_a_seed_comes_to_the_same_in_every_process() -> None:
     tests = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tests.parent / "lib"), str(tests / "support")])
+    path = os.pathsep.join(str(tests.parent / each) for each in ("lib", "tests/support", "consumer/python"))
     command = [sys.executable, "-m", "simulation.histories", *REPEATED]
     first, second = [
         subprocess.check_output(command, timeout=500, env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path})

@@ -147,8 +147,8 @@ PROTECTIONS = protections(
         ),
         "a hole is on no list": kept_by("translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(4, "lists", "drop")),
         "a list is of a leader epoch": kept_by(
-            "simulation.skipping.is_skipped",
-            lambda _world, _where, found, offset: found and offset in found.listed,
+            "offset_sync_consumer.progress.Progress.is_read",
+            lambda progress, offset, _epoch: progress.read_list and progress.read_list.contains(offset),
             seed(79, "lists", "cut_grows"),
         ),
         "a rewind that is noted after a list was planned takes it away": kept_by(

@@ -1,54 +1,29 @@
 """Consumers that skip what their group has read elsewhere, and what they may skip: by contents, and since it went back.
 
-What a consumer does with a list is written down here once more, in plain words, from consumer/: nothing of it is asked
-of the code under test.
+They are the real ones, as far as they decide; what may be skipped is judged without the code under test.
 """
 
 from __future__ import annotations
 
-import zlib
-from base64 import urlsafe_b64decode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from offset_sync.model.values import TopicPartition
+from offset_sync_consumer.progress import Progress
+from offset_sync_consumer.read_list import ReadList, decode_read_list
 from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS
 from simulation.oracle import Violation
 from simulation.world import World
 
-STALE_MS, FORGOTTEN_MS = 10_000, 60_000
 
-
-class List(NamedTuple):
-    """A group's present list: read are the records on it that have no greater leader epoch."""
-
-    start: int
-    epoch: int
-    listed: frozenset[int]
-
-    @property
-    def end(self) -> int:
-        """The first offset above all that is listed."""
-        return max(self.listed, default=self.start - 1) + 1
-
-
-def list_at(world: World, where: Position) -> List | None:
+def list_at(world: World, where: Position) -> ReadList | None:
     """Return a group's present list, as its consumers take it; None: there is none."""
     stands = world.clusters[where.cluster].group_offsets.get((list_group(where.group), where.place))
-    words = stands.metadata.rstrip("\0").split(" ") if stands is not None else []
-    if stands is None or len(words) < 5 or words[:2] != ["offset-sync/1", f"id-of-{where.cluster}"]:
-        return None
-    start, epoch, kind, body = int(words[2]), int(words[3]), words[4][0], words[4][1:]
-    content = urlsafe_b64decode(body + "=" * (-len(body) % 4))
-    numbers = _numbers(content if kind == "r" else zlib.decompress(content, wbits=-15))
-    listed, at = set[int](), start
-    for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
-        listed.update(range(at + gap, at + gap + length))
-        at += gap + length
-    return List(start, epoch, frozenset(listed)) if start == stands.offset else None
+    found = decode_read_list(stands.metadata) if stands is not None else None
+    is_right = found and stands and (found.cluster, found.start) == (f"id-of-{where.cluster}", stands.offset)
+    return found if is_right else None
 
 
 def list_group(group: str) -> str:
@@ -61,35 +36,13 @@ def of_list_group(where: Position) -> Position:
     return where._replace(group=where.group.removeprefix(list_group("")))
 
 
-def _numbers(content: bytes) -> list[int]:
-    found, value, shift = list[int](), 0, 0
-    for byte in content:
-        value, shift = value | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            found.append(value)
-            value = shift = 0
-    return found
-
-
-@dataclass
-class _Progress:
-    """What one consumer knows of one partition."""
-
-    found: List | None = None
-    is_known: bool = False
-    asked_ms: int = 0
-    seen_ms: int = 0
-    last: int = -1
-    void_start: int = -1
-
-
 @dataclass
 class Skipper:
     """What takes records out of the polls of a consumer of the group *name*; a new consumer has a new one."""
 
     world: World
     name: str
-    progress: dict[TopicPartition, _Progress] = field(default_factory=dict)
+    progress: defaultdict[TopicPartition, Progress] = field(default_factory=lambda: defaultdict(Progress))
 
     def unread(self, alias: str, place: TopicPartition, polled: Sequence[int], fresh: int) -> list[int]:
         """Return those offsets that are delivered of what was *polled*; raises Violation for one that is lost.
@@ -98,44 +51,32 @@ class Skipper:
         """
         if not polled:
             return []
-        where, log = Position(alias, self.name, place), self.world.logs[alias, place]
-        found = self._asked(where, polled[0])
-        skipped = {offset for offset in polled if is_skipped(self.world, where, found, offset)}
+        where, log, progress = Position(alias, self.name, place), self.world.logs[alias, place], self.progress[place]
+        now_ms = self.world.clock_ms[0]
+        if progress.is_due(polled[0], now_ms):
+            self._ask(where, progress, polled[0], now_ms)
+        skipped = {offset for offset in polled if progress.is_read(offset, log.epoch_of(offset))}
         for offset in sorted(skipped):
             record = log.entries[offset]
             if record is not None and not fresh >> record.number & 1:
                 self.world.memory.check_skipped(where, offset, record.number)
-        progress = self.progress[place]
-        progress.last, progress.seen_ms = polled[-1], self.world.clock_ms[0]
-        if progress.found is not None and polled[-1] + 1 >= progress.found.end:
-            progress.found = None
+        progress.has_passed(polled[-1], len(skipped), now_ms)
         return [offset for offset in polled if offset not in skipped]
 
-    def _asked(self, where: Position, first: int) -> List | None:
-        progress, now_ms = self.progress.setdefault(where.place, _Progress()), self.world.clock_ms[0]
-        is_due = not progress.is_known or first <= progress.last or now_ms - progress.seen_ms > FORGOTTEN_MS
-        if is_due or (progress.found is not None and now_ms - progress.asked_ms > STALE_MS):
-            progress.found, progress.is_known = None, False
-            cluster = self.world.clusters[where.cluster]
-            if not cluster.is_down and cluster.list_fault != "silent":
-                self._answered(progress, where, first)
-        return progress.found
-
-    def _answered(self, progress: _Progress, where: Position, first: int) -> None:
-        progress.is_known, progress.asked_ms = True, self.world.clock_ms[0]
-        found, own = list_at(self.world, where), self.world.values.get(where)
-        if found is None:
-            return
-        if own is None or own.offset < found.start or first < found.start:
-            progress.void_start = found.start
-        if found.start != progress.void_start and first < found.end:
-            progress.found = found
+    def _ask(self, where: Position, progress: Progress, first: int, now_ms: int) -> None:
+        progress.begin(first)
+        cluster, used, own = self.world.clusters[where.cluster], self.world.used, self.world.values.get(where)
+        if not cluster.is_down and cluster.list_fault != "silent":
+            committed = own.offset if own is not None else None
+            uses = progress.take(list_at(self.world, where), committed, used.get(where), first, now_ms, "")
+            if uses is not None:
+                used[where] = uses
 
 
-def is_skipped(world: World, where: Position, found: List | None, offset: int) -> bool:
-    """Return whether a consumer that has *found* this list does not deliver the record at an offset."""
+def is_skipped(world: World, where: Position, found: ReadList | None, offset: int) -> bool:
+    """Return whether a consumer that has *found* this list may not deliver the record at an offset."""
     epoch = world.logs[where.of_log].epoch_of(offset)
-    return found is not None and offset in found.listed and epoch <= found.epoch
+    return found is not None and found.contains(offset) and epoch <= found.epoch
 
 
 @dataclass

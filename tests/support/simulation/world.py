@@ -11,6 +11,7 @@ from fakes.clusters import GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync_consumer.progress import Commit
 from simulation.commit_records import MadeMove, Of, Position, SimRecord, hash_of
 from simulation.logs import Birth, Headers, Log, Record
 from simulation.shape import Shape
@@ -260,6 +261,7 @@ class World:
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[Of] = set()  # ... before the sync has read them
         self.raced: set[Position] = set()  # another client committed the same value during our write
+        self.used: dict[Position, Commit] = {}  # what consumers have said of the lists that they use
         self.is_index_lacking = False
         self.polled, self.excluded = set(shape.polled), set[str]()  # clusters now; groups that are not synced
         # Coordinators do not answer for these groups, True: for now, False: for lack of a right.
