@@ -46,7 +46,7 @@ class Twin:
                 self.seen[place] |= 1 << record.number
         self.position[place] = last
 
-    def commit(self, place: TopicPartition) -> None:
+    def commit(self, place: TopicPartition, _count: int) -> None:
         """Commit what it remembers, whatever is there; a coordinator takes it from no group with members."""
         log, cluster = self.world.logs[self.at, place], self.world.clusters[self.at]
         is_refused = self.world.active.get(self.name) == self.at or cluster.is_down

@@ -6,10 +6,9 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.errors import ClusterError
@@ -30,17 +29,18 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_plan import Translated
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
-from simulation.commit_records import Position, SimRecord
+from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import Knowledge
 from simulation.log_checks import Epochs
-from simulation.oracle import Oracle
-from simulation.persisted import Persisted, Plan
+from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
 from simulation.target_writer import Writer
 from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
-from simulation.world import World
+
+if TYPE_CHECKING:
+    from simulation.simulation import Simulation
 
 
 @lru_cache(maxsize=64)
@@ -96,18 +96,10 @@ class _ListHolder:
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
-    def __init__(
-        self,
-        world: World,
-        oracle: Oracle,
-        tables: MemoryTables,
-        persisted: Persisted,
-        pause: Callable[[SyncDriver, int], None],
-    ) -> None:
-        self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
-        self._pause = pause
-        self.skew_ms = 0
-        self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
+    def __init__(self, simulation: Simulation) -> None:
+        self.world, self.oracle, self.tables = simulation.world, simulation.oracle, simulation.tables
+        self.persisted, self._pause = simulation.persisted, simulation.pause
+        self.skew_ms, self._lives = 0, dict[Of, int]()  # of logs when the clusters were asked last
         self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
