@@ -149,7 +149,7 @@ PROTECTIONS = protections(
         "a list is of a leader epoch": kept_by(
             "offset_sync_consumer.progress.Progress.is_read",
             lambda progress, offset, _epoch: progress.read_list and progress.read_list.contains(offset),
-            seed(79, "lists", "cut_grows"),
+            seed(81, "lists", "cut_grows"),
         ),
         "a rewind that is noted after a list was planned takes it away": kept_by(
             "sync.read_lists.ReadLists._rewinds", gives((0,)), seed(52, "lists", "reset", "pause")

@@ -35,11 +35,11 @@ class CommitChecks:
 
     def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         """As a checkpoint says it."""
-        return _by_place(self._persisted.planned(self._alias).first)
+        return _by_place(self._persisted.of[self._alias].plan.first)
 
     def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
         """As a checkpoint says it."""
-        return _by_place(self._persisted.planned(self._alias).end)
+        return _by_place(self._persisted.of[self._alias].plan.end)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
         """Say which topic it is, and where its partitions end."""
@@ -84,7 +84,7 @@ def note_forgotten(world: World, persisted: Persisted) -> None:
 
 def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:
     for alias, cluster in world.clusters.items():
-        position, here = persisted.position(alias), where._replace(cluster=alias)
+        position, here = persisted.of[alias].position, where._replace(cluster=alias)
         said = [each for each in cluster.stood if each.where == here]
         read = [each for each in said if each.log_offset < position.get(each.log_partition, 0)]
         if read and read[-1].offset != ABSENT:

@@ -61,7 +61,7 @@ class Ingester:
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
         self.driver, self.alias, self.persisted = driver, alias, driver.persisted
-        self.taken_in = self.persisted.last_done(alias)
+        self.taken_in = self.persisted.of[alias].last_done
         self.taking_in = threading.Lock()
         self.judge: AnyJudge = Judge(driver, alias)
         self.told = self.persisted.reaches(alias)
@@ -70,7 +70,7 @@ class Ingester:
         """Take in what an overtaken driver has ended since this one began; False while a micro-batch is taken in."""
         if self.taking_in.locked():
             return False
-        done = self.persisted.last_done(self.alias)
+        done = self.persisted.of[self.alias].last_done
         if done > self.taken_in:
             self.restore_missed(state, done + 1)
             self.taken_in = done
@@ -78,7 +78,7 @@ class Ingester:
 
     def is_whole(self, batch_id: int) -> bool:
         """Return whether a micro-batch reads all that there was when it was planned."""
-        plan = self.persisted.planned(self.alias)
+        plan = self.persisted.of[self.alias].plan
         return plan.is_whole and plan.number == batch_id
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
@@ -95,7 +95,7 @@ class Ingester:
         self.taken_in = batch_id
 
     def decode(self, _records: Any, batch_id: int) -> Read:
-        driver, plan = self.driver, self.persisted.planned(self.alias)
+        driver, plan = self.driver, self.persisted.of[self.alias].plan
         ranges = {number: (plan.first[number], end) for number, end in plan.end.items()}
         check = driver.checks[self.alias].check
         check.before_reading(batch_id)
@@ -118,7 +118,7 @@ class Ingester:
             state.offsets.clusters[self.alias].forget_acknowledged()
         self.driver.lives.refresh()
         if self.driver.lives.is_new(self.alias):
-            self.persisted.restore_commits(state, self.alias, self.driver.lives)
+            self.persisted.restore_commits(state, self.driver.lives, [self.alias])
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())

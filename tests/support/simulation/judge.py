@@ -90,7 +90,7 @@ class Judge(AnyJudge):
 
     def look(self, batch: Any, is_own: list[bool]) -> None:
         """Raise Violation where a record was made by another client, or at another time."""
-        plan, now_ms = self.driver.persisted.planned(self.alias), self.driver.now_ms()
+        plan, now_ms = self.driver.persisted.of[self.alias].plan, self.driver.now_ms()
         if plan.number != self._dated[0]:  # one that is tried again is as young as it was
             self._dated, self._reads_on = (plan.number, self._reads_on), plan.is_whole
         since_ms = self._ended_ms[0] if self._dated[1] and not batch.looked.again else None

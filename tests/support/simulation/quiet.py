@@ -45,7 +45,7 @@ def come_to_rest(simulation: Simulation) -> None:
     for wait_ms in (1, GRACE_MS + 1, world.shape.silence_ms + 1, 20_000, 20_000, 20_000):
         world.clock_ms[0] += wait_ms
         for alias, cluster in world.clusters.items():
-            if loses_commits and simulation.persisted.position(alias).get(0, 0) == len(cluster.log):
+            if loses_commits and simulation.persisted.of[alias].position.get(0, 0) == len(cluster.log):
                 cluster.say_nothing()  # else it is not looked at
         for indexer in simulation.indexers.values():
             indexer.run(_ENOUGH)

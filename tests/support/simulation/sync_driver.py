@@ -195,7 +195,7 @@ class SyncDriver:
                 return  # it is unknown what was read, or a table cannot be read: it comes again
             finally:
                 self._syncing.discard(alias)
-            self.persisted.finish(alias, plan.number)
+            self.persisted.of[alias].finish(plan.number)
             self.ingesters[alias].judge.note_ended()
             self._polled |= {alias} & self.config.polled()
         clusters = self.world.clusters.items()
@@ -207,14 +207,14 @@ class SyncDriver:
 
     def _plan(self, alias: str, most: int) -> Plan | None:
         if alias not in self.config.polled():
-            return self.persisted.plan(alias, self.watch.ends(alias), most)
+            return self.persisted.of[alias].read_on(self.watch.ends(alias), most)
         writing: Any = self.reconciler.writing_to(alias)
-        return None if writing.locked() else self.persisted.plan_poll(alias)  # a poll waits for what is written
+        return None if writing.locked() else self.persisted.of[alias].poll()  # a poll waits for what is written
 
     def _is_read(self, alias: str) -> bool:
         if alias in self.config.polled():
             return alias in self._polled
-        return self.persisted.is_read(alias, self.watch.ends(alias))
+        return self.persisted.of[alias].is_read(self.watch.ends(alias))
 
     def catch_up(self) -> None:
         """Wait for the driver before, and read every log to its end."""
