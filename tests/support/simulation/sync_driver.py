@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
-from offset_sync.sync.held_lists import Held
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -35,7 +34,7 @@ from simulation.log_checks import Epochs
 from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
-from simulation.target_writer import Writer
+from simulation.target_writer import Slow, Writer
 from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
 
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=64)
 def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> Config:
-    sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
-    sync["poll_interval"] = "1s"
-    sync["max_commits_per_second"] = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
+    most = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
+    sync = {"poll_interval": "1s", "max_commits_per_second": most, "read_lists": {"groups": list(shape.listed)}}
+    sync["home_silence"] = f"{shape.silence_ms // 1000}s"
     topics = {"include": ["orders", "pay-.*"]} | ({"strategy": "header"} if "by_header" in shape.faults else {})
     config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)}, topics=topics)
     commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
@@ -68,29 +67,6 @@ class _AskedAtOnce(CheckedMetadata):
             if alias in self._questions:
                 self._questions[alias].wait(60)
         return found
-
-
-class _ListHolder:
-    """A cluster that is asked for its lists; things happen before it answers."""
-
-    def __init__(self, driver: SyncDriver, alias: str) -> None:
-        self._driver, self._cluster = driver, driver.world.clusters[alias]
-
-    def cluster_id(self, deadline: float) -> str:
-        """Say who it is."""
-        return self._cluster.cluster_id(deadline)
-
-    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
-        """Return the offsets there."""
-        if (writer := self._driver.writers.get(self._cluster.alias)) is not None:
-            writer.note_known()
-        self._driver.pause()
-        return self._cluster.committed_offsets(groups, deadline)
-
-    def groups(self, deadline: float) -> Sequence[str]:
-        """Say which groups it has."""
-        self._driver.pause()
-        return self._cluster.groups(deadline)
 
 
 class SyncDriver:
@@ -137,12 +113,13 @@ class SyncDriver:
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
-        self.writers = {alias: Writer(self, alias) for alias in self.world.clusters}
+        self.writers = {alias: Writer(self, alias) for alias in world.clusters}
         writers: dict[str, Any] = {**self.writers}
-        epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
+        epochs = {alias: Epochs(world, alias) for alias in world.clusters}
         self.fetcher = fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self._unlisted = set[Position]()  # where a list could not be written last
-        lists = ReadLists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
+        holders: dict[str, Any] = {alias: self._list_holder(alias) for alias in world.clusters}
+        lists = ReadLists(self.config, self.state, holders)
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
@@ -153,16 +130,14 @@ class SyncDriver:
         left = LeftWrites(self.state, translator, fetcher, self._polled.__contains__, patience_s=0)
         self._syncing: set[str] = set()
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
-        self.ingesters: dict[str, Ingester] = {}
-        self.batches: dict[str, SyncBatch] = {}
-        for alias in self.world.clusters:
-            ingester: Any = (PolledIngester if alias in polled else Ingester)(self, alias)
-            self.ingesters[alias] = ingester
-            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
-        self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
-        clusters = self.state.offsets.clusters
-        uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731
-        self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
+        self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
+        ingesters: dict[str, Any] = {**self.ingesters}
+        self.batches = {
+            alias: SyncBatch(each, self.state, self, metrics, self.is_ready, left) for alias, each in ingesters.items()
+        }
+        self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
+        clusters, shape = self.state.offsets.clusters, world.shape
+        self.knowledge = Knowledge(shape.clusters, shape.silence_ms, lambda alias: clusters[alias].clock.uncertain_ms)
         self.knowledge.polled = polled
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
@@ -172,6 +147,15 @@ class SyncDriver:
         self.watch.begin()
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self, self.persisted.answered)
+
+    def _list_holder(self, alias: str) -> Slow:
+        """Return a cluster that is asked for its lists."""
+
+        def note_known() -> None:
+            self.writers[alias].note_known()
+            self.pause()
+
+        return Slow(self.world.clusters[alias], groups=self.pause, committed_offsets=note_known)
 
     def _lease(self, tables: Any) -> Lease:
         """Take over from the present driver, if there can be another one."""
@@ -198,9 +182,8 @@ class SyncDriver:
             self.persisted.of[alias].finish(plan.number)
             self.ingesters[alias].judge.note_ended()
             self._polled |= {alias} & self.config.polled()
-        clusters = self.world.clusters.items()
-        unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
-        read = {a for a, _ in clusters if self._is_read(a)} - unreadable
+        unreadable = {a for a, cluster in self.world.clusters.items() if cluster.is_unreadable}
+        read = {a for a in self.world.clusters if self._is_read(a)} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()

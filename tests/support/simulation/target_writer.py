@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakes.clusters import place_of
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
 
 
-class _SlowAdmin:
-    """A cluster to which things happen between the last look at the lease and the request that writes."""
+class Slow:
+    """A *cluster* to which things happen *before* some requests."""
 
-    def __init__(self, driver: SyncDriver, cluster: Any) -> None:
-        self._driver, self._cluster = driver, cluster
+    def __init__(self, cluster: Any, **before: Callable[[], object]) -> None:
+        self._cluster, self._before = cluster, before
 
     def __getattr__(self, name: str) -> Any:
-        if name == "write_offsets" and "second" in self._driver.world.shape.faults:
-            self._driver.pause(asleep_ms=int(FRESH_S * 1000))
+        if name in self._before:
+            self._before[name]()
         return getattr(self._cluster, name)
 
 
@@ -75,7 +76,9 @@ class Writer:
         self.driver.pause()
         world.writer = self.driver.process
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
-        cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
+        cluster: Any = world.clusters[self.target]
+        if "second" in world.shape.faults:  # between the last look at the lease and the request that writes
+            cluster = Slow(cluster, write_offsets=partial(self.driver.pause, int(FRESH_S * 1000)))
         fence, is_held_back = self.driver.lease, self.driver.persisted.is_held_back
         before = len(world.clusters[self.target].stood)
         outcomes = write_offsets(writes, cluster, fence=fence, dry_run=is_held_back, deadline=1.0, clock=clock)
