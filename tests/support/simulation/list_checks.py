@@ -59,9 +59,12 @@ class ListChecks:
         is_lost = of_list in target.lists and (stands is None or stands.metadata != target.lists[of_list])
         if source not in world.genuine or world.is_index_lacking or not world.gone.isdisjoint(elsewhere) or is_lost:
             return True
-        # A commit of the group that was taken for ours does not count as its last word.
-        stood = [each for cluster in world.clusters.values() for each in cluster.stood]
-        if any(each.is_taken_for_ours and each.where in elsewhere for each in stood):
+        # A commit of the group that was taken for ours does not count as its last word. And a poll that finds the value
+        # which we wrote does not tell that the group has committed it since.
+        stood = [each for cluster in world.clusters.values() for each in cluster.stood if each.where in elsewhere]
+        last = [each for each in stood if each.where == source][-1:]
+        is_missed = alias in world.polled and not all(each.is_polled for each in last)
+        if is_missed or any(each.is_taken_for_ours for each in stood):
             return True
         # ``cutover`` may have moved the group here after its last commit: a list comes with its next one.
         moves = self.driver.knowledge.moved.get((group, place.topic), [])
