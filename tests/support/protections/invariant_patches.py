@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.exact import translate_no_later
 from offset_sync.translate.pieces import Pieces
+from simulation.one_thread import Done, InlineExecutor
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back = CutoverProcedure._commit_and_read_back
@@ -57,35 +56,14 @@ def append_at_once(history: Any, done: Any) -> None:
     history._tables.append(OFFSET_TRANSLATIONS, rows)
 
 
-class AtOnce:
-    """An executor whose work is done before anything else."""
-
-    are_failures_seen = True
-
-    def __init__(self, _workers: int) -> None:
-        pass
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-    def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do it now."""
-        try:
-            found = work(*arguments)
-        except BaseException:
-            if self.are_failures_seen:
-                raise
-            found = {}
-        return SimpleNamespace(result=lambda: found)
-
-
-class Unseen(AtOnce):
+class Unseen(InlineExecutor):
     """An executor whose work may fail, which no one notices."""
 
-    are_failures_seen = False
+    def submit(self, work: Any, *arguments: Any) -> Done:
+        try:
+            return super().submit(work, *arguments)
+        except BaseException:
+            return Done({})
 
 
 def take_in_as_if_ready(batch: Any, *arguments: Any) -> None:
