@@ -25,11 +25,10 @@ from hypothesis import Phase, settings
 from hypothesis.errors import HypothesisException
 
 import offset_sync
-from protections.entry import Protection, Seed
+from protections.entry import REPO, Protection, Seed
 from simulation.histories import first_failure
 
 _Report = pytest.TestReport
-REPO = Path(__file__).resolve().parents[3]
 TEST_ENDS_WITHIN_S = 240
 _LONGEST_LINE = 160
 _FORK = get_context("fork")

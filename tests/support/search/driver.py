@@ -67,7 +67,6 @@ class Driver:
         self.work = ReconcilePass(self._config, self.state, nothing, writers, nothing, nothing)
 
     def clusters(self) -> list[tuple[int, Any]]:
-        """Return the offsets of each cluster."""
         return [*enumerate(self.state.offsets.clusters.values())]
 
     def rows(self, count: int) -> NDArray[np.intp]:
@@ -209,7 +208,6 @@ class Driver:
         work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {})
 
     def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
-        """Note moves by ``cutover apply``."""
         groups = [f"g{row}" for row in rows]
         self.state.homes.note_moves(
             Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in zip(groups, targets, strict=True)

@@ -60,7 +60,6 @@ class Histories:
         self.events = self._events()
 
     def begin(self) -> States:
-        """Return the state in which nothing has happened."""
         return self.layout.first.copy()
 
     def after(self, states: States, event: Event) -> tuple[States, NDArray[np.intp], list[tuple[int, str]]]:

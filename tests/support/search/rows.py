@@ -38,7 +38,6 @@ class Shape(NamedTuple):
 
     @property
     def clusters(self) -> int:
-        """How many there are."""
         return len(self.starts)
 
 

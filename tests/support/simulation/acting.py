@@ -43,7 +43,6 @@ class Acting:
         return self.world.logs[alias, place]
 
     def other(self, alias: str, chance: float) -> str:
-        """Return another cluster."""
         others = [each for each in self.shape.clusters if each != alias]
         return others[int(chance * len(others))]
 
@@ -51,6 +50,5 @@ class Acting:
         return self.shape.groups[int(chance * len(self.shape.groups))]
 
     def restart(self) -> bool:
-        """Restart the job."""
         self.driver.restart()
         return True

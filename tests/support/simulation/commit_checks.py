@@ -34,11 +34,9 @@ class CommitChecks:
         self.check = CommitLogCheck(alias, checkpoint, self, incarnations)
 
     def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
-        """As a checkpoint says it."""
         return _by_place(self._persisted.of[self._alias].plan.first)
 
     def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
-        """As a checkpoint says it."""
         return _by_place(self._persisted.of[self._alias].plan.end)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
@@ -52,7 +50,6 @@ class CommitChecks:
         return {self._alias: ClusterMetadata(topics, ends)}
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        """Say where leader epochs ended."""
         cluster = self._cluster
         ends = {each: len(cluster.parts[each.partition]) for each in epochs}
         return {

@@ -85,7 +85,6 @@ class Checkpoint:
         return None if self.is_done else self.plan
 
     def poll(self) -> Plan:
-        """Return the next poll."""
         if self.is_done:
             self.plan, self.is_done = Plan(self.plan.number + 1, {}, {}, is_whole=True), False
         return self.plan

@@ -185,7 +185,6 @@ class PolledIngester(Ingester):
         return True
 
     def decode(self, records: Any, batch_id: int) -> Any:
-        """Poll."""
         return self._polls.decode(records, batch_id)
 
     def restore_lost(self, state: SyncState, batch: Any) -> None:

@@ -46,7 +46,6 @@ class Tried(NamedTuple):
         return sorted(WANTED - self.reached.keys()) if self.seeds >= ENOUGH else []
 
     def told(self) -> str:
-        """Return the figures, for people."""
         faults = ", ".join(f"{fault} {times:,}" for fault, times in self.faults.most_common())
         words = f"{len(WANTED & self.reached.keys())} of {len(WANTED)} states and outcomes, alone and with a crash"
         hours = f"{self.world_ms / _HOUR_MS:,.0f} hours of the simulation's clock"

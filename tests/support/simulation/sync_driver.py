@@ -83,7 +83,6 @@ class SyncDriver:
         self._pause(self, asleep_ms)
 
     def now_ms(self) -> int:
-        """The clock of this driver."""
         return self.world.clock_ms[0] + self.skew_ms
 
     def has_read(self, said: SimRecord) -> bool:
@@ -104,7 +103,6 @@ class SyncDriver:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin from the tables and the checkpoints."""
         self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
@@ -285,7 +283,6 @@ class SyncDriver:
         (self._unlisted.discard if is_written else self._unlisted.add)(where)
 
     def flush(self) -> None:
-        """Have the history written."""
         self.lease.renew()
         answers, self.answers = self.answers, []
         self.persisted.note_answers(answers, self.state.offsets.keys, self.strategy_of)

@@ -40,7 +40,6 @@ class Writer:
         self.known: list[dict[Position, Known]] = []  # before lists were asked for or written, in this pass
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        """Write lists, or offsets."""
         places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
         if not any(each.group.startswith(OWN_GROUPS) for each in places):
             return self._write_offsets(writes, places)

@@ -94,7 +94,6 @@ class SimCluster(MemoryCluster):
         return {name: each for name, each in {**said.topics, **said.refused}.items() if name in topics}  # type: ignore[misc]
 
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
-        """Say what groups have committed."""
         found: dict[str, Any] = {**super().committed_offsets(groups, deadline)}
         if self.list_fault == "silent":
             found |= {group: self._silence() for group in groups if group.startswith(OWN_GROUPS)}
@@ -123,7 +122,6 @@ class SimCluster(MemoryCluster):
         return None
 
     def put(self, where: Position, offset: int, *, epoch: int, **more: Any) -> SimRecord:
-        """Take a commit."""
         topic_id, life = self.topic_id(where.place.topic), self.world.logs[where.of_log].life
         record = self._append(where, offset, topic_id=topic_id, life=life, leader_epoch=epoch, **more)
         self.world.placed[where] = offset
@@ -171,7 +169,6 @@ class SimCluster(MemoryCluster):
         return where in self.world.hidden and any(each.where == where for each in part)
 
     def set_clock(self, skew_ms: int) -> None:
-        """Have its clock differ by so much from now on."""
         self.was_set, self.clock_ms.skew_ms = True, skew_ms
         self.most_skew_ms = max(self.most_skew_ms, abs(skew_ms))
 
@@ -284,7 +281,6 @@ class World:
         self.append(alias, place, Record(len(births) - 1, headers, is_odd))
 
     def append(self, alias: str, place: TopicPartition, record: Record | None) -> None:
-        """Add to a log."""
         log = self.logs[alias, place]
         if log.is_frozen:
             return
