@@ -174,7 +174,7 @@ class Quiet(ListChecks):
         if state in (State.STRATEGY_REFUSED, State.NO_REFERENCE):
             return "by_header" in self.shape.faults
         if state is State.NOT_INDEXED:
-            return "late_index" in self.shape.faults
+            return "late_index" in self.shape.faults or world.is_index_lacking
         if state is State.TOPIC_MISSING:
             return any(source.place.topic not in world.clusters[alias].partitions for alias in (source.cluster, target))
         if state is State.COMMIT_BEYOND_END:
