@@ -53,12 +53,38 @@ LONG_S = 24 * 3600.0
 """Longer than any run: faults go on until the moves are over."""
 
 
+class Members(MovingGroups):
+    """Groups whose members are replaced, or killed.
+
+    Those that are killed commit in batches: with the consumer protocol kafka-clients auto-commit what they have not
+    returned yet.
+    """
+
+    def replace_members(self) -> None:
+        """Let the longest running member of each group leave, and another join."""
+        with self._lock:
+            for group, names in self._running.items():
+                self.host.stop(names.pop(0))
+                self._start_member(group)
+
+    def kill(self, start_host: Callable[[], ConsumerHost]) -> None:
+        """End all consumers by SIGKILL, and start as many in a process of their own."""
+        with self._lock:
+            self.host.kill()
+            self.host = start_host()
+            for group, names in self._running.items():
+                killed = len(names)
+                names.clear()
+                for _ in range(killed):
+                    self._start_member(group)
+
+
 @dataclass
 class Site:
     """Everything that runs; *stage* is what faults are done to."""
 
     installation: Installation
-    groups: MovingGroups
+    groups: Members
     producers: Producers
     stage: Stage
     start_host: Callable[[], ConsumerHost]
@@ -91,7 +117,7 @@ def running(directory: Path, *, is_rough: bool) -> Iterator[Site]:
             return exits.enter_context(consumer_host(folder, jar, [*client_jars().values()][-1]))
 
         commits = "batch" if is_rough else "auto"
-        groups = MovingGroups(clusters, start_host(), TOPIC, PARTITIONS, GROUPS, commits=commits)
+        groups = Members(clusters, start_host(), TOPIC, PARTITIONS, GROUPS, commits=commits)
         groups.start("dc1")
         wanted = {(group, number) for group in GROUPS for number in range(PARTITIONS)}
 

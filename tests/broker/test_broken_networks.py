@@ -1,13 +1,13 @@
-"""Silence, one-way loss, delay, resets and lost answers between us and brokers: who waits for them, and who does not.
+"""Silence, lost answers and wrong names between us and brokers: who waits for them, and who does not.
 
-The silences are as long as it takes to run into each deadline; the deadlines are shorter than those of the jobs.
+X produces, Y and Z hold copies, and the jobs reach each through a proxy.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,9 +15,8 @@ import pytest
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import copied_log, create_topics, native_log, write_log
-from broker.installation import install
-from broker.installation import until as until_job
-from broker.live_directions import SHIFT, LiveDirections, until
+from broker.installation import Installation, install, until
+from broker.job import ThreadJob
 from broker.proxied_cluster import ProxiedCluster, proxied_clusters
 from broker.proxy import TO_BROKER, TO_CLIENT
 from offset_sync.config import Config, load_config
@@ -26,194 +25,69 @@ from offset_sync.kafka import client_callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.model.finding import Level
-from offset_sync.model.values import GroupPartition, OffsetWrite, Rule
+from offset_sync.model.values import OffsetWrite, Rule
 from offset_sync.state.cluster_ids import ids_file, with_known_ids
 from offset_sync.tables.files import files_of
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
-RECORDS, PARTITIONS = 40, 6
-ANOTHER_DIRECTION_S = 1.0
-SERIES, ANSWERS = 3, 7
+pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
+RECORDS, PARTITIONS, SHIFT = 40, 6, 2
+ANOTHER_DIRECTION_S = 3.0
+"""Less than any deadline of the jobs."""
+SERIES, ANSWERS = 3, 4
 COMMIT_KEY = 8
 Clusters = dict[str, ProxiedCluster]
 
 
 @pytest.fixture(scope="module")
 def networks(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """X, where records are produced, Y and Z, where they are copied to; Y has three brokers."""
-    with proxied_clusters({"X": 1, "Y": 3, "Z": 1}, tmp_path_factory.mktemp("networks")) as clusters:
+    """At Y and Z records have offsets higher by two."""
+    with proxied_clusters(("X", "Y", "Z"), tmp_path_factory.mktemp("networks")) as clusters:
         for alias, each in clusters.items():
             create_topics(each.direct, {"orders": PARTITIONS})
-            entries = native_log("X", RECORDS) if alias == "X" else [*copied_log("X", range(RECORDS), first=SHIFT)]
-            padding = [] if alias == "X" else [None] * SHIFT
-            write_log(each.direct, {("orders", number): [*padding, *entries] for number in range(PARTITIONS)})
-            committed(each.direct, ["anybody"])  # until the coordinators are there
+            copies = [*[None] * SHIFT, *copied_log("X", range(RECORDS), first=SHIFT)]
+            entries = native_log("X", RECORDS) if alias == "X" else copies
+            write_log(each.direct, {("orders", number): entries for number in range(PARTITIONS)})
         yield clusters
 
 
-@pytest.fixture
-def live(networks: Clusters) -> Iterator[LiveDirections]:
-    made = LiveDirections({alias: each.bootstrap_servers for alias, each in networks.items()}, PARTITIONS, RECORDS)
-    yield made
-    for each in networks.values():
-        each.heal()
-    made.reconciler.close()
+@pytest.fixture(scope="module")
+def site(networks: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    servers = {alias: each.bootstrap_servers for alias, each in networks.items()}
+    intervals = {"reconcile_interval": "2s", "trigger_interval": "500ms"}
+    made = install(tmp_path_factory.mktemp("site"), servers, ["orders"], groups={"include": ["g-.*"]}, sync=intervals)
+    assert made.index() == []
+    return made
 
 
-@contextmanager
-def broken(cluster: ProxiedCluster, breaks: Callable[[ProxiedCluster], None]) -> Iterator[None]:
-    breaks(cluster)
-    try:
-        yield
-    finally:
-        cluster.heal()
+@pytest.fixture(scope="module")
+def job(site: Installation) -> Iterator[ThreadJob]:
+    """sync_offsets, which runs through all that follows."""
+    with site.here("sync_offsets") as running:
+        yield running
 
 
-def offsets(cluster: EmbeddedCluster, group: str) -> dict[int, int]:
+def offsets(cluster: ProxiedCluster, group: str) -> dict[int, int]:
     """Return the offsets there, by partition, past the broken network."""
-    return {partition: value.offset for (_, partition), value in committed(cluster, [group])[group].items()}
-
-
-def of_all(group: str, offset: int) -> Mapping[GroupPartition, int]:
-    return {GroupPartition(group, "orders", number): offset for number in range(PARTITIONS)}
+    return {partition: each.offset for (_, partition), each in committed(cluster.direct, [group])[group].items()}
 
 
 def is_everywhere(cluster: ProxiedCluster, group: str, offset: int) -> bool:
-    return offsets(cluster.direct, group) == dict.fromkeys(range(PARTITIONS), offset + SHIFT)
+    return offsets(cluster, group) == dict.fromkeys(range(PARTITIONS), offset + SHIFT)
 
 
-def pause(cluster: ProxiedCluster) -> None:
-    for broker in cluster.brokers:
-        broker.pause()
-
-
-BREAKS: dict[str, Callable[[ProxiedCluster], None]] = {
-    "nothing comes through": lambda cluster: cluster.hold(),
-    "only answers are lost": lambda cluster: cluster.hold(TO_CLIENT),
-    "only requests are lost": lambda cluster: cluster.hold(TO_BROKER),
-    "its brokers are frozen": pause,
-}
-
-
-@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
-def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
-    networks: Clusters, live: LiveDirections, group_name: str, breaks: Callable[[ProxiedCluster], None]
-) -> None:
-    def delay(offset: int) -> float:
-        began = time.monotonic()
-        live.batch("X", of_all(group_name, offset), offset)
-        live.until(lambda: is_everywhere(networks["Z"], group_name, offset))
-        return time.monotonic() - began
-
-    def repair() -> None:
-        while not stop.wait(0.2):
-            live.reconciler.reconcile_all()
-
-    own = dict.fromkeys(of_all(f"{group_name}-of-y", 5), 5 + SHIFT)
-    stop, repairing = threading.Event(), threading.Thread(target=repair)
-    usual = [delay(offset) for offset in range(1, 5)]
-    with broken(networks["Y"], breaks):
-        live.committed("Y", own)
-        repairing.start()  # which asks the silent cluster, as source and as target
-        # Who waits for the silent cluster does so in each series; what else the machine is busy with passes.
-        for first in range(5, 5 + SERIES * ANSWERS, ANSWERS):
-            delays = []
-            for last in range(first, first + ANSWERS):
-                delays.append(delay(last))
-                time.sleep(0.4)
-            if max(delays) <= max(usual) + ANOTHER_DIRECTION_S:
-                break
-    took = until(lambda: is_everywhere(networks["Y"], group_name, last))
-    stop.set()
-    repairing.join()
-    assert max(delays) <= max(usual) + ANOTHER_DIRECTION_S, "more than the machine itself takes, in each series"
-    assert took < 30
-
-
-def test_one_silent_leader_of_three_keeps_back_its_own_partitions_and_groups(
-    networks: Clusters, live: LiveDirections, group_name: str
-) -> None:
-    cluster = networks["Y"]
-    led = leaders(cluster, "orders")
-    silent = next(node for node in set(led.values()) if node != 1)
-    groups = [f"{group_name}-{number}" for number in range(12)]
-    live.batch("X", {key: 1 for group in groups for key in of_all(group, 1)})
-    live.until(lambda: all(is_everywhere(cluster, group, 1) for group in groups))
-    reached = {number: SHIFT + 2 for number, node in led.items() if node != silent}
-    cluster.proxies[silent - 1].hold()
-    live.batch("X", {key: 2 for group in groups for key in of_all(group, 2)})
-    coordinated = [group for group in groups if coordinator(cluster, group) != silent]
-    assert coordinated
-
-    def is_reached() -> bool:
-        return all(offsets(cluster.direct, group).items() >= reached.items() for group in coordinated)
-
-    def is_reached_by_a_pass() -> bool:
-        live.reconciler.reconcile_all()
-        return is_reached()
-
-    # One client in three takes the silent broker for the controller and is replaced: the next pass makes up for it.
-    until(lambda: is_reached() or is_reached_by_a_pass())
-    kept = [offsets(cluster.direct, group)[number] for group in groups for number in led.keys() - reached.keys()]
-    assert set(kept) == {SHIFT + 1}, "while a leader is silent it is unknown whether its log is the same"
-    cluster.heal()
-    until(lambda: live.has_returned)
-    until(lambda: not live.reconciler.reconcile_all() and all(is_everywhere(cluster, g, 2) for g in groups))
-
-
-def leaders(cluster: ProxiedCluster, topic: str) -> dict[int, int]:
-    found = admin_of(cluster.direct).list_topics(topic, timeout=60).topics[topic].partitions
-    return {number: each.leader for number, each in found.items()}
-
-
-def coordinator(cluster: ProxiedCluster, group: str) -> int:
-    admin = admin_of(cluster.direct)
-    return int(admin.describe_consumer_groups([group])[group].result(60).coordinator.id)
-
-
-def test_answers_that_are_lost_after_the_commit_change_no_offset_there(
-    networks: Clusters, live: LiveDirections, group_name: str
-) -> None:
-    live.batch("X", of_all(group_name, 1))
-    live.until(lambda: is_everywhere(networks["Z"], group_name, 1))
-    (proxy,) = networks["Z"].proxies
-    proxy.swallow_answers(COMMIT_KEY)
-    live.batch("X", of_all(group_name, 7))
-    until(lambda: proxy.has_swallowed)
-    until(lambda: is_everywhere(networks["Z"], group_name, 7))
-    live.batch("X", of_all(group_name, 4))  # set back, while the offset there is unknown
-    proxy.heal()
-    until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 4))
-
-
-def test_slow_links_that_are_reset_again_and_again_only_delay(
-    networks: Clusters, live: LiveDirections, group_name: str
-) -> None:
-    (proxy,) = networks["Z"].proxies
-    proxy.delay(0.1)  # on each way
-    for offset in range(1, 4):
-        live.batch("X", of_all(group_name, offset), offset)
-        proxy.reset()
-        stands = offsets(networks["Z"].direct, group_name)
-        assert all(value <= offset + SHIFT for value in stands.values())
-    until(lambda: not live.reconciler.reconcile_all() and is_everywhere(networks["Z"], group_name, 3))
+def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
+    commit(cluster.direct, {group: {("orders", number): offset for number in range(PARTITIONS)}})
 
 
 @contextmanager
 def led_astray(networks: Clusters) -> Iterator[None]:
     """Let the addresses of X lead to Z for a while, as a name does that fails over."""
-    (proxy,), (other,) = networks["X"].proxies, networks["Z"].proxies
-    before = proxy.lead_to(other.target_port)
+    proxy = networks["X"].proxy
+    before = proxy.lead_to(networks["Z"].proxy.target_port)
     try:
         yield
     finally:
         proxy.lead_to(before)
-
-
-def commit_all(cluster: ProxiedCluster, group: str, offset: int) -> None:
-    commit(cluster.direct, {group: {("orders", number): offset for number in range(PARTITIONS)}})
 
 
 def failed_checks(config: Config) -> dict[tuple[str, str], str]:
@@ -224,16 +98,12 @@ def is_refused(lines: Sequence[str]) -> bool:
     return all(line.startswith("clusters.X: its id is ") and "and was " in line for line in lines) and bool(lines)
 
 
-def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there(
-    networks: Clusters, spark_environment: None, tmp_path: Path, group_name: str
+def test_while_a_name_leads_to_another_cluster_no_job_reads_or_writes_there(
+    networks: Clusters, site: Installation, group_name: str
 ) -> None:
-    """Neither while each job runs once, nor while one goes on."""
-    servers, target = {alias: networks[alias].bootstrap_servers for alias in ("X", "Z")}, networks["Z"]
-    intervals = {"reconcile_interval": "5s", "trigger_interval": "1s"}
-    site = install(tmp_path, servers, ["orders"], groups={"include": [f"{group_name}.*"]}, sync=intervals)
     commit_all(networks["X"], group_name, 5)
-    assert (site.index(), site.sync()) == ([], [])
-    assert is_everywhere(target, group_name, 5)
+    assert site.sync() == []
+    assert is_everywhere(networks["Z"], group_name, 5)
     runs = site.rows("record_runs")
     with led_astray(networks):
         said = [site.index(), site.sync(), site.report()]
@@ -242,21 +112,11 @@ def test_a_name_that_leads_to_another_cluster_for_a_while_changes_nothing_there(
         Path(ids_file(config)).unlink()
         with pytest.raises(ConfigError, match=r"^clusters\.Z: is the same cluster as clusters\.X, with the id "):
             site.report()
-    assert is_everywhere(target, group_name, 5)
+    assert is_everywhere(networks["Z"], group_name, 5)
     assert (is_refused(said[0]), is_refused(said[1]), "TOPIC_RECREATED" in str(said[2])) == (True, True, False)
     assert "its id is " in known["clusters.X", "connection"]
     assert unknown["clusters.Z", "cluster id"].startswith("is the same cluster as clusters.X, with the id ")
     assert site.rows("record_runs") == runs
-    commit_all(networks["X"], group_name, 9)
-    with site.here("sync_offsets") as sync:
-        until_job(lambda: is_everywhere(target, group_name, 9), job=sync)
-        with led_astray(networks):
-            until_job(lambda: "clusters.X: its id is " in sync.output(), job=sync)
-            commit_all(target, f"{group_name}-of-z", 9)  # for the log that is not X's to grow
-            until_job(lambda: sync.output().count("clusters.X: its id is ") > 2, job=sync)
-            assert is_everywhere(target, group_name, 9)
-        commit_all(networks["X"], group_name, 11)
-        until_job(lambda: is_everywhere(target, group_name, 11), job=sync)
 
 
 def asked(admin: ClusterAdmin, group: str) -> object:
@@ -270,7 +130,7 @@ def asked(admin: ClusterAdmin, group: str) -> object:
 def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
     networks: Clusters, group_name: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, (proxy,) = networks["X"], networks["X"].proxies
+    cluster, proxy = networks["X"], networks["X"].proxy
     admin = ClusterAdmin("X", {"bootstrap.servers": cluster.bootstrap_servers})
     known = group_name if is_known else f"{group_name}-other"
     assert admin.committed_offsets([known]) == {known: {}}
@@ -292,5 +152,64 @@ def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
         cluster.heal()
         writing.join()
         until(lambda: not isinstance(asked(admin, known), dict))
-        assert offsets(networks["Z"].direct, group_name) == {}
+        assert offsets(networks["Z"], group_name) == {}
     until(lambda: asked(admin, group_name) == {})
+
+
+BREAKS: dict[str, Callable[[ProxiedCluster], None]] = {
+    "only answers are lost": lambda cluster: cluster.proxy.hold(TO_CLIENT),
+    "its broker is frozen": lambda cluster: cluster.direct.pause(),
+}
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=BREAKS)
+def test_a_silent_cluster_delays_no_direction_between_others_and_catches_up(
+    networks: Clusters, job: ThreadJob, group_name: str, breaks: Callable[[ProxiedCluster], None]
+) -> None:
+    def delay(offset: int) -> float:
+        commit_all(networks["X"], group_name, offset)
+        began = time.monotonic()
+        until(lambda: is_everywhere(networks["Z"], group_name, offset), job=job)
+        return time.monotonic() - began
+
+    usual = max(delay(offset) for offset in range(1, 4))
+    commit_all(networks["Y"], f"{group_name}-of-y", 5 + SHIFT)
+    breaks(networks["Y"])
+    try:
+        # Who waits for the silent cluster does so in each series; what else the machine is busy with passes.
+        for first in range(4, 4 + SERIES * ANSWERS, ANSWERS):
+            last = first + ANSWERS - 1
+            slowest = max(delay(offset) for offset in range(first, last + 1))
+            if slowest <= usual + ANOTHER_DIRECTION_S:
+                break
+    finally:
+        networks["Y"].heal()
+    until(lambda: is_everywhere(networks["Y"], group_name, last), job=job)
+    assert slowest <= usual + ANOTHER_DIRECTION_S, "more than the machine itself takes, in each series"
+
+
+def test_answers_that_are_lost_after_the_commit_change_no_offset_there(
+    networks: Clusters, job: ThreadJob, group_name: str
+) -> None:
+    commit_all(networks["X"], group_name, 1)
+    until(lambda: is_everywhere(networks["Z"], group_name, 1), job=job)
+    proxy = networks["Z"].proxy
+    proxy.swallow_answers(COMMIT_KEY)
+    commit_all(networks["X"], group_name, 7)
+    until(lambda: proxy.has_swallowed and is_everywhere(networks["Z"], group_name, 7), job=job)
+    commit_all(networks["X"], group_name, 4)  # set back, while the offset there is unknown
+    proxy.heal()
+    until(lambda: is_everywhere(networks["Z"], group_name, 4), job=job)
+
+
+def test_a_running_job_goes_on_once_the_name_leads_back(networks: Clusters, job: ThreadJob, group_name: str) -> None:
+    target = networks["Z"]
+    commit_all(networks["X"], group_name, 9)
+    until(lambda: is_everywhere(target, group_name, 9), job=job)
+    with led_astray(networks):
+        until(lambda: "clusters.X: its id is " in job.output(), job=job)
+        commit_all(target, f"{group_name}-of-z", 9)  # for the log that is not X's to grow
+        until(lambda: job.output().count("clusters.X: its id is ") > 2, job=job)
+        assert is_everywhere(target, group_name, 9)
+    commit_all(networks["X"], group_name, 11)
+    until(lambda: is_everywhere(target, group_name, 11), job=job)

@@ -1,57 +1,31 @@
-"""``__consumer_offsets`` of a real broker, deleted, cut, emptied, widened: what is read and asked afterwards counts.
+"""``__consumer_offsets`` of a real broker, deleted, cut and widened: what is read and asked afterwards counts.
 
-What coordinators hold and the log does not have is compared once after each start. dc2 has copies of dc1's records,
-three offsets higher.
+dc2 has copies of dc1's records, three offsets higher.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
+from confluent_kafka.admin import NewPartitions
 
-from broker.committed_offsets import Partition, admin_for, commit, committed
-from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, delete_topic, native_log, write_log
-from broker.installation import Installation, install, until
+from broker.crafted_logs import Clusters, delete_topic
+from broker.installation import Installation, install
 from broker.segments import keep_records
-from consumer.moving import cutover
+from broker.story import Story
 from offset_sync.decode.consumer_offsets import coordinator_partition
-from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
+from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
 
-TOPIC = "commit-lives"
-PLACE: Partition = (TOPIC, 0)
-SHIFT, COUNT = 3, 100
 LOG_PARTITIONS = 8
 MOVING, IDLE = "commit-lives-moving", "commit-lives-idle"
 WIDENED = next(f"widened-{n}" for n in range(10_000) if coordinator_partition(f"widened-{n}", 9) == LOG_PARTITIONS)
 """A group whose coordinator's partition is a new one when there are nine."""
-
-
-def set_log(cluster: EmbeddedCluster, **settings: str) -> None:
-    """Set the configuration of the log of commits."""
-    entries = [
-        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    admin = admin_of(cluster)  # held until the answer is there
-    asked = [ConfigResource(ResourceType.TOPIC, CONSUMER_OFFSETS, incremental_configs=entries)]
-    for future in admin.incremental_alter_configs(asked).values():
-        future.result(60)
-
-
-def empty_log(cluster: EmbeddedCluster) -> None:
-    """Let retention delete all records of the log of commits."""
-    set_log(cluster, cleanup_policy="compact,delete", retention_ms="1")
-    kafka = admin_for(cluster)
-    places = [TopicPartition(CONSUMER_OFFSETS, n) for n in range(kafka.partition_count(CONSUMER_OFFSETS) or 0)]
-    until(lambda: all(each.log_start == each.log_end for each in kafka.ends(places).values()))
-    set_log(cluster, cleanup_policy="compact", retention_ms="-1")
 
 
 def widen_log(cluster: EmbeddedCluster) -> None:
@@ -62,67 +36,50 @@ def widen_log(cluster: EmbeddedCluster) -> None:
     cluster.restart()
 
 
+@dataclass(frozen=True)
 class Lives:
-    """The clusters and the installation; dc1's log of commits is what has another life."""
+    """The story and its installation; dc1's log of commits is what has another life."""
 
-    def __init__(self, clusters: Clusters, installation: Installation) -> None:
-        self.dc1, self.dc2, self.installation = clusters["dc1"], clusters["dc2"], installation
+    story: Story
+    installation: Installation
 
-    def commit(self, *groups: str, offset: int) -> None:
-        """Commit at dc1."""
-        commit(self.dc1, {group: {PLACE: offset} for group in groups})
-
-    def offset(self, group: str, alias: str = "dc2") -> int | None:
-        """Return what *group* has, as an offset of dc1."""
-        value = committed(self.dc1 if alias == "dc1" else self.dc2, [group])[group].get(PLACE)
-        return None if value is None else value.offset - (0 if alias == "dc1" else SHIFT)
+    @property
+    def dc1(self) -> EmbeddedCluster:
+        return self.story.clusters["dc1"]
 
     def after_sync(self, *groups: str) -> list[int | None]:
         """Return what *groups* have at dc2 once a pass was made, which does not fail."""
         assert self.installation.sync() == []
-        return [self.offset(group) for group in groups]
-
-    def asked_for(self, group: str) -> list[tuple[int | None, bool]]:
-        """Return what the coordinator was asked for, the oldest first."""
-        rows = self.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by="admin")
-        return [(row["committed_offset"], row["is_own"]) for row in sorted(rows, key=lambda row: row["captured_at"])]
-
-    def written(self, group: str) -> int:
-        """Return how often *group* was written at dc2."""
-        return len(self.installation.translations(group_id=group, outcome="COMMITTED"))
+        return [self.story.offset(group) for group in groups]
 
 
 @pytest.fixture(scope="module")
 def lives(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Lives:
-    clusters = soiled_clusters
-    stamp = Stamp(since_ms=int(time.time() * 1000) - 60_000)
-    for cluster in clusters.values():
-        create_topics(cluster, {TOPIC: 1})
-    write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)}, stamp)
-    write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), SHIFT)]}, stamp)
+    story = Story(soiled_clusters, "commit-lives").begin()
+    story.write(100)
     often = {"refresh_interval": "1s", "reconcile_interval": "1s"}
-    installation = install(tmp_path_factory.mktemp("lives"), clusters, [TOPIC], sync=often)
+    installation = install(tmp_path_factory.mktemp("lives"), soiled_clusters, [story.topic], sync=often)
     assert installation.index() == []
-    return Lives(clusters, installation)
+    return Lives(story, installation)
 
 
 def test_a_deleted_log_and_a_cut_one_are_read_again_and_what_they_have_lost_stays_at_the_target(lives: Lives) -> None:
     for offset in (2, 3, 4):
-        lives.commit(MOVING, offset=offset)
-        lives.commit(IDLE, offset=3)
+        lives.story.commit(MOVING, offset)
+        lives.story.commit(IDLE, 3)
     assert lives.after_sync(MOVING, IDLE) == [4, 3]
     delete_topic(lives.dc1, CONSUMER_OFFSETS)
-    lives.commit(MOVING, offset=7)  # at a lower offset of the log than what it had
+    lives.story.commit(MOVING, 7)  # at a lower offset of the log than what it had
     assert lives.after_sync(MOVING, IDLE) == [7, 3]
-    assert lives.offset(IDLE, "dc1") is None
-    lives.commit(MOVING, offset=9)
+    assert lives.story.offset(IDLE, "dc1") is None
+    lives.story.commit(MOVING, 9)
     assert lives.after_sync(MOVING, IDLE) == [9, 3]
     rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=MOVING)
     last = max(rows, key=lambda row: row["captured_at"])
     assert last["committed_offset"] == 9
     keep_records(lives.dc1, CONSUMER_OFFSETS, last["log_partition"], last["log_offset"])
     assert lives.after_sync(MOVING, IDLE) == [7, 3]
-    assert lives.offset(MOVING, "dc1") == 7
+    assert lives.story.offset(MOVING, "dc1") == 7
     rows = lives.installation.rows("log_incarnations", cluster="dc1", topic=CONSUMER_OFFSETS)
     reasons = Counter(row["reason"] for row in rows)
     assert reasons["TOPIC_RECREATED"] == LOG_PARTITIONS
@@ -131,60 +88,15 @@ def test_a_deleted_log_and_a_cut_one_are_read_again_and_what_they_have_lost_stay
     assert {row["reason"] for row in rows} == {None}
 
 
-def test_each_run_finds_what_the_log_has_lost(lives: Lives) -> None:
-    groups = ["compared-lost", "compared-back", "compared-gone", "compared-kept"]
-    lives.commit(*groups, offset=60)
-    empty_log(lives.dc1)
-    lives.commit(*groups[1:], offset=60)
-    assert lives.after_sync(*groups) == [60] * 4
-    # While no job runs one goes back and one is deleted, and the log does not say so any more.
-    lives.commit("compared-back", offset=20)
-    admin = admin_of(lives.dc1)
-    admin.delete_consumer_groups(["compared-gone"])["compared-gone"].result(60)
-    empty_log(lives.dc1)
-    assert lives.after_sync(*groups) == [60, 20, 60, 60]
-    asked = {group: lives.asked_for(group) for group in groups}
-    assert asked == dict(zip(groups, ([(60, False)], [(20, False)], [(None, False)], [])))
-    written = {group: lives.written(group) for group in groups}
-    until(lambda: lives.after_sync() == [] and lives.written("compared-kept") > written["compared-kept"])
-    assert lives.written("compared-gone") == written["compared-gone"], "what is gone is not refreshed"
-    assert lives.asked_for("compared-back") == [(20, False)], "it counts once"
-
-
-def test_a_report_and_a_move_need_no_job_to_know_it(lives: Lives) -> None:
-    lives.commit("compared-moved", offset=70)
-    empty_log(lives.dc1)
-    lives.installation.report()
-    (row,) = lives.installation.rows("sync_status", group_id="compared-moved")
-    found = (row["status"], row["source_cluster"], row["source_offset"], row["wanted_offset"])
-    assert found == ("Behind", "dc1", 70, 70 + SHIFT)
-    words = ("--planned", "--groups", "compared-moved", "--timeout", "100s")
-    assert cutover(lives.installation, "apply", "dc1", "dc2", *words) == []
-    assert lives.offset("compared-moved") == 70
-
-
-def test_a_running_job_finds_what_is_lost_and_takes_what_comes_later_from_the_log(lives: Lives) -> None:
-    group = "compared-running"
-    lives.commit(group, offset=40)
-    empty_log(lives.dc1)
-    with lives.installation.here("sync_offsets") as job:
-        until(lambda: lives.offset(group) == 40, job=job)
-        lives.commit(group, offset=50)
-        until(lambda: lives.offset(group) == 50, job=job)
-    assert lives.asked_for(group) == [(40, False)]
-    rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=group, captured_by=None)
-    assert [row["committed_offset"] for row in rows] == [50]
-
-
 def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_written_again(lives: Lives) -> None:
-    lives.commit(WIDENED, offset=30)
+    lives.story.commit(WIDENED, 30)
     assert lives.after_sync(WIDENED) == [30]
     widen_log(lives.dc1)
     for offset in (10, 40):
-        lives.commit(WIDENED, offset=offset)
+        lives.story.commit(WIDENED, offset)
         assert lives.after_sync(WIDENED) == [offset]
     rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=WIDENED, log_partition=LOG_PARTITIONS)
     assert {row["committed_offset"] for row in rows} == {10, 40}, "the new partition is not this group's"
-    widen_log(lives.dc2)
-    assert lives.offset(WIDENED) is None
+    widen_log(lives.story.clusters["dc2"])
+    assert lives.story.offset(WIDENED) is None
     assert lives.after_sync(WIDENED) == [40]

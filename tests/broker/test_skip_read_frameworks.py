@@ -1,4 +1,4 @@
-"""Kafka Streams, a Connect sink and Spring's listener container with the interceptor of `consumer/`."""
+"""Kafka Streams and Spring's listener container with the interceptor of `consumer/`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from broker.committed_offsets import committed
 from broker.installation import until
-from consumer.applications import Application, connect_sink, spring_reader, streams_reader
+from consumer.applications import Application, spring_reader, streams_reader
 from consumer.crossing import SEEN, Crossing, write_crossing
 from consumer.skip_read_jar import jar_or_skip
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -46,14 +46,6 @@ def test_kafka_streams_gets_what_is_due_and_commits_what_was_skipped(
         until(lambda: application.process.poll() is not None or crossing.is_committed(group_name), 120)
     assert application.values() == crossing.due()
     assert committed(crossing.cluster, [SEEN + group_name])[SEEN + group_name]
-
-
-def test_a_connect_sink_gets_what_is_due(crossing: Crossing, group_name: str, jar: Path, tmp_path: Path) -> None:
-    group = f"connect-{group_name}"
-    crossing.give(group)
-    with connect_sink(crossing, group_name, tmp_path, jar) as application:
-        wait(application, crossing)
-    assert application.values() == crossing.due()
 
 
 def test_a_listener_container_of_spring_gets_what_is_due_also_where_it_seeks_back(

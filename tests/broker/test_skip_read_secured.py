@@ -62,8 +62,8 @@ def settings(secured: SecuredClusters, version: str) -> dict[str, str]:
 @BOTH
 @pytest.mark.parametrize(
     ("given", "skips"),
-    [((), False), ((LISTS, ASKED_USES), False), ((LISTS, USES), True), ((LISTS, USES, MARKS), True)],
-    ids=["none", "lists, and to see uses", "lists and uses", "marks too"],
+    [((LISTS, ASKED_USES), False), ((LISTS, USES), True), ((LISTS, USES, MARKS), True)],
+    ids=["lists, and to see uses", "lists and uses", "marks too"],
 )
 def test_each_right_that_is_missing_is_told_and_costs_no_record(
     secured: SecuredClusters,

@@ -13,10 +13,9 @@ from broker.broker_versions import needs_streams_groups
 from broker.committed_offsets import admin_for, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import install, until
-from consumer.applications import Application
+from consumer.applications import Application, streams_counter
 from consumer.moving import cutover
 from consumer.skip_read_jar import jar_or_skip
-from consumer.streams_counter import streams_counter
 from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Rule, TopicPartition

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 import consumer_jar
-from broker.committed_offsets import commit, committed
-from broker.crafted_logs import copied_log, create_topics, native_log, write_log
 from broker.installation import Installation, install, until
 from broker.secured_clusters import with_listener
+from broker.story import Story
 from broker.token_server import AUDIENCE, CLIENT, SCOPE, SECRET, TokenServer, token_server
 from consumer.skip_read_jar import compiled
 from offset_sync.config import load_config
@@ -42,20 +41,23 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer"
 
 @dataclass(frozen=True)
 class Scene:
-    """Two brokers, of which dc1 takes tokens at *address*."""
+    """A story between two brokers, of which dc1 takes tokens at *address*."""
 
-    clusters: dict[str, EmbeddedCluster]
+    story: Story
     address: str
-    place: TopicPartition
     login: dict[str, str]
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(*self.story.place)
 
     def installed(self, folder: Path, **security: str) -> Installation:
         """Return an installation; *security* instead of what is right."""
         sections: dict[str, Any] = {
             "dc1": {"kafka": {"bootstrap.servers": self.address}, "security": self.login | security},
-            "dc2": {"kafka": {"bootstrap.servers": self.clusters["dc2"].bootstrap_servers}},
+            "dc2": {"kafka": {"bootstrap.servers": self.story.servers["dc2"]}},
         }
-        topic = self.place.topic
+        topic = self.story.topic
         return install(folder, {}, [topic], clusters=sections, groups={"include": [f"{topic}-.*"]})
 
 
@@ -63,7 +65,7 @@ class Scene:
 def scene_of(
     dc2: EmbeddedCluster, folder: Path, topic: str, handler: str, more: dict[str, str], java: tuple[str, ...] = ()
 ) -> Iterator[Scene]:
-    """Start dc1 with a listener whose tokens *handler* validates; dc2 has copies of its records, two offsets higher."""
+    """Start dc1 with a listener whose tokens *handler* validates; dc2 has copies of its records."""
     listener = {
         "sasl.enabled.mechanisms": "OAUTHBEARER",
         "oauthbearer.sasl.jaas.config": f"{OAUTH}.OAuthBearerLoginModule required;",
@@ -73,15 +75,12 @@ def scene_of(
     dc1, address = with_listener("dc1", folder / "dc1", "TOKENS", "SASL_PLAINTEXT", settings)
     dc1.java_options = java
     format_storage(dc1, new_id())
-    place = TopicPartition(topic, 0)
     try:
         dc1.start()
-        for cluster in (dc1, dc2):
-            create_topics(cluster, {topic: 1})
-        write_log(dc1, {place: native_log("dc1", 20)})
-        write_log(dc2, {place: [None, None, *copied_log("dc1", range(20), first=2)]})
-        commit(dc1, {f"{topic}-group": {place: 7}})
-        yield Scene({"dc1": dc1, "dc2": dc2}, address, place, {"protocol": "SASL_PLAINTEXT"})
+        story = Story({"dc1": dc1, "dc2": dc2}, topic).begin()
+        story.write(20)
+        story.commit(f"{topic}-group", 7)
+        yield Scene(story, address, {"protocol": "SASL_PLAINTEXT"})
     finally:
         kill_clusters({"dc1": dc1})
 
@@ -121,20 +120,18 @@ def oidc(
         yield scene
 
 
-def test_all_jobs_log_in_by_tokens_of_oidc(oidc: Scene, tokens: TokenServer, tmp_path: Path) -> None:
+def test_all_jobs_log_in_by_tokens_of_oidc_and_a_wrong_secret_is_said_and_not_shown(
+    oidc: Scene, tokens: TokenServer, tmp_path: Path
+) -> None:
     installation = oidc.installed(tmp_path)
     assert (installation.index(), installation.sync()) == ([], [])
-    assert committed(oidc.clusters["dc2"], ["tokens-group"])["tokens-group"][oidc.place].offset == 9
+    assert oidc.story.offset("tokens-group") == 7
     assert installation.report() == []
     assert all(each["grant_type"] == ["client_credentials"] for each in tokens.asked)
     assert is_well(installation)
-
-
-def test_a_wrong_secret_is_said_and_not_shown(oidc: Scene, tmp_path: Path) -> None:
-    wrong = oidc.installed(tmp_path, password=f"{CANARY}-wrong")
-    failed = [each for each in find_all(load_config(wrong.config_file)) if each.level is Level.FAIL]
-    assert [(each.place, each.check) for each in failed] == [("clusters.dc1", "connection")]
-    assert "token" in failed[0].text
+    wrong = load_config(oidc.installed(tmp_path, password=f"{CANARY}-wrong").config_file)
+    (failed,) = [each for each in find_all(wrong) if each.level is Level.FAIL]
+    assert (failed.place, failed.check, "token" in failed.text) == ("clusters.dc1", "connection", True)
     assert CANARY not in str(failed)
 
 
@@ -199,14 +196,3 @@ def test_every_kind_of_client_logs_in_again_before_its_token_expires(
         before = len(signed)
         time.sleep(expiry_s + 1)  # until each token of this round has expired
         until(lambda before=before: len(signed) > before)  # type: ignore[misc]
-
-
-@pytest.mark.usefixtures("_credentials")
-def test_a_refused_login_is_told_without_the_token(msk: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    signer = pytest.importorskip(f"{SIGNER}.MSKAuthTokenProvider")
-    monkeypatch.setattr(signer, "ACTION_NAME", "kafka-cluster:Disconnect")
-    options = load_config(msk.installed(tmp_path).config_file).admin_options("dc1")
-    with pytest.raises(Exception, match="invalid_token") as refused:
-        ClusterAdmin("dc1", options).topics(deadline=5)
-    assert "X-Amz" not in str(refused.value)
-    assert msk_tokens.token_for(options[msk_tokens.OPTION]).value not in str(refused.value)

@@ -20,27 +20,25 @@ from dataclasses import dataclass, field
 import pytest
 from confluent_kafka import cimpl
 
-from broker.committed_offsets import Partition, commit, commits_recorded, committed
-from broker.crafted_logs import Clusters, copied_log, create_topics, native_log, write_log
+from broker.committed_offsets import commits_recorded
+from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
 from broker.job import Job
+from broker.story import SHIFT, Story
 from offset_sync.config import load_config
 from offset_sync.jobs import sync_offsets as job_module
 from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
-TOPIC = "drivers"
-PLACE: Partition = (TOPIC, 0)
-SHIFT, COUNT = 3, 200
 TAKEN_OVER = 3
 
 
 @dataclass
 class Stage:
-    """The clusters, the installation, and the drivers that were started one after the other."""
+    """The story, its installation, and the drivers that were started one after the other."""
 
-    clusters: Clusters
+    story: Story
     installation: Installation
     jobs: ExitStack
     drivers: list[Job] = field(default_factory=list)
@@ -51,19 +49,6 @@ class Stage:
         self.drivers.append(self.jobs.enter_context(self.installation.started("sync_offsets", log_name=name)))
         return self.drivers[-1]
 
-    def commit(self, group: str, offset: int) -> None:
-        """Let a group commit at dc1."""
-        commit(self.clusters["dc1"], {group: {PLACE: offset}})
-
-    def offset(self, group: str) -> int | None:
-        """Return what a group has at dc2 now, as an offset of dc1."""
-        value = committed(self.clusters["dc2"], [group])[group].get(PLACE)
-        return None if value is None else value.offset - SHIFT
-
-    def arrives(self, group: str, offset: int, job: Job | None = None) -> None:
-        """Return once the group's *offset* at dc1 is translated at dc2."""
-        until(lambda: self.offset(group) == offset, job=job)
-
     def epochs(self) -> list[tuple[int, bool]]:
         """Return the rows of the table of drivers: epoch, and whether it says that the driver has ended."""
         rows = self.installation.rows("drivers", job="sync_offsets")
@@ -72,19 +57,15 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    for alias in ("dc1", "dc2"):
-        create_topics(clusters[alias], {TOPIC: 1})
-    write_log(clusters["dc1"], {PLACE: native_log("dc1", COUNT)})
-    write_log(clusters["dc2"], {PLACE: [*[None] * SHIFT, *copied_log("dc1", range(COUNT), first=SHIFT)]})
+    story = Story(clusters, "drivers").begin()
+    story.write(200)
     installation = install(
-        tmp_path_factory.mktemp("drivers"),
-        clusters,
-        [TOPIC],
-        sync={"reconcile_interval": "2s"},
+        tmp_path_factory.mktemp("drivers"), clusters, [story.topic], sync={"reconcile_interval": "2s"}
     )
     assert installation.index() == []
+    until(lambda: "progress" not in threads()[1])  # what logs how far the index is ends with it
     with ExitStack() as jobs:
-        yield Stage(clusters, installation, jobs)
+        yield Stage(story, installation, jobs)
 
 
 def lines(job: Job) -> list[str]:
@@ -94,16 +75,14 @@ def lines(job: Job) -> list[str]:
 
 def test_a_dry_run_beside_the_running_driver_takes_nothing_from_it(stage: Stage) -> None:
     driver = stage.start()
-    stage.commit("drivers-a", 10)
-    stage.arrives("drivers-a", 10, driver)
-    stage.commit("drivers-b", 20)
+    stage.story.commit("drivers-a", 10)
+    stage.story.arrives("drivers-a", 10, driver)
+    stage.story.commit("drivers-b", 20)
     assert stage.installation.sync(dry_run=True) == []
     assert stage.epochs() == [(1, False)]
-    stage.commit("drivers-c", 30)
-    stage.arrives("drivers-b", 20, driver)
-    stage.arrives("drivers-c", 30, driver)
-    assert "another driver took in" not in driver.output()
-    assert "CONCURRENT_STREAM_LOG_UPDATE" not in driver.output()
+    stage.story.commit("drivers-c", 30)
+    stage.story.arrives("drivers-b", 20, driver)
+    stage.story.arrives("drivers-c", 30, driver)
     rows = stage.installation.rows("offset_commits")
     assert {*Counter((row["cluster"], row["log_partition"], row["log_offset"]) for row in rows).values()} == {1}
 
@@ -115,21 +94,21 @@ def test_a_driver_ends_with_3_that_another_has_followed_and_a_paused_one_that_wa
     os.killpg(first.process.pid, signal.SIGSTOP)  # it holds nothing that another one waits for
     second = stage.start()
     until(lambda: (2, False) in stage.epochs(), job=second)
-    stage.commit("drivers-a", 5)  # reset: what the paused one believes is ahead now
-    stage.commit("drivers-d", 60)
-    stage.arrives("drivers-a", 5, second)
-    stage.arrives("drivers-d", 60, second)
-    before = commits_recorded(stage.clusters["dc2"], TOPIC)
+    stage.story.commit("drivers-a", 5)  # reset: what the paused one believes is ahead now
+    stage.story.commit("drivers-d", 60)
+    until(lambda: stage.story.offset("drivers-a") == 5, job=second)
+    stage.story.arrives("drivers-d", 60, second)
+    before = commits_recorded(stage.story.clusters["dc2"], stage.story.topic)
     os.killpg(first.process.pid, signal.SIGCONT)
     first.wait()
     assert first.exit_code == TAKEN_OVER
     assert f"sync_offsets was taken over by process {second.process.pid} on " in lines(first)[-1]
     assert "Traceback" not in first.output()
     assert stage.epochs() == [(1, False), (2, False)]
-    assert (stage.offset("drivers-a"), stage.offset("drivers-d")) == (5, 60)
-    assert commits_recorded(stage.clusters["dc2"], TOPIC) == before
-    stage.commit("drivers-d", 70)
-    stage.arrives("drivers-d", 70, second)
+    assert (stage.story.offset("drivers-a"), stage.story.offset("drivers-d")) == (5, 60)
+    assert commits_recorded(stage.story.clusters["dc2"], stage.story.topic) == before
+    stage.story.commit("drivers-d", 70)
+    stage.story.arrives("drivers-d", 70, second)
     second.terminate()
     assert second.exit_code == 0
     assert stage.epochs() == [(1, False), (2, False), (2, True)]
@@ -148,7 +127,7 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver_and_le
             mine.set()
             if mine is not ready[-1]:
                 least = 10 * (ready.index(mine) + 1)  # the next commit may be answered before we look
-                until(lambda: (stage.offset("drivers-lives") or 0) >= least)
+                until(lambda: (stage.story.offset("drivers-lives") or 0) >= least)
                 job._over.set()
 
     monkeypatch.setattr(SyncJob, "_renew", begin_again_at_once)
@@ -159,8 +138,8 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver_and_le
         job = pool.submit(sync_offsets, load_config(stage.installation.config_file), arguments, stop)
         try:
             for number, is_ready in enumerate(ready, 1):
-                stage.commit("drivers-lives", 10 * number)
-                stage.arrives("drivers-lives", 10 * number)
+                stage.story.commit("drivers-lives", 10 * number)
+                stage.story.arrives("drivers-lives", 10 * number)
                 until(is_ready.is_set)  # its watch looks now and then, and an answer may be quicker
         finally:
             stop.set()  # else a failure would wait for the job for ever

@@ -13,9 +13,10 @@ import pytest
 
 from broker.crafted_logs import Clusters
 from broker.installation import Job, install, until
-from cluster.hadoop import Hadoop, kill_container
+from broker.story import Story
+from cluster.hadoop import Hadoop
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
-from cluster.story import Story
+from cluster.server_process import kill_process
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
@@ -90,7 +91,7 @@ def test_of_an_executor_that_is_killed_nothing_is_lost_and_nothing_comes_twice(s
     stage.story.write(5 * BATCH)
     until(lambda: 0 < stage.missing() < 9 * BATCH, job=stage.index)
     _, number = stage.applications.containers(EXECUTOR, stage.index_id)[0]
-    kill_container(number)
+    kill_process(number)  # as the kernel does when memory runs out
     until(lambda: stage.missing() == 0, job=stage.index)
     until(lambda: len(stage.applications.containers(EXECUTOR, stage.index_id)) == 2, job=stage.index)
     stage.story.commit("on-yarn-killed", 7 * BATCH)
@@ -115,15 +116,3 @@ def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_
         ("on-yarn-gone", 9 * BATCH),
         ("on-yarn-killed", 7 * BATCH),
     ]
-
-
-def test_a_driver_at_home_ends_in_order_and_one_in_the_cluster_is_killed(stage: Stage) -> None:
-    assert stage.index is not None
-    identity = stage.index_id
-    stage.index.terminate()
-    assert stage.index.exit_code == 0, stage.index.output()[-3000:]
-    until(lambda: stage.applications.state("index_records") == "FINISHED", seconds=60)
-    assert stage.applications.containers(EXECUTOR, identity) == []
-    stage.hadoop.kill_application(stage.sync_id)
-    until(lambda: stage.applications.state("sync_offsets") == "KILLED", seconds=60)
-    until(lambda: stage.applications.containers("", stage.sync_id) == [], seconds=60)

@@ -6,7 +6,6 @@ produce; groups move to dc2 and back, by ``cutover``, to the offsets that the re
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +16,7 @@ from confluent_kafka import Producer
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
-from offset_sync.config import load_config
-from offset_sync.jobs.cutover import add_arguments
-from offset_sync.jobs.cutover import cutover as cutover_groups
-from offset_sync.jobs.runner import job_arguments
+from consumer.moving import cutover
 from offset_sync.model.errors import ClusterError
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.kafka.clients import client_options
@@ -85,9 +81,7 @@ class Walk:
 
     def move(self, source: str, target: str, group: str, mode: str) -> list[str]:
         """Apply a cutover; return what was not as it should be."""
-        words = ["apply", "--conf", "x", "--from", source, "--to", target, "--groups", group, mode]
-        arguments = add_arguments(job_arguments("cutover")).parse_args(words)
-        return list(cutover_groups(load_config(self.installation.config_file), arguments, threading.Event()))
+        return cutover(self.installation, "apply", source, target, "--groups", group, mode)
 
     def held(self, alias: str, group: str) -> dict[Partition, int]:
         return {place: each.offset for place, each in committed(self.clusters[alias], [group])[group].items()}

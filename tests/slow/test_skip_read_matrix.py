@@ -9,7 +9,6 @@ import pytest
 from consumer.consumer_host import Hosts, consumer_hosts
 from consumer.crossing import Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group
-from consumer.skip_read_jar import client_jars
 from offset_sync_demo.kafka.brokers import running_clusters
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
@@ -51,10 +50,3 @@ def test_what_is_due_is_delivered_once_and_nothing_else(
     crossing.give(group, deflates=commits == "record")
     readers = SCENARIOS[scenario](Group(hosts(version), crossing, group, settings, commits=commits))
     assert values(*readers) == crossing.due(skips=number >= FIRST_THAT_COMMITS)
-
-
-def test_all_versions_that_are_installed_are_tried() -> None:
-    installed = client_jars()
-    if len(installed) < len(VERSIONS):
-        pytest.skip("not all versions are installed; run 'make test-slow'")
-    assert [*installed] == VERSIONS

@@ -7,9 +7,8 @@ points, so none is imported.
 from __future__ import annotations
 
 import ast
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -74,19 +73,6 @@ WITHOUT = {
         "tables.views.duckdb",
     ),
 }
-
-# Behind one door each: what pyspark and py4j keep to themselves, names of the JVM's classes, and C.
-DOOR_OF_THE_JVM = "spark.jvm"
-INSIDE_PYSPARK = re.compile(
-    r"_(jvm|jsc|jdf|jseq|jmap|jcols|jreader|jwrite|jrdd|jconf|jsparkSession|gateway|ensure_\w+)"
-)
-BEHIND_IT = "spark"
-KAFKAS_OWN_CLIENT = "sync.groups_at_once"
-"""The only other one that asks the door for classes."""
-JVM_CLASS = re.compile(r"(io|org)\.[\w.]+\.[A-Z]\w*(\$\w*)?")
-CLASS_NAMES_AS_SETTINGS = ("config.client_options", "jobs.spark_session")
-DOORS_TO_C = {"kafka.librdkafka", "kafka.client_callbacks"}
-"""The client of Kafka, with malloc and connect."""
 
 
 def module_name(path: Path) -> str:
@@ -202,35 +188,3 @@ def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(libr
     starts = [each for each in SOURCES if any(is_within(each, name) for name in WITHOUT[library])]
     assert len(starts) >= len(WITHOUT[library])
     assert [" -> ".join(way) for start in starts if (way := way_to_library(start, set()))] == []
-
-
-def modules_with(is_inside: Callable[[ast.AST], bool]) -> set[str]:
-    """Return the modules in whose source a node is such a one."""
-    return {name for name, path in SOURCES.items() if any(map(is_inside, nodes(path)))}
-
-
-def modules_that_import(library: str) -> set[str]:
-    return {name for name, path in SOURCES.items() for _, each in imports(path) if each.partition(".")[0] == library}
-
-
-def test_one_module_alone_touches_what_pyspark_and_py4j_keep_to_themselves() -> None:
-    def is_inside(node: ast.AST) -> bool:
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        return name == "SparkContext" or INSIDE_PYSPARK.fullmatch(name) is not None
-
-    assert modules_with(is_inside) == modules_that_import("py4j") == {DOOR_OF_THE_JVM}
-
-
-def test_classes_of_the_jvm_are_named_behind_its_door_only() -> None:
-    def is_inside(node: ast.AST) -> bool:
-        return isinstance(node, ast.Constant) and JVM_CLASS.fullmatch(str(node.value)) is not None
-
-    found = modules_with(is_inside)
-    assert {name for name in found if not name.startswith(f"{BEHIND_IT}.")} - {KAFKAS_OWN_CLIENT} == {
-        *CLASS_NAMES_AS_SETTINGS
-    }
-    assert DOOR_OF_THE_JVM in found
-
-
-def test_two_modules_alone_are_bound_to_c() -> None:
-    assert modules_that_import("ctypes") == DOORS_TO_C

@@ -6,16 +6,13 @@ import ast
 import configparser
 import re
 import subprocess
-import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import jars
 import prerequisites
-import stamp
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
@@ -26,15 +23,10 @@ LONGEST_JOB = 40
 MOST_PARAMETERS, MOST_OF_A_CONSTRUCTOR = 6, 5
 
 
-def setup_cfg() -> configparser.ConfigParser:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read(REPO / "setup.cfg")
-    return parser
-
-
 def pins() -> dict[str, str]:
     """Return library -> exact version, without its marker; empty for a requirement that is not exact."""
-    parser = setup_cfg()
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(REPO / "setup.cfg")
     texts = [parser["options"]["install_requires"], *parser["options.extras_require"].values()]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     wanted = [line for line in lines if line and not line.startswith("#")]
@@ -91,13 +83,6 @@ def test_no_file_names_a_registry_or_a_private_folder() -> None:
     assert found == []
 
 
-def test_what_set_up_and_runs_leave_behind_is_ignored() -> None:
-    made = [".venv/x", "jars/spark/a.jar", "dist/offset_sync.zip", "data/tables/x", "lib/offset_sync.egg-info/PKG-INFO"]
-    command = ["git", "check-ignore", *made, "conf/jars/ivy.xml"]
-    ignored = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False).stdout.split()
-    assert ignored == made
-
-
 def test_no_file_outgrows_the_budget() -> None:
     sizes = {path.relative_to(REPO): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
     assert {str(path): n for path, n in sizes.items() if n > LONGEST_FILE} == {}
@@ -124,34 +109,6 @@ def test_a_python_that_cannot_hold_the_pins_or_make_environments_is_refused_with
         prerequisites.check_python((3, 11), can_make_environments=False)
 
 
-def test_an_unfinished_folder_is_never_taken_for_a_finished_one(tmp_path: Path) -> None:
-    made_from = stamp.digest("a", "b")
-    assert not stamp.is_current(tmp_path, made_from)
-    stamp.remember(tmp_path, made_from)
-    is_current = [stamp.is_current(tmp_path, each) for each in (made_from, stamp.digest("ab", ""))]
-    assert is_current == [True, False]
-    stamp.forget(tmp_path)
-    assert not stamp.is_current(tmp_path, made_from)
-
-
-def test_every_file_that_names_the_pythons_names_the_same() -> None:
-    oldest, too_new = prerequisites.OLDEST_PYTHON, prerequisites.FIRST_PYTHON_TOO_NEW
-    metadata = setup_cfg()
-    assert metadata["options"]["python_requires"] == ">={}.{},<{}.{}".format(*oldest, *too_new)
-    assert metadata["mypy"]["python_version"] == "{}.{}".format(*oldest)
-    named = re.findall(r"Python :: 3\.(\d+)$", metadata["metadata"]["classifiers"], re.MULTILINE)
-    assert [int(minor) for minor in named] == list(range(oldest[1], too_new[1]))
-    project = tomllib.loads((REPO / "pyproject.toml").read_text())
-    assert project["tool"]["ruff"]["target-version"] == "py{}{}".format(*oldest)
-    makefile = (REPO / "Makefile").read_text()
-    assert f"not {oldest} <= sys.version_info[:2] < {too_new}" in makefile
-    tried = re.search(r"for p in python3 (.*); do", makefile)
-    assert tried is not None
-    assert tried[1].split() == [f"python3.{minor}" for minor in range(too_new[1] - 1, oldest[1] - 1, -1)]
-    readme = (REPO / "README.md").read_text()
-    assert "Python {}.{} to {}.{}".format(*oldest, too_new[0], too_new[1] - 1) in readme
-
-
 def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,15 +118,9 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
     with pytest.raises(SystemExit, match=r"there is no java in JAVA_HOME; .*apt-get install openjdk-21"):
         prerequisites.find_java()
     for printed, refused in (
-        ('java version "1.8.0_402"', "is 8.0"),
-        ('openjdk version "16.0.2" 2021-07-20', "is 16.0.2"),
         ('openjdk version "17.0.15" 2025-04-15', None),
-        ('openjdk version "21"', None),
-        ('openjdk version "25" 2025-09-16', "is 25"),
         ('openjdk version "25.0.2" 2026-01-20 LTS', "is 25.0.2"),
         ('openjdk version "25.0.3" 2026-04-21 LTS', None),
-        ('openjdk version "25.0.5.0.3" 2026-10-24', None),
-        ('openjdk version "26-ea" 2026-03-17', "is 26"),
         ("no Java at all", "said 'no Java at all'"),
     ):
         java.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")
@@ -179,17 +130,3 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
         else:
             with pytest.raises(SystemExit, match=rf"17, 21 or 25 \(25\.0\.3 or newer\) is needed, .* {refused};"):
                 prerequisites.find_java()
-
-
-def test_the_wanted_jars_are_where_ivy_puts_them() -> None:
-    pinned = (REPO / "conf" / "jars" / "ivy.xml").read_text()
-    wanted = jars.wanted_jars(pinned)
-    assert "broker/kafka_2.13-4.3.0.jar" in wanted
-    assert {path.partition("/")[0] for path in wanted} == {"spark", "broker", "mirror", "streams"}
-    apart = jars.wanted_jars(pinned, [*jars.CLUSTER, *jars.CLIENTS, *jars.VERSIONS])
-    assert len(wanted) + len(apart) == sum(each["conf"].count("->") for each in dependencies())
-    for folder in jars.VERSIONS:  # a broker, and what it logs by
-        names = [jar for jar in apart if jar.startswith(f"{folder}/")]
-        kafka = [jar for jar in names if "/kafka_2.13-" in jar]
-        assert [jar.startswith(f"{folder}/kafka_2.13-{folder.removeprefix('broker-')}.") for jar in kafka] == [True]
-        assert sum("/log4j-slf4j-impl-" in jar for jar in names) == 1

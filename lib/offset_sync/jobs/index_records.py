@@ -59,14 +59,20 @@ class OtherQueries(Protocol):
 
 def index_records(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Index until stopped, or with ``--once`` up to the present ends; return one line per cluster that failed."""
+    is_over = threading.Event()
     with (
         opened_tables(config, "index_records", clusters=len(config.clusters)) as (spark, tables),
         held(Lease(tables, "index_records", stop)) as lease,
     ):
-        return _index(config, spark, lease, is_once=arguments.once)
+        try:
+            return _index(config, spark, lease, is_over, is_once=arguments.once)
+        finally:
+            is_over.set()
 
 
-def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) -> Sequence[str]:
+def _index(
+    config: Config, spark: SparkSession, lease: Lease, is_over: threading.Event, *, is_once: bool
+) -> Sequence[str]:
     tables = FencedTables(config.tables.root, lease, files_of(config), config.names)
     config = with_first_ids(config, tables.files)
     queries = _supervisor(config, lease)
@@ -86,7 +92,7 @@ def _index(config: Config, spark: SparkSession, lease: Lease, *, is_once: bool) 
     else:
         others = config.of_extension("index_queries")(config, access, parts)
         others.add_to(queries)
-    _beside("progress", _LINE_EVERY_S, output.look, lease.stop)
+    _beside("progress", _LINE_EVERY_S, output.look, is_over)
     sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
     if is_once:
         failures = _run_once(queries) if others is None else others.run_once(lambda: _supervisor(config, lease))

@@ -99,12 +99,10 @@ def homes(activity: Activity, now_ms: int, silence_ms: int, uncertain_ms: Int64s
     if silence_ms == 0:
         activity = activity._replace(members_ms=np.full_like(activity.members_ms, ABSENT))
     earliest_ms, active_ms = last_active(activity)
-    if active_ms.shape[1] == 0:
-        return Homes(np.empty(0, np.intp), np.empty(0, np.bool_))
     home: NDArray[np.intp] = active_ms.argmax(axis=0)
     newest = active_ms.max(axis=0)
     home[newest == ABSENT] = NO_HOME
-    if silence_ms == 0 or len(active_ms) < 2:
+    if silence_ms == 0:
         return Homes(home, np.zeros(len(home), np.bool_))
     last_but_one, last = active_ms.argsort(axis=0, kind="stable")[-2:]
     second = np.take_along_axis(active_ms, last_but_one[np.newaxis], axis=0)[0]
@@ -302,9 +300,9 @@ class UnreadLogs:
         brought.fit(int(rows.max(initial=-1)) + 1)
         is_brought = brought["is_brought"][rows]
         if source in self._unread:
-            counts &= ~is_brought
+            counts = ~is_brought
         if self._unread - {source}:
-            counts &= is_answered | (is_brought & (source not in self._unread))
+            counts &= is_answered | is_brought
         return counts
 
 

@@ -20,6 +20,8 @@ An answer that is recorded already does not count, as its commit record was read
 position is the group's own.
 
 A driver answers from the index, so the source's index alone answers here; later elections and truncations are ignored.
+A driver that reached the source has passed holes that have aged since the index last grew, one that did not has not: a
+commit counts as ours if it is the answer of either.
 
 Errs to the group's own: the cluster of an unrecognised commit becomes the home for a while. That is dangerous where the
 commit is past records that the group has not read, or is to read again: above a truncation of the target, where it was
@@ -169,18 +171,20 @@ class LeftWrites:
         uncut = dict.fromkeys((ClusterPartition(target, *each) for each in partitions), 0)
         snapshot = Snapshot(metadata, uncut, state.now_ms())
         pair = Pair(state.last(source, target), source, target, snapshot, state.now_ms())
+        watched = pair._replace(is_watched=True)
         for partition in partitions:
             keys = state.keys.keys_in(partition)
             asked = commits.take(np.isin(commits.rows, keys))
-            least, most = self._translated(pair, partition, asked.offset)
+            of_either = [self._translated(each, partition, asked.offset) for each in (pair, watched)]
+            most = np.maximum(*(greatest for _, greatest in of_either))
             # Most of the groups' own commits are above all answers.
             may_be = np.isin(written.rows, keys) & (written.offset <= _greatest(asked.rows, most, written.rows))
             to_ends: dict[tuple[int, int], Int64s] = {}
             for row in np.flatnonzero(may_be & (written.offset != recorded)).tolist():
                 key, offset, made_ms = (int(each[row]) for each in (written.rows, written.offset, written.made_ms))
                 newest = _newest_then(asked, key, made_ms)
-                is_answer = (least[newest] <= offset) & (offset <= most[newest])
-                found[row] = is_answer.any() or (
+                is_answer = any(((a[newest] <= offset) & (offset <= b[newest])).any() for a, b in of_either)
+                found[row] = is_answer or (
                     offset <= most[newest].max(initial=ABSENT)
                     and self._may_have_waited(source, key, made_ms)
                     and self._was_end_of_index(pair, partition, offset, made_ms, to_ends)

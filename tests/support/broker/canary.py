@@ -1,8 +1,7 @@
-"""Who could read a password that a job was given: its processes' words and environments, its web pages, its files."""
+"""Who could read a password that a job was given: its processes' words and environments, and its files."""
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,24 +9,12 @@ import pyarrow.parquet as pq
 
 PROC = Path("/proc")
 """Where Linux tells of processes; other systems have no such folder."""
-_PAGES = ("jobs/", "stages/", "storage/", "environment/", "executors/", "SQL/", "StreamingQuery/")
-_ANSWERS = ("environment", "sql?details=true&planDescription=true&length=1000", "jobs", "stages", "allexecutors")
 
 
 def processes_with(canary: str, root: int) -> list[str]:
     """Return the files of /proc in which a process below *root*, or itself, shows *canary* to others."""
     shown = [PROC / str(pid) / name for pid in _with_descendants(root) for name in ("cmdline", "environ")]
     return [str(each) for each in shown if canary.encode() in _bytes_of(each)]
-
-
-def pages_with(canary: str, address: str) -> list[str]:
-    """Return the pages of the Spark UI at *address*, and what it answers to programs, that show *canary*."""
-    applications = f"{address}/api/v1/applications"
-    (number,) = [each.split('"')[3] for each in _text_of(applications).splitlines() if '"id"' in each]
-    asked = [f"{address}/{page}" for page in _PAGES] + [f"{applications}/{number}/{each}" for each in _ANSWERS]
-    plans = _text_of(f"{applications}/{number}/{_ANSWERS[1]}")
-    assert "planDescription" in plans, f"the UI shows no query: {plans}"
-    return [each for each in asked if canary in _text_of(each)]
 
 
 def files_with(canary: str, folder: Path, but: Iterable[Path]) -> list[str]:
@@ -62,9 +49,3 @@ def _bytes_of(file: Path) -> bytes:
         return file.read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended meanwhile
         return b""
-
-
-def _text_of(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        text: str = answer.read().decode()
-        return text

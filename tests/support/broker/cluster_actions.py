@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from broker.committed_offsets import Partition, committed
@@ -22,10 +21,10 @@ class Acts:
     _held: list[dict[str, dict[str, dict[Partition, Committed]]]] = field(default_factory=list)
     _rows: list[list[Row]] = field(default_factory=list)
 
-    def play(self, *, dry_run: bool = False) -> None:
+    def play(self) -> None:
         """Sync once, and keep the offsets and the new rows."""
         known = sum(map(len, self._rows))
-        self.failures.append(self.installation.sync(dry_run=dry_run))
+        self.failures.append(self.installation.sync())
         rows = self.installation.translations()
         self._rows.append(rows[known:])
         held = {alias: committed(cluster, self.groups) for alias, cluster in self.clusters.items()}
@@ -47,9 +46,3 @@ class Acts:
     def said(self, act: int, group: str, **wanted: object) -> list[tuple[str, str]]:
         """Return state and outcome of what *act* added about a group."""
         return [(row["state"], row["outcome"]) for row in self.rows(act, group_id=group, **wanted)]
-
-
-def only(rows: Iterable[Row]) -> Row:
-    """Return the one row there is."""
-    (row,) = rows
-    return row

@@ -35,36 +35,28 @@ _numbers = itertools.count(1)
 class Stamp:
     """How the mirror stamps its records."""
 
-    origin_header: str = "IDC"
-    offset_header: str = "Offset"
-    is_text: bool = True
     value_of: Mapping[str, str] = field(default_factory=dict)  # header value by alias, where it is another
     since_ms: int = 0  # when the first record was produced, a ms before the next; copies are the same then. 0: now
 
     def headers(self, origin: str, offset: int) -> Headers:
         """Return the two headers of a mirrored record."""
-        number = b"%d" % offset if self.is_text else offset.to_bytes(8, "big")
-        return [(self.origin_header, self.value_of.get(origin, origin).encode()), (self.offset_header, number)]
+        return [("IDC", self.value_of.get(origin, origin).encode()), ("Offset", b"%d" % offset)]
 
     def decorated(self, headers: Headers, number: int) -> Headers:
         """Return *headers* as they may come as well: in another order, among others, or behind wrong ones."""
-        wrong: Headers = [(self.origin_header, b"nowhere"), (self.offset_header, b"\xff" * 3)]
+        wrong: Headers = [("IDC", b"nowhere"), ("Offset", b"\xff" * 3)]
         return [headers, headers[::-1], [("trace", b"7"), *headers, ("", b"")], [*wrong, *headers]][number % 4]
 
     def native(self, number: int) -> Headers:
         """Return headers that make no mirrored record: none, others, one alone, or one without a value."""
         one, other = self.headers("dc2", 3)
-        return [[], [("trace", b"7")], [one], [other], [one, (self.offset_header, None)], []][number % 6]
+        return [[], [("trace", b"7")], [one], [other], [one, ("Offset", None)], []][number % 6]
 
     def malformed(self, number: int, alias: str) -> Headers:
         """Return a pair of headers of which one cannot be read."""
-        origin, offset = self.origin_header, self.offset_header
         numbers = [b"", b"-1", b"12a", b" 7", b"9223372036854775808", b"1" * 20, "\u0663".encode()]
-        if not self.is_text:
-            numbers = [b"", b"\0" * 7, b"\0" * 9, b"\xff" * 8]
-        origins = [b"", b"\xff\xfe", b"x" * 250]
-        pairs: list[Headers] = [[(origin, b"dc1"), (offset, text)] for text in numbers]
-        pairs += [[(origin, name), self.headers(alias, 1)[1]] for name in origins]
+        pairs: list[Headers] = [[("IDC", b"dc1"), ("Offset", text)] for text in numbers]
+        pairs += [[("IDC", name), self.headers(alias, 1)[1]] for name in (b"", b"\xff\xfe", b"x" * 250)]
         pairs.append(self.headers(alias, 1 << 40))  # of this very cluster, and not yet written
         return pairs[number % len(pairs)]
 
@@ -76,16 +68,12 @@ class _Segment(NamedTuple):
     entries: list[tuple[int, LogRecord | None]]
 
 
-def is_craftable(entries: Entries) -> bool:
-    """Return whether a broker can hold these entries: nothing but a record can make the first marker."""
-    return not entries or entries[0] is not None or (len(entries) > 1 and entries[1] is None)
-
-
 def crafted_logs(world: World, seed: int) -> dict[str, list[LogRecord | None]]:
     """Return the logs of a random history that brokers can hold."""
     for number in itertools.count(seed * 1000):
         logs = write_logs(world, random.Random(number))
-        if all(is_craftable(entries) for entries in logs.values()):
+        # Nothing but a record can make the first marker.
+        if all(not each or each[0] is not None or each[1:2] == [None] for each in logs.values()):
             return logs
     raise AssertionError
 
@@ -218,13 +206,11 @@ class _Writer:
             self.misplaced.append(f"{place}: {error or message.offset()} instead of {wanted}")
 
 
-def question(source: str, target: str, logs: Mapping[str, Entries], log_start: Mapping[str, int] | None = None) -> Case:
+def question(source: str, target: str, logs: Mapping[str, Entries]) -> Case:
     """Return what the oracle has to know to answer commits of *source* on *target*: everything is indexed."""
-    starts = log_start or {}
 
     def observed(alias: str) -> Log:
         entries = logs[alias]
-        records = tuple(record for record in entries if record is not None)
-        return Log(alias, records, starts.get(alias, 0), len(entries), len(entries))
+        return Log(alias, tuple(each for each in entries if each is not None), 0, len(entries), len(entries))
 
     return Case(source, observed(source), observed(target), now_ms=1, hole_grace_ms=0)

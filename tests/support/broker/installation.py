@@ -75,9 +75,9 @@ class Installation:
         """Run ``index_records --once`` here; return its failures."""
         return self._run(index_records)
 
-    def sync(self, *, dry_run: bool = False, no_writes: bool = False) -> list[str]:
+    def sync(self, *, dry_run: bool = False) -> list[str]:
         """Run ``sync_offsets --once`` here; return its failures."""
-        return self._run(sync_offsets, dry_run=dry_run, no_writes=no_writes)
+        return self._run(sync_offsets, dry_run=dry_run)
 
     def maintain(self) -> list[str]:
         """Run ``maintain_tables --once`` here; return its failures."""
@@ -159,10 +159,6 @@ class Installation:
     def translations(self, **wanted: Any) -> list[Row]:
         """Return rows of offset_translations, the oldest first."""
         return sorted(self.rows("offset_translations", **wanted), key=lambda row: row["translated_at"])
-
-    def last_translation(self, group_id: str, **wanted: Any) -> Row:
-        """Return what was said last about a group."""
-        return self.translations(group_id=group_id, **wanted)[-1]
 
 
 @functools.lru_cache(maxsize=5_000)

@@ -6,7 +6,6 @@ import logging
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -48,12 +47,10 @@ class Job:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the job did not end:\n{self.output()[-4000:]}") from None
 
-    def terminate(self) -> float:
-        """Ask it to end and return how many seconds it took."""
-        began = time.monotonic()
+    def terminate(self) -> None:
+        """Ask it to end, and return when it has."""
         self.process.send_signal(signal.SIGTERM)
         self.wait()
-        return time.monotonic() - began
 
     def output(self) -> str:
         """Return what it has printed so far."""

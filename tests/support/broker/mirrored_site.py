@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, create_topics
 from broker.installation import Installation, install, until
 from chaos.contents import Log, Reading
-from offset_sync_demo.kafka.clients import Headers, client_options, list_partitions, read_partition, stable_ends
-from offset_sync_demo.kafka.log_dump import dump_ids
+from offset_sync_demo.kafka.clients import Headers, client_options, read_partition, stable_ends
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.records import record_id, record_value, value_id
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 from offset_sync_demo.load.workload import Producers
 
-_PLACE = {"place_header": "Place"}
+_SOME = 50
 SHARES = {"tail": 1.0, "middle": 0.5, "early": 0.1}
 """The groups of each cluster, and how much of every log they have read whenever they commit."""
 
@@ -44,37 +42,18 @@ class MirroredSite:
 
     def ends(self) -> dict[str, dict[Partition, int]]:
         """Return how far each log reaches at each cluster."""
-        return {alias: self.ends_of(alias) for alias in self.clusters}
-
-    def ends_of(self, alias: str) -> dict[Partition, int]:
-        """Return how far each log reaches at one of them."""
-        return stable_ends(self.clusters[alias], self.places)
-
-    def start(self, alias: str) -> None:
-        """Start a cluster again, and return when it leads its partitions."""
-
-        def leads() -> bool:
-            with contextlib.suppress(KafkaException):
-                return bool(self.ends_of(alias))
-            return False
-
-        self.clusters[alias].start()
-        until(leads, 120.0)
+        return {alias: stable_ends(cluster, self.places) for alias, cluster in self.clusters.items()}
 
     def logs(self) -> dict[tuple[str, Partition], Log]:
         """Return ids and offsets of all records at every cluster; a log is read to its present end."""
-        return {
-            (alias, place): self._log(alias, place, end)
-            for alias, ends in self.ends().items()
-            for place, end in ends.items()
-        }
-
-    def _log(self, alias: str, place: Partition, end: int) -> Log:
-        log = Log()
-        for record in read_partition(self.clusters[alias], place):
-            log.add(record.offset(), value_id(record.value() or b""))
-        log.read_to = max(log.read_to, end)
-        return log
+        found = dict[tuple[str, Partition], Log]()
+        for alias, ends in self.ends().items():
+            for place, end in ends.items():
+                log = found[alias, place] = Log()
+                for record in read_partition(self.clusters[alias], place):
+                    log.add(record.offset(), value_id(record.value() or b""))
+                log.read_to = max(log.read_to, end)
+        return found
 
     def come_to_rest(self, seconds: float = 240.0) -> None:
         """Stop to produce, and return when every cluster has every record."""
@@ -84,19 +63,14 @@ class MirroredSite:
         self.mirror.drain(seconds)
 
     def wait_for_copies(self) -> None:
-        """Return when a record of each cluster that is produced from now on has come to each other one."""
-        for source in self.clusters:
-            before = {place: len(records) for place, records in self.producers.acknowledged(source).items()}
-            place, identity = until(lambda source=source, before=before: self._new(source, before), 240.0)  # type: ignore[misc]
-            for target in self.clusters.keys() - {source}:
-                until(lambda at=target, p=place, who=identity: self._holds(at, p, who), 240.0)  # type: ignore[misc]
+        """Return when each cluster has more copies than now."""
+        before = self._copies()
+        until(lambda: all(now > was + _SOME for now, was in zip(self._copies(), before)), 240.0)
 
-    def _holds(self, alias: str, place: Partition, identity: int) -> bool:
-        return identity in dump_ids(self.clusters[alias], place).ids
-
-    def _new(self, alias: str, before: Mapping[Partition, int]) -> tuple[Partition, int] | None:
-        made = self.producers.acknowledged(alias).items()
-        return next(((place, int(each.ids[-1])) for place, each in made if len(each) > before.get(place, 0)), None)
+    def _copies(self) -> list[int]:
+        logs = self.logs().items()
+        held = {alias: sum(len(log.ids) for (at, _), log in logs if at == alias) for alias in self.clusters}
+        return [held[alias] - self.producers.count_at(alias) for alias in self.clusters]
 
     def commit(self) -> None:
         """Let the groups of every cluster commit what they have read by now."""
@@ -133,14 +107,6 @@ class MirroredSite:
                     found.append((f"{group} {place} at {target}", held[target].get(group, {}).get(place, 0), right))
         return found
 
-    def inexact(self) -> list[str]:
-        """Return a line for each target offset that is not right."""
-        return [f"{what}: {stands}, right is {right}" for what, stands, right in self.compared() if stands != right]
-
-    def ahead(self) -> list[str]:
-        """Return a line for each target offset behind which there is an unread record."""
-        return [f"{what}: {stands}, right is {right}" for what, stands, right in self.compared() if stands > right]
-
     def twice(self) -> dict[tuple[str, Partition], int]:
         """Return how many records occur more than once, at each cluster."""
         return {where: len(log.ids) - len(log.first) for where, log in self.logs().items()}
@@ -161,16 +127,6 @@ class MirroredSite:
         assert producer.flush(60) == 0
         return record_id(alias, number)
 
-    def task_states(self, source: str, target: str) -> dict[str, str]:
-        """Return the last state of each connector and task of a flow, as Connect has written it down."""
-        cluster, topic, states = self.clusters[target], f"mm2-status.{source}.internal", {}
-        for place in list_partitions(cluster, [topic]):
-            for record in read_partition(cluster, place):
-                key = (record.key() or b"").decode()
-                if key.startswith(("status-task-", "status-connector-")) and record.value():
-                    states[key.split("-", 2)[2]] = json.loads(record.value() or b"")["state"]
-        return states
-
 
 @contextlib.contextmanager
 def mirrored_site(
@@ -184,7 +140,7 @@ def mirrored_site(
     mirror.start(settings)
     producers = Producers(clusters, list(loads), {topic: {} for topic in partitions})
     producers.start()
-    installation = install(folder / "jobs", clusters, list(partitions), mirror=_PLACE)
+    installation = install(folder / "jobs", clusters, list(partitions), mirror={"place_header": "Place"})
     yield MirroredSite(clusters, mirror, producers, installation, partitions)
     mirror.kill()
     producers.stop(2.0)

@@ -1,4 +1,4 @@
-"""A TCP proxy between clients and one broker, for what networks do: silence, one-way loss, delay, resets, lost answers.
+"""A TCP proxy between clients and one broker, for what networks do: silence, one-way loss, resets, lost answers.
 
 What is held goes on its way later, as TCP would send it again; what is swallowed is gone.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 
 TO_BROKER, TO_CLIENT = "to broker", "to client"
 _CHUNK = 1 << 16
@@ -21,21 +20,16 @@ class Proxy:
         self.port, self.target_port = port, target_port
         self._changed = threading.Condition()
         self._held: set[str] = set()
-        self._delay_s = 0.0
         self._swallows, self._swallows_from = False, -1
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._is_closed = False
         self._listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self._accept, name=f"proxy {port}", daemon=True).start()
 
-    def hold(self, *ways: str) -> None:
-        """Let nothing through on these *ways*, on both where none is named; connections stay open."""
+    def hold(self, way: str) -> None:
+        """Let nothing through on this *way*; connections stay open."""
         with self._changed:
-            self._held |= set(ways or (TO_BROKER, TO_CLIENT))
-
-    def delay(self, seconds: float) -> None:
-        """Let everything take so long on each way."""
-        self._delay_s = seconds
+            self._held.add(way)
 
     def swallow_answers(self, from_api_key: int) -> None:
         """Lose every answer from the next request on that has this API key, which itself is passed on."""
@@ -66,7 +60,6 @@ class Proxy:
         """Be a good network again; streams from which something was swallowed are reset."""
         with self._changed:
             was_broken, self._swallows, self._swallows_from = self._swallows, False, -1
-            self._delay_s = 0.0
             self._held.clear()
             self._changed.notify_all()
         if was_broken:
@@ -97,7 +90,6 @@ class Proxy:
     def _pass_on(self, source: socket.socket, sink: socket.socket, way: str) -> None:
         with contextlib.suppress(OSError):  # one side has gone
             while data := source.recv(_CHUNK):
-                time.sleep(self._delay_s)
                 with self._changed:
                     self._changed.wait_for(lambda: way not in self._held or self._is_closed)
                     # A request begins with its length and its API key; clients send each by itself.

@@ -26,14 +26,6 @@ def index_of(tables: MemoryTables) -> RecordIndex:
     return index
 
 
-def taken_in_whole(tables: MemoryTables) -> RecordIndex:
-    """Return an index that was opened before the first row, and got all rows at once."""
-    waiting, versions = index_of(MemoryTables()), tables.versions
-    waiting._tables.versions = dict(versions)  # type: ignore[attr-defined]
-    waiting.refresh()
-    return waiting
-
-
 def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
     """Return all that is known of each log."""
     found = {}
@@ -58,14 +50,14 @@ def known(index: RecordIndex) -> dict[ClusterPartition, tuple[object, ...]]:
     return found
 
 
-def history(rng: random.Random) -> list[dict[str, Any]]:
-    """Return what indexers have appended: micro-batches, some twice, some again from further down or after a gap."""
+def history(rng: random.Random, *, steps_back: bool) -> list[dict[str, Any]]:
+    """Return what indexers have appended: micro-batches, some after a gap, or, with *steps_back*, again or repeated."""
     rows: list[dict[str, Any]] = []
     for place in [*PLACES, ("Y", "pay", 0)]:
         at, seen_ms, numbers = rng.randrange(3), 0, {"X": 0, "Y": 0, "": 0}
         for _ in range(rng.randrange(8)):
             seen_ms += rng.randrange(40)
-            at = max(0, at + rng.choice([0, 0, 0, 0, 3, -4]))
+            at = max(0, at + rng.choice([0, 0, 0, 0, 3, -4 * steps_back]))
             rows.append(begin(at, place=place) | {"complete_until": moment(rng.choice([None, seen_ms]))})
             rows[-1]["indexed_at"] = moment(seen_ms)
             for _ in range(rng.randrange(5)):
@@ -77,7 +69,7 @@ def history(rng: random.Random) -> list[dict[str, Any]]:
             if rng.random() < 0.3:  # where a batch has read further than its last record
                 at += 1
                 rows.append(edge(at, place=place) | {"indexed_at": moment(seen_ms)})
-    return [*rows, *rng.sample(rows, len(rows) // 3)]
+    return [*rows, *rng.sample(rows, len(rows) // 3 * steps_back)]
 
 
 def lives(rng: random.Random) -> list[dict[str, Any]]:

@@ -9,12 +9,8 @@ from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.log_index import LogIndex
 
 
-def cache_of(tables: MemoryTables) -> RecordIndex:
-    return RecordIndex(tables)  # type: ignore[arg-type]
-
-
 def read_in_one(tables: MemoryTables) -> RecordIndex:
-    cache = cache_of(tables)
+    cache = RecordIndex(tables)  # type: ignore[arg-type]
     cache.refresh()
     return cache
 

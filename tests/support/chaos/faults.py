@@ -24,6 +24,9 @@ class RestartedMirror(Protocol):
     def log_tail(self) -> str: ...
 
 
+Action = Callable[["Stage", Fault], None]
+
+
 @dataclass
 class Stage:
     """Everything that runs, and what was done to it."""
@@ -32,7 +35,7 @@ class Stage:
     drivers: Mapping[str, Drivers]
     mirror: RestartedMirror
     say: Callable[[str], None]
-    actions: dict[str, Callable[[Stage, Fault], None]] = field(default_factory=lambda: dict(ACTIONS))
+    actions: dict[str, Action] = field(default_factory=lambda: dict(ACTIONS))
     """By kind: what is done."""
     done: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
@@ -89,58 +92,30 @@ class Stage:
         return self._locks.setdefault(name, threading.Lock())
 
 
-def kill_job(stage: Stage, fault: Fault) -> None:
-    """SIGKILL, and a start a moment later."""
-    stage.drivers[fault.target].kill()
-    time.sleep(fault.seconds)
-    stage.drivers[fault.target].restart()
+def _for_a_while(begin: Callable[[Stage, str], object], end: Callable[[Stage, str], object]) -> Action:
+    def act(stage: Stage, fault: Fault) -> None:
+        begin(stage, fault.target)
+        time.sleep(fault.seconds)
+        end(stage, fault.target)
+
+    return act
 
 
-def stop_job(stage: Stage, fault: Fault) -> None:
-    """SIGSTOP, and SIGCONT a moment later."""
-    job = stage.drivers[fault.target].current
-    signal_all(job, signal.SIGSTOP)
-    time.sleep(fault.seconds)
-    signal_all(job, signal.SIGCONT)
+def _take_over(*, is_stopped: bool) -> Action:
+    """A second driver beside the first; one that *is_stopped* wakes a moment after the second has claimed."""
+    return lambda stage, fault: stage.drivers[fault.target].take_over(is_stopped=is_stopped, seconds=fault.seconds)
 
 
-def take_over_stopped(stage: Stage, fault: Fault) -> None:
-    """A second driver while the first is stopped; the first wakes a moment after that one has claimed."""
-    stage.drivers[fault.target].take_over(is_stopped=True, seconds=fault.seconds)
+def _signal(number: signal.Signals) -> Callable[[Stage, str], None]:
+    return lambda stage, job: signal_all(stage.drivers[job].current, number)
 
 
-def take_over_running(stage: Stage, fault: Fault) -> None:
-    """A second driver beside the first."""
-    stage.drivers[fault.target].take_over(is_stopped=False, seconds=fault.seconds)
-
-
-def kill_broker(stage: Stage, fault: Fault) -> None:
-    """SIGKILL, and a start a moment later."""
-    stage.clusters[fault.target].kill()
-    time.sleep(fault.seconds)
-    stage.clusters[fault.target].start()
-
-
-def stop_broker(stage: Stage, fault: Fault) -> None:
-    """SIGSTOP, and SIGCONT a moment later."""
-    stage.clusters[fault.target].pause()
-    time.sleep(fault.seconds)
-    stage.clusters[fault.target].resume()
-
-
-def kill_mirror(stage: Stage, fault: Fault) -> None:
-    """SIGKILL, and a start a moment later."""
-    stage.mirror.kill()
-    time.sleep(fault.seconds)
-    stage.mirror.start()
-
-
-ACTIONS: Mapping[str, Callable[[Stage, Fault], None]] = {
-    "SIGKILL of a job": kill_job,
-    "SIGSTOP of a job": stop_job,
-    "second driver while the first is stopped": take_over_stopped,
-    "second driver beside the first": take_over_running,
-    "SIGKILL of a broker": kill_broker,
-    "SIGSTOP of a broker": stop_broker,
-    "SIGKILL of MirrorMaker 2": kill_mirror,
+ACTIONS: Mapping[str, Action] = {
+    "SIGKILL of a job": _for_a_while(lambda s, job: s.drivers[job].kill(), lambda s, job: s.drivers[job].restart()),
+    "SIGSTOP of a job": _for_a_while(_signal(signal.SIGSTOP), _signal(signal.SIGCONT)),
+    "second driver while the first is stopped": _take_over(is_stopped=True),
+    "second driver beside the first": _take_over(is_stopped=False),
+    "SIGKILL of a broker": _for_a_while(lambda s, at: s.clusters[at].kill(), lambda s, at: s.clusters[at].start()),
+    "SIGSTOP of a broker": _for_a_while(lambda s, at: s.clusters[at].pause(), lambda s, at: s.clusters[at].resume()),
+    "SIGKILL of MirrorMaker 2": _for_a_while(lambda s, _: s.mirror.kill(), lambda s, _: s.mirror.start()),
 }

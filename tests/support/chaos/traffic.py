@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from chaos.groups import Groups, homes
 from chaos.observer import Observer
@@ -23,7 +22,6 @@ COPIED = {"dc1": ["both", "only-dc1"], "dc2": ["both", "only-dc2"]}
 SYNCING = "every commit log is read to its end: syncing"
 _SHARES = {"only-dc1": {"dc1": 1.0}, "only-dc2": {"dc2": 1.0}}
 _RATE = 20.0
-_TELL_S = 15.0
 _STILL_S = 60.0
 """No fault keeps a cluster from acknowledging records for so long: who produced has stopped, and nothing is tried."""
 _BEGAN = time.monotonic()
@@ -59,12 +57,12 @@ class Traffic:
         return cls(clusters, places, groups, observer, Producers(clusters, loads, _SHARES))
 
     def start(self) -> None:
-        """Start all of them, and report progress now and then."""
+        """Start all of them."""
         self.producers.start()
         self.observer.start()
         self.groups.start(lambda alias, place: self.observer.contents.log(alias, place).read_to)
-        for run in (self._tell, *(partial(self._watch, alias) for alias in self.clusters)):
-            threading.Thread(target=run, daemon=True).start()
+        for alias in self.clusters:
+            threading.Thread(target=self._watch, args=(alias,), daemon=True).start()
 
     def stop_writing(self) -> None:
         """Return when no group commits and no record is under way any more."""
@@ -88,11 +86,6 @@ class Traffic:
             f"({observer.put_off} put off), {len(observer.violations)} violations"
             + (f"; waiting for {observer.put_off_because}" if observer.put_off_because else "")
         )
-
-    def _tell(self) -> None:
-        while True:
-            time.sleep(_TELL_S)
-            say(self.told())
 
     def _watch(self, alias: str) -> None:
         known = 0

@@ -27,7 +27,7 @@ from cluster.hadoop_files import (
     resource_settings,
     write_settings,
 )
-from cluster.server_process import ServerProcess, answer_of, kill_process, processes_below
+from cluster.server_process import ServerProcess, answer_of, processes_below
 from offset_sync_demo.kafka.broker_files import free_ports
 
 REPO = Path(__file__).resolve().parents[3]
@@ -97,11 +97,6 @@ class Hadoop:
         found = (self.asked("apps").get("apps") or {}).get("app") or []
         return sorted((each for each in found if each["name"] == name), key=lambda each: str(each["id"]))
 
-    def kill_application(self, identity: str) -> None:
-        """Do what ``yarn application -kill`` does."""
-        address = f"http://{LOCALHOST}:{self.ports['resourcemanager-web']}/ws/v1/cluster/apps/{identity}/state"
-        answer_of(f"{address}?user.name={os.environ.get('USER', 'root')}", "PUT", b'{"state": "KILLED"}')
-
     def containers(self, word: str) -> list[tuple[ServerProcess, int]]:
         """Return node and process of every running container of whose Java command *word* is a part."""
         return [
@@ -111,11 +106,6 @@ class Hadoop:
             for number, command in processes_below(node.process.pid)
             if word in command and "/bin/java" in command.split()[0]
         ]
-
-    def container_logs(self, application: str) -> str:
-        """Return what the containers of an application have printed, on all nodes."""
-        found = sorted(self.folder.glob(f"node*/logs/{application}/*/std*"))
-        return "\n".join(f"== {each.parent.name}\n{each.read_text(errors='replace')}" for each in found)
 
     def download(self, path: str, folder: Path) -> Path:
         """Copy a folder of HDFS to this machine, and return its path."""
@@ -189,8 +179,3 @@ def running_hadoop(folder: Path, security: Mapping[str, Mapping[str, object]] | 
         yield hadoop
     finally:
         hadoop.kill()
-
-
-def kill_container(number: int) -> None:
-    """Kill a container's process as the kernel does when memory runs out; its node finds it gone."""
-    kill_process(number)

@@ -18,18 +18,9 @@ from cluster.s3_server import BUCKET, S3Server
 
 def start_writer(s3: S3Server, folder: Path, name: str, count: int) -> Job:
     """Start a process that appends so many rows to the table ``quarantine`` below *folder*'s name."""
-    root = f"s3a://{BUCKET}/{folder.name}"
-    return _started(folder / f"{name}.log", "s3_writer", root, name, str(count), json.dumps(s3.storage))
-
-
-def read_sealed(root: str, storage: dict[str, str], folder: Path) -> Job:
-    """Start a process that seals a table below *root*, and reads pages of it until its end."""
-    return _started(folder / "sealed_index.log", "sealed_index", root, json.dumps(storage))
-
-
-def _started(log: Path, script: str, *words: str) -> Job:
-    command = [sys.executable, str(Path(__file__).with_name(f"{script}.py")), *words]
-    environ = {**os.environ, "PYTHONPATH": str(REPO / "lib")}
+    words = [f"s3a://{BUCKET}/{folder.name}", name, str(count), json.dumps(s3.storage)]
+    command = [sys.executable, str(Path(__file__).with_name("s3_writer.py")), *words]
+    environ, log = {**os.environ, "PYTHONPATH": str(REPO / "lib")}, folder / f"{name}.log"
     with log.open("wb") as output:
         return Job(subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output), log)
 

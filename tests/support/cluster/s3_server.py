@@ -66,19 +66,6 @@ class S3Server:
         """Hold each entry of a Delta log back for so long before it is put."""
         self.gate.delay_s = seconds
 
-    def let_requests_take(self, seconds: float) -> None:
-        """Hold each request back for so long before it is passed on."""
-        self.gate.request_s = seconds
-
-    @contextmanager
-    def without_conditions(self) -> Iterator[None]:
-        """Have it pass over ``If-None-Match``, as a server does that does not know it."""
-        self.gate.ignores_conditions = True
-        try:
-            yield
-        finally:
-            self.gate.ignores_conditions = False
-
     @property
     def endpoint(self) -> str:
         """Return the address for clients."""
@@ -149,8 +136,7 @@ class _Gate(ThreadingHTTPServer):
         self.objects = objects
         self.behind = behind
         self.entries: list[Put] = []
-        self.delay_s = self.request_s = 0.0
-        self.ignores_conditions = False
+        self.delay_s = 0.0
         self.one_at_a_time = threading.Lock()
 
 
@@ -163,7 +149,6 @@ class _PassOn(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self._body()
-        time.sleep(self.server.request_s)
         key = self.path.partition("?")[0]
         is_entry = self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json")
         if is_entry:
@@ -171,11 +156,7 @@ class _PassOn(BaseHTTPRequestHandler):
         if self.command == "HEAD" and (self.server.objects / unquote(key).strip("/")).is_dir() and key.count("/") > 1:
             return self._say_it_is_not_there()
         is_conditional = self.command == "PUT" and self.headers.get("If-None-Match") == "*"
-        if is_conditional and self.server.ignores_conditions:
-            # The header is part of the signature; where there is nothing, the put goes through all the same.
-            (self.server.objects / unquote(key).strip("/")).unlink(missing_ok=True)
-            status = self._forward(body)
-        elif is_conditional:
+        if is_conditional:
             with self.server.one_at_a_time:
                 status = self._forward(body)
         else:

@@ -23,10 +23,7 @@ _DRIVER = "org.apache.kafka.connect.mirror.MirrorCases"
 
 @dataclass(frozen=True)
 class Record:
-    """A record as MirrorMaker's consumer reads it at *cluster*; *renames* is DefaultReplicationPolicy.
-
-    *text* is the name of a header that is added as text, by a transform before it.
-    """
+    """A record as MirrorMaker's consumer reads it at *cluster*; *renames* is DefaultReplicationPolicy."""
 
     headers: Headers = ()
     cluster: str = "dc1"
@@ -37,7 +34,6 @@ class Record:
     key: bytes | None = b"k"
     value: bytes | None = b"v"
     renames: bool = False
-    text: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the driver makes it from."""
@@ -132,6 +128,6 @@ def _copy(told: Mapping[str, Any] | None) -> Copy | None:
 
 
 def _copy_of(told: Mapping[str, Any]) -> Copy:
-    headers = [(name, value.encode() if value == "string" else _decoded(value)) for name, value in told["headers"]]
+    headers = [(name, _decoded(value)) for name, value in told["headers"]]
     content = {name: _decoded(told[name]) for name in ("key", "value")}
     return Copy(told["topic"], told["partition"], told["timestamp"], **content, headers=headers)

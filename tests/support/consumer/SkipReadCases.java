@@ -4,9 +4,6 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,10 +15,6 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 
-import javax.management.MBeanServer;
-import javax.management.MBeanServerBuilder;
-import javax.management.MBeanServerDelegate;
-import javax.management.NotCompliantMBeanException;
 import javax.management.ObjectName;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -64,14 +57,6 @@ public class SkipReadCases {
             answer.put("readings", readings);
             return;
         }
-        if (question.containsKey("read")) {
-            GroupCommits real = new GroupCommits("billing", map(question.get("read")));
-            try {
-                real.read("a-cluster", 200);
-            } catch (ExecutionException | TimeoutException noAnswer) {
-                answer.put("failure", noAnswer.toString());
-            }
-        }
         if (question.containsKey("close") && subject != null) {
             subject.close();
         }
@@ -89,30 +74,21 @@ public class SkipReadCases {
         if (question.containsKey("poll")) {
             poll(map(question.get("poll")), question.get("next"), question.containsKey("breaks"), answer);
         }
-        if (question.containsKey("committed")) {
-            subject.onCommit(offsets(question.get("committed")));
-        }
         answer.put("metrics", metrics());
-        answer.put("admin threads", Thread.getAllStackTraces().keySet().stream()
-            .filter(each -> each.getName().contains("-skip-read")).mapToLong(Thread::getId).toArray());
         if (commits == null) {
             return;
         }
         answer.put("reads", commits.reads);
         answer.put("marks", commits.marks);
         answer.put("uses", commits.uses);
-        answer.put("asked cluster", commits.cluster);
-        answer.put("open", commits.isOpen);
     }
 
     private void poll(Map<String, Object> polled, Object next, boolean breaks, Map<String, Object> answer)
             throws Exception {
         Map<TopicPartition, List<ConsumerRecord<byte[], byte[]>>> given = new HashMap<>();
         polled.forEach((name, records) -> given.put(place(name), records(place(name), (List<?>) records, breaks)));
-        ConsumerRecords<byte[], byte[]> records = consumerRecords(given, offsets(next));
-        ConsumerRecords<byte[], byte[]> result = subject.onConsume(records);
+        ConsumerRecords<byte[], byte[]> result = subject.onConsume(consumerRecords(given, offsets(next)));
         answer.put("interrupted", Thread.interrupted());
-        answer.put("same", records == result);
         Map<String, List<Long>> delivered = new TreeMap<>();
         for (TopicPartition each : result.partitions()) {
             List<Long> offsets = new ArrayList<>();
@@ -122,14 +98,6 @@ public class SkipReadCases {
             delivered.put(each.toString(), offsets);
         }
         answer.put("delivered", delivered);
-        try {
-            Map<String, Long> kept = new TreeMap<>();
-            Object found = ConsumerRecords.class.getMethod("nextOffsets").invoke(result);
-            map(found).forEach((key, value) -> kept.put(key, ((OffsetAndMetadata) value).offset()));
-            answer.put("next", kept);
-        } catch (NoSuchMethodException before40) {
-            answer.put("next", null);
-        }
     }
 
     @SuppressWarnings({"unchecked", "deprecation"})
@@ -212,26 +180,6 @@ public class SkipReadCases {
         }
     }
 
-    /** A server of beans that refuses one client id. */
-    public static final class Beans extends MBeanServerBuilder {
-        @Override
-        public MBeanServer newMBeanServer(String domain, MBeanServer outer, MBeanServerDelegate delegate) {
-            MBeanServer server = super.newMBeanServer(domain, outer, delegate);
-            InvocationHandler refusing = (proxy, method, words) -> {
-                if (method.getName().equals("registerMBean") && String.valueOf(words[1]).contains("no beans")) {
-                    throw new NotCompliantMBeanException("made up");
-                }
-                try {
-                    return method.invoke(server, words);
-                } catch (InvocationTargetException failure) {
-                    throw failure.getCause();
-                }
-            };
-            return (MBeanServer) Proxy.newProxyInstance(
-                Beans.class.getClassLoader(), new Class<?>[] {MBeanServer.class}, refusing);
-        }
-    }
-
     /** A list that cannot be iterated, as if the memory ended meanwhile. */
     private static final class Breaking<E> extends ArrayList<E> {
         private static final long serialVersionUID = 1;
@@ -252,8 +200,6 @@ public class SkipReadCases {
         private final Map<TopicPartition, OffsetAndMetadata> seen = new HashMap<>();
         private long now = 1_000_000;
         private String failure = "";
-        private boolean isOpen;
-        private String cluster;
 
         FakeCommits() {
             super("billing", new HashMap<>());
@@ -280,45 +226,33 @@ public class SkipReadCases {
         }
 
         @Override
-        Answer read(String asked, int waitMs) throws InterruptedException, ExecutionException, TimeoutException {
+        Answer read(String asked, int waitMs) throws InterruptedException, TimeoutException {
             reads.add(waitMs);
-            cluster = asked;
-            isOpen = true;
             switch (failure) {
                 case "timeout": throw new TimeoutException();
-                case "refused": throw new ExecutionException(new GroupAuthorizationException("g"));
                 case "interrupted": throw new InterruptedException();
                 case "error": throw new NoClassDefFoundError("made up");
-                case "exception": throw new IllegalStateException("made up");
                 default: return new Answer(lists, own, new HashMap<>(used));
             }
         }
 
         @Override
         void use(Map<TopicPartition, OffsetAndMetadata> written, int waitMs)
-                throws InterruptedException, ExecutionException, TimeoutException {
+                throws ExecutionException {
             uses.add(told(written));
             switch (failure) {
-                case "use timeout": throw new TimeoutException();
                 case "use refused": throw new ExecutionException(new GroupAuthorizationException("g"));
-                case "use error": throw new NoClassDefFoundError("made up");
                 default: used.putAll(written);
             }
         }
 
         @Override
         KafkaFuture<Void> mark(Map<TopicPartition, OffsetAndMetadata> written, int waitMs) {
-            isOpen = true;
-            if (failure.equals("marks throw")) {
-                throw new IllegalStateException("made up");
-            }
             marks.add(told(written));
             KafkaFutureImpl<Void> future = new KafkaFutureImpl<>();
-            if (failure.equals("marks refused")) {
-                future.completeExceptionally(new GroupAuthorizationException("g"));
-            } else if (failure.equals("marks fail")) {
+            if (failure.equals("marks fail")) {
                 future.completeExceptionally(new IllegalStateException("made up"));
-            } else if (!failure.equals("marks pend")) {
+            } else {
                 future.complete(null);
                 seen.putAll(written);
             }
@@ -326,10 +260,7 @@ public class SkipReadCases {
         }
 
         @Override
-        Map<TopicPartition, OffsetAndMetadata> marks(int waitMs) throws TimeoutException {
-            if (failure.equals("marks are silent")) {
-                throw new TimeoutException();
-            }
+        Map<TopicPartition, OffsetAndMetadata> marks(int waitMs) {
             return seen;
         }
 
@@ -346,7 +277,6 @@ public class SkipReadCases {
 
         @Override
         void close() {
-            isOpen = false;
         }
     }
 }

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from consumer.consumer_host import SKIP_READ
 from consumer.crossing import Crossing
 from consumer.skip_read_jar import compiled
-from offset_sync_demo.kafka.broker_files import find_jars, free_ports, java_command, write_log_configuration
-
-_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
-_CONNECT = "org.apache.kafka.connect.cli.ConnectStandalone"
+from offset_sync_demo.kafka.broker_files import find_jars, java_command, write_log_configuration
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,17 @@ def streams_reader(
 
 
 @contextmanager
+def streams_counter(
+    cluster: EmbeddedCluster, application: str, topics: tuple[str, str], folder: Path, *, protocol: str, guarantee: str
+) -> Iterator[Application]:
+    """Run an application of Kafka Streams that counts the records of one topic into another; it ends as usual."""
+    jars = _jars_or_skip("streams", "kafka-streams-*.jar")
+    words = ["StreamsCounter", cluster.bootstrap_servers, application, *topics]
+    with _running(folder, "StreamsCounter", [*words, str(folder / "state"), protocol, guarantee], jars) as running:
+        yield running
+
+
+@contextmanager
 def spring_reader(
     crossing: Crossing, group: str, folder: Path, jar: Path, *, protocol: str, ack_mode: str
 ) -> Iterator[Application]:
@@ -56,38 +64,7 @@ def spring_reader(
 
 
 @contextmanager
-def connect_sink(crossing: Crossing, name: str, folder: Path, jar: Path) -> Iterator[Application]:
-    """Run a worker of Kafka Connect with a sink of two tasks, whose group is ``connect-NAME``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    worker = {
-        "bootstrap.servers": crossing.cluster.bootstrap_servers,
-        "key.converter": _CONVERTER,
-        "value.converter": _CONVERTER,
-        "offset.storage.file.filename": str(folder / "offsets"),
-        "offset.flush.interval.ms": "300",
-        "listeners": f"http://127.0.0.1:{free_ports(1)[0]}",
-        "plugin.discovery": "only_scan",
-    }
-    sink = {
-        "name": name,
-        "connector.class": "PrintingSink",
-        "tasks.max": "2",
-        "topics": crossing.topic,
-        "consumer.override.interceptor.classes": SKIP_READ,
-        "consumer.override.isolation.level": "read_committed",
-        "consumer.override.max.poll.records": "10",
-    }
-    for file, settings in (("worker", worker), ("sink", sink)):
-        (folder / f"{file}.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    words = [_CONNECT, str(folder / "worker.properties"), str(folder / "sink.properties")]
-    with _running(folder, "PrintingSink", words, [jar], ends_by_signal=True) as application:
-        yield application
-
-
-@contextmanager
-def _running(
-    folder: Path, source: str, words: Sequence[str], jars: Sequence[Path], *, ends_by_signal: bool = False
-) -> Iterator[Application]:
+def _running(folder: Path, source: str, words: Sequence[str], jars: Sequence[Path]) -> Iterator[Application]:
     folder.mkdir(parents=True, exist_ok=True)
     classes = compiled([Path(__file__).with_name(f"{source}.java")], jars, folder / "classes", release=17)
     write_log_configuration(folder, "application.log", "offsetsync")
@@ -100,8 +77,6 @@ def _running(
         yield Application(process, output)
         assert process.poll() is None, (folder / "console.log").read_text()[-4000:]
         process.stdin.close()
-        if ends_by_signal:
-            process.terminate()
         process.wait(120)
     finally:
         process.kill()

@@ -1,15 +1,13 @@
 """Consumers of any version of kafka-clients with the interceptor, in one JVM: ``ConsumerHost.java``.
 
-Or those of ``consumer/python``, in a process of their own: ``python_consumer_host.py``.
+Those of ``consumer/python`` are in this process: ``python_consumer_host.py``.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,10 +20,10 @@ from typing import Any
 import pytest
 
 from broker.installation import until
+from consumer.python_log import logging_to
 from consumer.skip_read_jar import class_path, client_jars, compiled, jar_or_skip
 from offset_sync_demo.kafka.broker_files import find_java, write_log_configuration
 
-_REPO = Path(__file__).resolve().parents[3]
 _JAVA = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 SKIP_READ = "offsetsync.consumer.SkipRead"
 NEWEST, PYTHON = "newest", "in Python"
@@ -165,29 +163,6 @@ def consumer_host(folder: Path, jar: Path, client: Path) -> Iterator[ConsumerHos
         process.wait()
 
 
-@contextmanager
-def python_consumer_host(folder: Path) -> Iterator[ConsumerHost]:
-    """Start a process whose consumers are those of ``consumer/python``; its log goes to *folder*."""
-    log = folder / "consumers.log"
-    log.touch()
-    command = [sys.executable, "-X", "faulthandler", str(Path(__file__).with_name("python_consumer_host.py")), str(log)]
-    paths = os.pathsep.join([str(_REPO / "consumer" / "python"), os.environ.get("PYTHONPATH", "")])
-    with (folder / "console.log").open("wb") as console:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=console,
-            text=True,
-            env=os.environ | {"PYTHONPATH": paths},
-        )
-    try:
-        yield ConsumerHost(process, log)
-    finally:
-        process.kill()
-        process.wait()
-
-
 Hosts = Callable[[str], ConsumerHost]
 
 
@@ -200,7 +175,11 @@ def consumer_hosts(folders: pytest.TempPathFactory) -> Iterator[Hosts]:
         @cache
         def of(version: str) -> ConsumerHost:
             if version == PYTHON:
-                return started.enter_context(python_consumer_host(folders.mktemp("host")))
+                from consumer.python_consumer_host import PythonConsumerHost
+
+                log = folders.mktemp("host") / "consumers.log"
+                started.enter_context(logging_to(log))
+                return PythonConsumerHost(log)
             clients = client_jars()
             wanted = [*clients][-1] if version == NEWEST else version
             if wanted not in clients:

@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from broker.committed_offsets import Partition, committed
 from broker.installation import Installation, until
-from consumer.consumer_host import SKIP_READ, ConsumerHost, Reader
+from consumer.consumer_host import ConsumerHost, Reader
 from offset_sync.config import load_config
 from offset_sync.jobs.cutover import add_arguments
 from offset_sync.jobs.cutover import cutover as cutover_groups
@@ -50,10 +50,7 @@ class MovingGroups:
     groups: Mapping[str, str]
     members: int = 2
     commits: str = "auto"
-    """As :meth:`ConsumerHost.start` has it. Members that are killed need ``batch``: with the consumer protocol
-    kafka-clients auto-commit what they have not returned yet."""
-    without: Sequence[str] = ()
-    """Groups whose consumers have no interceptor."""
+    """As :meth:`ConsumerHost.start` has it."""
     home: str = ""
     readers: dict[str, list[tuple[str, int, Reader]]] = field(default_factory=dict)
     """By group, each with the cluster where it read, and after how many moves."""
@@ -72,10 +69,10 @@ class MovingGroups:
                     self._start_member(group)
 
     def _start_member(self, group: str) -> None:
-        name, interceptor = f"{group}-{next(self._number)}", None if group in self.without else SKIP_READ
+        name = f"{group}-{next(self._number)}"
         settings = {"bootstrap.servers": self.clusters[self.home].bootstrap_servers, "group.id": group}
         settings["group.protocol"] = self.groups[group]
-        reader = self.host.start(name, self.topic, settings, interceptor=interceptor, commits=self.commits)
+        reader = self.host.start(name, self.topic, settings, commits=self.commits)
         self.readers.setdefault(group, []).append((self.home, self.moves, reader))
         self._running.setdefault(group, []).append(name)
 
@@ -84,24 +81,6 @@ class MovingGroups:
         with self._lock:
             self.host.stop(*itertools.chain.from_iterable(self._running.values()))
             self._running.clear()
-
-    def replace_members(self) -> None:
-        """Let the longest running member of each group leave, and another join."""
-        with self._lock:
-            for group, names in self._running.items():
-                self.host.stop(names.pop(0))
-                self._start_member(group)
-
-    def kill(self, start_host: Callable[[], ConsumerHost]) -> None:
-        """End all consumers by SIGKILL, and start as many in a process of their own."""
-        with self._lock:
-            self.host.kill()
-            self.host = start_host()
-            for group, names in self._running.items():
-                killed = len(names)
-                names.clear()
-                for _ in range(killed):
-                    self._start_member(group)
 
     def wait_until_read(self, seconds: float = 120) -> None:
         """Wait until all groups have committed all present records of their cluster."""

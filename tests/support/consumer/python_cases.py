@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,23 +10,18 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from consumer.python_log import logging_to
 from consumer.skip_read_cases import SkipReadCases
-from offset_sync_consumer import __version__
 from offset_sync_consumer.group_commits import Answer, GroupCommits, Place
 from offset_sync_consumer.progress import Commit
 from offset_sync_consumer.read_list import decode_read_list
 from offset_sync_consumer.skip_read import SkipRead
 
-_REFUSED = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "made up")
 _FAILURES: Mapping[str, BaseException] = {
     "timeout": TimeoutError(),
-    "refused": KafkaException(_REFUSED),
     "interrupted": KeyboardInterrupt(),
     "error": MemoryError("made up"),
-    "exception": ValueError("made up"),
-    "use timeout": TimeoutError(),
-    "use refused": KafkaException(_REFUSED),
-    "use error": MemoryError("made up"),
+    "use refused": KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED, "made up")),
 }
 
 
@@ -60,8 +54,7 @@ class PythonCases(SkipReadCases):
         shown = self._subject is not None and self._commits.group
         metrics = self._subject.counters() if shown else {}
         found = {name: getattr(self._commits, name) for name in ("reads", "marks", "uses")}
-        self._said |= said | found | {"metrics": metrics, "open": self._commits.is_open}
-        self._said["asked cluster"] = self._commits.cluster
+        self._said |= said | found | {"metrics": metrics}
         return self._said
 
     def _open_subject(self, settings: Mapping[str, str], *, keeps: bool) -> None:
@@ -85,17 +78,16 @@ class PythonCases(SkipReadCases):
             for name, records in polled.items()
             for offset, epoch in records
         ]
-        given = _Breaking(messages) if breaks else messages
-        unread = self._subject.unread(given)
-        is_interrupted = False
+        unread = self._subject.unread(_Breaking(messages) if breaks else messages)
         try:
             self._subject.raise_interrupt()
+            is_interrupted = False
         except KeyboardInterrupt:
             is_interrupted = True
         delivered: dict[str, list[int]] = {}
         for each in list.__iter__(unread):
             delivered.setdefault(f"{each.topic()}-{each.partition()}", []).append(each.offset())
-        return {"delivered": delivered, "same": unread is given, "interrupted": is_interrupted, "next": None}
+        return {"delivered": delivered, "interrupted": is_interrupted}
 
 
 class FakeCommits(GroupCommits):
@@ -107,7 +99,7 @@ class FakeCommits(GroupCommits):
         self.reads: list[int] = []
         self.uses: list[dict[str, tuple[int, str]]] = []
         self.marks: list[dict[str, tuple[int, str]]] = []
-        self.now, self.failure, self.cluster = 1_000_000, "", None
+        self.now, self.failure = 1_000_000, ""
         self._is_open = False
 
     @property
@@ -126,30 +118,26 @@ class FakeCommits(GroupCommits):
 
     def read(self, places: Sequence[Place], cluster: str, wait_ms: int) -> Answer:
         self.reads.append(wait_ms)
-        self.cluster, self._is_open = cluster, True
-        if self.failure in _FAILURES and not self.failure.startswith("use "):
+        self._is_open = True
+        if self.failure in _FAILURES and self.failure != "use refused":
             raise _FAILURES[self.failure]
         lists, own, used = ({place: found[place] for place in places if place in found} for found in self.found[:3])
         return Answer(lists, {place: commit.offset for place, commit in own.items()}, used)
 
     def use(self, uses: Mapping[Place, Commit], wait_ms: int) -> None:
         self.uses.append(_told_commits(uses))
-        if self.failure.startswith("use "):
+        if self.failure == "use refused":
             raise _FAILURES[self.failure]
         self.found[2].update(uses)
 
     def mark(self, marks: Mapping[Place, Commit]) -> FakeWrite:
         self._is_open = True
-        if self.failure == "marks throw":
-            raise ValueError("made up")
         self.marks.append(_told_commits(marks))
         if not self.failure:
             self.found[3].update(marks)
-        return FakeWrite(self.failure)
+        return FakeWrite(self.failure if self.failure == "marks fail" else "")
 
     def standing(self, places: Sequence[Place], wait_ms: int) -> dict[Place, int]:
-        if self.failure == "marks are silent":
-            raise TimeoutError
         return {place: commit.offset for place, commit in self.found[3].items()}
 
     def close(self, *prefixes: str) -> None:
@@ -163,14 +151,11 @@ class FakeWrite:
         self._failure = failure
 
     def is_done(self) -> bool:
-        return self._failure != "marks pend"
+        return True
 
     def wait(self, timeout: float) -> None:
-        if not self.is_done():
-            raise TimeoutError
-        if self._failure in ("marks refused", "marks fail"):
-            code = KafkaError._TIMED_OUT if self._failure == "marks fail" else KafkaError.GROUP_AUTHORIZATION_FAILED
-            raise KafkaException(KafkaError(code))
+        if self._failure:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
 
 class _Breaking(list):  # type: ignore[type-arg]
@@ -184,34 +169,12 @@ class _Breaking(list):  # type: ignore[type-arg]
 def python_cases(folder: Path) -> Iterator[PythonCases]:
     """Polls of the Python package; its log goes to *folder*, with the words of Java's levels."""
     log = folder / "skip-read.log"
-    log.touch()
-    handler = logging.FileHandler(log)
-    handler.setFormatter(_Formatter())
-    logger = logging.getLogger("offset_sync_consumer")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
+    with logging_to(log):
         yield PythonCases(log)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        handler.close()
-
-
-class _Formatter(logging.Formatter):
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return super().formatMessage(record).replace(" WARNING ", " WARN ", 1)
 
 
 def _told_commits(commits: Mapping[Place, Commit]) -> dict[str, tuple[int, str]]:
-    # librdkafka writes the C string with its end. Java's texts are of classes of no jar that would say its version.
-    version = f"offset-sync/1 {__version__} "
-    told = {place: commit.metadata.replace(version, "offset-sync/1 unknown ") for place, commit in commits.items()}
-    return {f"{topic}-{number}": (commits[topic, number].offset, f"{text}\0") for (topic, number), text in told.items()}
+    return {f"{topic}-{number}": (each.offset, each.metadata) for (topic, number), each in commits.items()}
 
 
 def _told_reading(text: str) -> str | None:

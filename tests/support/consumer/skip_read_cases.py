@@ -5,10 +5,10 @@ What is committed, which failures there are and what time it is, the test says.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,7 @@ PLACE = "orders-0"
 START, RANGES = 100, [(102, 104), (106, 110)]
 ALL, UNREAD = list(range(100, 112)), [100, 101, 104, 105, 110, 111]
 """Records that are polled, and those of them that are not on the list."""
-NO_BEANS = "no beans"
-"""A client id that cannot be shown by JMX."""
 _SETTINGS = {"group.id": "billing", "client.id": "app-1", "bootstrap.servers": "nowhere:1"}
-
-
-@dataclass(frozen=True)
-class Poll:
-    """What became of a poll; *next_offsets* is None for clients that have none."""
-
-    delivered: dict[str, list[int]]
-    is_same: bool
-    next_offsets: dict[str, int] | None
-    is_interrupted: bool
 
 
 class SkipReadCases:
@@ -95,24 +83,24 @@ class SkipReadCases:
     def poll(self, *offsets: int, place: str = PLACE, next_offset: int | None = None, **how: bool) -> list[int]:
         """Poll records of one partition with epoch 3; return the offsets that are delivered."""
         records = [[offset, 3] for offset in offsets]
-        return self.poll_all({place: records}, {place: next_offset or offsets[-1] + 1}, **how).delivered.get(place, [])
+        return self.poll_all({place: records}, {place: next_offset or offsets[-1] + 1}, **how).get(place, [])
 
-    def poll_all(self, records: Mapping[str, Any], next_offsets: Mapping[str, int] | None = None, **how: bool) -> Poll:
-        """Poll records, offset and epoch each, of several partitions."""
-        said = self._ask({"poll": records, "next": next_offsets or {}} | how)
-        return Poll(said["delivered"], said["same"], said["next"], said["interrupted"])
+    def poll_all(
+        self, records: Mapping[str, Any], next_offsets: Mapping[str, int] | None = None, **how: bool
+    ) -> dict[str, list[int]]:
+        """Poll records, offset and epoch each, of several partitions; return the offsets that are delivered."""
+        self._ask({"poll": records, "next": next_offsets or {}} | how)
+        delivered: dict[str, list[int]] = self._said["delivered"]
+        return delivered
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Return whether the last poll has left an interrupt."""
+        return bool(self._said["interrupted"])
 
     def seek(self, place: str = PLACE) -> None:
         """Tell the Python package that the application seeks, before the poll that shows it; Java is not told."""
         self._ask({"sought": place})
-
-    def commit(self, **places: int) -> None:
-        """Tell the interceptor that these offsets were committed."""
-        self._ask({"committed": {name.replace("_", "-"): offset for name, offset in places.items()}})
-
-    def read_with_an_admin_client(self, **settings: str) -> str:
-        """Ask a real cluster for 0.2 s; return the failure."""
-        return str(self._ask({"read": {name.replace("_", "."): value for name, value in settings.items()}})["failure"])
 
     def close(self) -> None:
         """Close the interceptor."""
@@ -133,23 +121,6 @@ class SkipReadCases:
     def uses(self) -> list[dict[str, tuple[int, str]]]:
         """Return each write of how the group uses lists: offset and metadata, without the NUL, by partition."""
         return [{place: _told(use) for place, use in each.items()} for each in self._said["uses"]]
-
-    @property
-    def admin_threads(self) -> set[int]:
-        """Return the ids of the threads of Admin clients that run now."""
-        self._ask({})
-        return {*self._said["admin threads"]}
-
-    @property
-    def asked_cluster(self) -> str | None:
-        """Return the id of the cluster that was asked last."""
-        cluster: str | None = self._said["asked cluster"]
-        return cluster
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether an Admin client would be open."""
-        return bool(self._said["open"])
 
     @property
     def metrics(self) -> dict[str, int]:
@@ -175,15 +146,14 @@ def skip_read_cases(folder: Path, jar: Path, client: Path) -> Iterator[SkipReadC
     """
     if not (classes := jar.parent / "cases").exists():
         compiled([Path(__file__).with_name("SkipReadCases.java")], [jar], classes)
-    words = (f"-Djavax.management.builder.initial={_DRIVER}$Beans", _DRIVER)
-    with asked_jvm(folder, "skip-read.log", class_path(client, classes, jar), *words) as process:
+    with asked_jvm(folder, "skip-read.log", class_path(client, classes, jar), _DRIVER) as process:
         yield SkipReadCases(process, folder / "skip-read.log")
 
 
 def _told(commit: tuple[int, str]) -> tuple[int, str]:
+    # A package's classes that the test compiles are of no jar that would say its version.
     offset, metadata = commit
-    assert metadata.endswith("\0"), "where it is a C string, it ends here"
-    return offset, metadata[:-1]
+    return offset, re.sub(r"^(offset-sync/1) (unknown|[\d.]+\w*) ", r"\1 VERSION ", metadata.removesuffix("\0"))
 
 
 def _reading(told: str) -> Reading:

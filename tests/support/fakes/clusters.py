@@ -62,7 +62,7 @@ class GroupOffset(NamedTuple):
 
 @dataclass
 class MemoryCluster:
-    """A cluster that never waits; its ``__consumer_offsets`` is *log*, and it counts what it is asked.
+    """A cluster that never waits; its ``__consumer_offsets`` is *log*.
 
     *refused* holds the error of every write to a group, *without_leader* partitions whose ends are unknown, *forbidden*
     topics that may not be described.
@@ -78,7 +78,6 @@ class MemoryCluster:
     without_leader: set[TopicPartition] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
     is_down: bool = False
-    questions: int = 0
     written: list[OffsetWrite] = field(default_factory=list)
 
     def commit(
@@ -99,7 +98,6 @@ class MemoryCluster:
 
     def describe(self, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
         """Answer what :class:`offset_sync.state.cluster_metadata.MetadataFetcher` asks."""
-        self.questions += 1
         if self.is_down:
             return self._silence()
         topics = {name: topic for name, topic in self.topics.items() if name not in self.forbidden}
@@ -163,7 +161,6 @@ class MemoryIndex(RecordIndex):
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
         self.logs, self.ids, self.epochs = self._taken.logs, self._ids, self._leader_epochs
-        self.refreshed = 0
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
         self.clock_offset.observe(0, 0)
@@ -190,8 +187,7 @@ class MemoryIndex(RecordIndex):
         extend_index(index, Increment(maximal_runs(log.indexed), log.frontier), self._codes)
 
     def refresh(self) -> None:
-        """Count how often the tables would be read."""
-        self.refreshed += 1
+        """Do nothing: the tables are empty."""
 
     def partitions(self, cluster: str, topic: str) -> int:
         """Return how many partitions of a topic were indexed."""

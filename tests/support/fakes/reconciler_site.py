@@ -53,13 +53,10 @@ class Row:
     target: str
     group_id: str
     place: TopicPartition
-    source_offset: int
     wanted: int
     state: str
     outcome: str
-    previous: int
     error: str | None
-    is_news: bool
 
 
 @dataclass
@@ -173,13 +170,10 @@ class Site:
                 found.translated.target,
                 group_id,
                 TopicPartition(topic, partition),
-                int(found.translated.commits.offset[row]),
                 int(found.translated.answers.wanted[row]),
                 State(found.plan.state[row]).name,
                 Outcome(found.outcome[row]).name,
-                int(found.previous[row]),
                 found.error.get(row),
-                bool(found.is_news[row]),
             )
             for row, (group_id, topic, partition) in enumerate(keys)
         ]

@@ -23,8 +23,8 @@ from offset_sync.tables.transaction_log import Added, DataFile
 class SealedInMemory(MemoryTables):
     """What :meth:`seal` has sealed is in memory; *damage* changes what is said of its rows.
 
-    A version without rows is the entry that moves them. *group_rows* are those of a row group, *groups_read* is how
-    many groups were read; none *is_unreadable*, or all.
+    A version without rows is the entry that moves them. *group_rows* are those of a row group; none *is_unreadable*,
+    or all.
     """
 
     damage: Callable[[Directory], Directory] | None = None
@@ -33,7 +33,6 @@ class SealedInMemory(MemoryTables):
     moved: set[int] = field(default_factory=set)
     group_rows: int = 4
     is_unreadable: bool = False
-    groups_read: int = 0
 
     def seal(self, versions: int) -> None:
         """Seal the rows of the oldest *versions* that are not sealed, as one file."""
@@ -99,7 +98,6 @@ class _InMemory(Segments):
         """Return a row group."""
         if self.tables.is_unreadable:
             raise OSError(f"{path} cannot be read")
-        self.tables.groups_read += 1
         _, rows, said = self.tables.sealed[path]
         sizes = np.bincount(said.parts["group"], said.parts["rows"]).astype(np.int64)
         return rows.slice(int(sizes[:group].sum()), int(sizes[group])).select(schema.names)

@@ -101,10 +101,10 @@ def write(
 
 
 def write_batch(
-    target: Target, *writes: OffsetWrite, dry_run: bool = False, deadline: float = 15.0, fence: Fence = OPEN
+    target: Target, *writes: OffsetWrite, deadline: float = 15.0, fence: Fence = OPEN
 ) -> list[WriteOutcome]:
     """Commit *writes* at *target*."""
-    return write_offsets(writes, target, fence=fence, dry_run=dry_run, deadline=deadline, clock=target.clock())
+    return write_offsets(writes, target, fence=fence, dry_run=False, deadline=deadline, clock=target.clock())
 
 
 def outcomes(results: Sequence[WriteOutcome]) -> list[Outcome]:

@@ -2,241 +2,194 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from offset_sync.state.heartbeat import Heartbeat
+from offset_sync.sync.offset_writer import _Batch
 from protections import invariant_patches as without
-from protections.entry import Protection, kept_by, no, nothing, yes
+from protections.entry import false_for, gives, kept_by, no, nothing, protections, seed, yes
 
-_FAILS = "cutover/test_ends_of_apply.py::test_a_group_of_which_anything_fails_stays_at_home_at_the_source"
-
-BY_NUMBER: dict[int, tuple[Protection, ...]] = {
-    11: (
-        kept_by(
-            "a group whose records are not all mirrored is not in sync",
-            "status.classify._mirroring",
-            lambda row: row["still_skips"],
-            "status/test_reports_under_load.py::test_what_was_there_and_is_not_mirrored_is_waited_for",
-        ),
-        kept_by(
-            "a group with a commit that is not captured is not in sync",
-            "status.classify._behind",
-            nothing,
-            "status/test_held_offsets.py::test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known",
-        ),
-        kept_by(
-            "a group whose next records differ on both sides is not in sync",
-            "status.reporter.needs_comparison",
-            no,
-            "status/test_classify.py::test_another_record_or_another_content_on_each_side",
-        ),
-        kept_by(
-            "a third cluster that holds a commit no verdict knows of keeps a group from being in sync",
-            "status.reporter._unexpected",
-            lambda *_asked: (),
-            "status/test_held_offsets.py::test_a_commit_at_a_third_cluster_that_no_verdict_knows_is_no_false_in_sync",
-        ),
-        kept_by(
-            "records that are not indexed keep a group from being in sync",
-            "status.measure._beyond_index",
-            lambda _origin, _source, _target, left, _end: np.zeros((2, len(left)), np.int64),
-            "status/test_status_oracle.py::"
-            "test_every_number_of_a_report_is_its_definition_and_in_sync_is_said_where_moving_costs_nothing",
-        ),
-        kept_by(
-            "a group whose answer has changed since it was published is not in sync",
-            "status.reporter.is_changing",
-            lambda _answers, wanted: np.zeros(len(wanted), np.bool_),
-            "status/test_verdicts.py::test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync",
-        ),
-        kept_by(
-            "the verdict of a driver that is not alive is not shown",
-            "status.verdicts.of_living",
-            lambda *_told: Heartbeat(0, 0, {}),
-            "status/test_verdicts.py::test_only_a_living_driver_is_read_and_then_followed",
-        ),
-        kept_by(
-            "a home that a group has left is not shown",
-            "sync.reconciliation.ReconcilePass._tell_gone",
-            lambda *_told: None,
-            "sync/test_translation_history.py::test_a_home_that_the_group_has_left_is_told_once_and_again_when_it_is_back",
-        ),
+BY_NUMBER = {
+    11: protections(
+        {
+            "a group whose records are not all mirrored is not in sync": kept_by(
+                "status.classify._mirroring",
+                lambda row: row["still_skips"],
+                "status/test_reports_under_load.py what_was_there_and_is_not",
+            ),
+            "a group with a commit that is not captured is not in sync": kept_by(
+                "status.classify._behind",
+                nothing,
+                "status/test_held_offsets.py a_commit_that_is_not",
+            ),
+            "a group whose next records differ on both sides is not in sync": kept_by(
+                "status.reporter.needs_comparison", no, "status/test_classify.py another_record_or_another"
+            ),
+            "a third cluster that holds a commit no verdict knows of keeps a group from being in sync": kept_by(
+                "status.reporter._unexpected",
+                gives(()),
+                "status/test_held_offsets.py a_commit_at_a_third_cluster",
+            ),
+            "records that are not indexed keep a group from being in sync": kept_by(
+                "status.measure._beyond_index",
+                lambda _origin, _source, _target, left, _end: np.zeros((2, len(left)), np.int64),
+                "status/test_status_oracle.py every_number_of_a_report",
+            ),
+            "a group whose answer has changed since it was published is not in sync": kept_by(
+                "status.reporter.is_changing",
+                false_for(1),
+                "status/test_verdicts.py a_record_that_came_late",
+            ),
+            "the verdict of a driver that is not alive is not shown": kept_by(
+                "status.verdicts.of_living",
+                gives(Heartbeat(0, 0, {})),
+                "status/test_verdicts.py only_a_living_driver_is_read",
+            ),
+            "a home that a group has left is not shown": kept_by(
+                "sync.reconciliation.ReconcilePass._tell_gone",
+                nothing,
+                "sync/test_translation_history.py a_home_that_the_group",
+            ),
+        }
     ),
-    12: (
-        kept_by(
-            "what a driver has seen of its lease is valid for a moment",
-            "state.lease.Lease.is_open",
-            lambda lease: lease._newer is None,
-            "state/test_lease.py::test_a_look_holds_for_two_seconds_and_no_longer",
-        ),
-        kept_by(
-            "a driver that was taken over finds out before it writes",
-            "state.lease.newer_than",
-            nothing,
-            "state/test_lease.py::test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again",
-        ),
-        kept_by(
-            "a driver that takes over waits as long as the one before may write",
-            "state.lease.unended",
-            lambda *_claims: [],
-            "state/test_lease.py::test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment",
-        ),
-        kept_by(
-            "a driver that takes over waits as long as the claim before says, which follows the storage",
-            "state.lease.Claim.length_s",
-            2.0,
-            "state/test_lease_on_slow_storage.py"
-            "::test_a_driver_waits_as_long_as_the_one_before_it_said_whatever_it_measures_itself",
-        ),
-        kept_by(
-            "a driver that was taken over enters nothing in the tables",
-            "state.lease.Lease.renew",
-            nothing,
-            "state/test_lease.py::test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does",
-        ),
-        kept_by(
-            "each request is sent only while the lease is valid",
-            "sync.offset_writer._Batch",
-            without.looked_at_once,
-            "sync/test_offset_writer.py::test_a_pause_after_the_look_lets_no_request_out_before_the_next_look",
-        ),
+    12: protections(
+        {
+            "what a driver has seen of its lease is valid for a moment": kept_by(
+                "state.lease.Lease.is_open",
+                lambda lease: lease._newer is None,
+                "state/test_lease.py no_driver_writes_while",
+            ),
+            "a driver that was taken over finds out before it writes": kept_by(
+                "state.lease.newer_than", nothing, "state/test_lease.py no_driver_writes_while"
+            ),
+            "a driver that takes over waits as long as the one before may write": kept_by(
+                "state.lease.unended", gives([]), "state/test_lease.py no_driver_writes_while"
+            ),
+            "a driver that takes over waits as long as the claim before says, which follows the storage": kept_by(
+                "state.lease.Claim.length_s", 2.0, "state/test_lease.py no_driver_writes_while"
+            ),
+            "a driver that was taken over enters nothing in the tables": kept_by(
+                "state.lease.Lease.renew", nothing, "state/test_lease.py who_was_taken_over_appends"
+            ),
+            "each request is sent only while the lease is valid": kept_by(
+                "sync.offset_writer._Batch",
+                lambda admin, fence, *others: _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others),
+                "sync/test_offset_writer.py a_pause_after_the_look",
+            ),
+        }
     ),
-    13: (
-        kept_by(
-            "rows are on the disk before their entry",
-            "tables.files.Files.sync",
-            nothing,
-            "tables/test_power_failure.py::test_rows_are_stored_before_their_entry_and_both_before_a_write_returns",
-        ),
-        kept_by(
-            "the name of a new file is on the disk before its entry",
-            "tables.files.Files.sync_folders",
-            nothing,
-            "tables/test_power_failure.py::test_a_table_its_columns_and_its_properties_are_stored_before_that_returns",
-        ),
+    13: protections(
+        {
+            "rows are on the disk before their entry": kept_by(
+                "tables.files.Files.sync", nothing, "tables/test_any_history.py what_was_acknowledged_is_there[0]"
+            ),
+            "the name of a new file is on the disk before its entry": kept_by(
+                "tables.files.Files.sync_folders", nothing, "tables/test_power_failure.py a_table_its_columns"
+            ),
+        }
     ),
-    14: (
-        kept_by(
-            "runs leave memory only for a page that holds the same",
-            "translate.index.runs.Runs.same_records",
-            yes,
-            "state/test_index_start.py::test_what_was_sealed_is_not_let_go_of_where_it_is_not_what_is_in_memory",
-        ),
-        kept_by(
-            "a page that does not match its directory withholds answers",
-            "state.index_pages._is_said",
-            yes,
-            "state/test_index_start.py"
-            "::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing[damage1]",
-        ),
-        kept_by(
-            "a file that does not match its directory is no longer used",
-            "tables.segments.Segments.distrust",
-            nothing,
-            "state/test_index_start.py::test_a_file_that_holds_other_rows_than_it_says_is_read_as_if_it_said_nothing",
-        ),
+    14: protections(
+        {
+            "runs leave memory only for a page that holds the same": kept_by(
+                "translate.index.runs.Runs.same_records", yes, seed(161, "cut_grows")
+            ),
+            "a page that does not match its directory withholds answers": kept_by(
+                "state.index_pages._is_said", yes, "state/test_record_index.py a_file_that_holds[damage1]"
+            ),
+            "a file that does not match its directory is no longer used": kept_by(
+                "tables.segments.Segments.distrust", nothing, "state/test_record_index.py a_file_that_holds"
+            ),
+        }
     ),
-    15: (
-        kept_by(
-            "commits of an unknown version stop the query",
-            "ingest.commit_ingester.UnknownVersions.check",
-            nothing,
-            "ingest/test_commit_batches.py"
-            "::test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do",
-        ),
+    15: protections(
+        {
+            "commits of an unknown version stop the query": kept_by(
+                "ingest.commit_ingester.UnknownVersions.check",
+                nothing,
+                "ingest/test_commit_ingester.py when_a_cluster_writes",
+            ),
+        }
     ),
-    16: (
-        kept_by(
-            "a polled commit may be as old as its group's answer before",
-            "ingest.polled_commits.CommitPoller._compare",
-            without.as_new_as_the_poll,
-            "ingest/test_polled_commits.py::test_a_group_that_did_not_answer_may_have_committed_ever_since_it_did",
-        ),
-        kept_by(
-            "a group that has not answered before may have committed at any time",
-            "ingest.polled_commits.CommitPoller._compare",
-            without.as_new_as_the_poll,
-            "ingest/test_polled_commits.py::test_a_group_that_was_not_asked_before_may_have_committed_at_any_time",
-        ),
+    16: protections(
+        {
+            "a polled commit may be as old as its group's answer before": kept_by(
+                "ingest.polled_commits.CommitPoller._compare",
+                without.as_new_as_the_poll,
+                seed(0, "polls"),
+            ),
+            "a group that has not answered before may have committed at any time": kept_by(
+                "ingest.polled_commits.CommitPoller._compare",
+                without.as_new_as_the_poll,
+                seed(1, "polls"),
+            ),
+        }
     ),
-    17: (
-        kept_by(
-            "a group with offsets of a repartition topic is known to be an application",
-            "cutover.live_clusters.LiveClusters.internal_topics",
-            lambda *_told: {},
-            "cutover/test_live_clusters.py"
-            "::test_an_application_has_offsets_of_a_repartition_topic_at_the_source_included_or_not",
-        ),
-        kept_by(
-            "a planned move of an application with a repartition topic is refused unless it is confirmed",
-            "cutover.judge.Judge.internal_reasons",
-            lambda *_told: [],
-            "cutover/test_procedure.py"
-            "::test_an_application_with_a_repartition_topic_has_to_be_confirmed_for_a_planned_move",
-        ),
+    17: protections(
+        {
+            "a group with offsets of a repartition topic is known to be an application": kept_by(
+                "cutover.live_clusters.LiveClusters.internal_topics",
+                gives({}),
+                "cutover/test_live_clusters.py an_application_has_offsets",
+            ),
+            "a planned move of an application with a repartition topic is refused unless it is confirmed": kept_by(
+                "cutover.judge.Judge.internal_reasons",
+                gives([]),
+                "cutover/test_procedure.py an_application_with_a_repartition",
+            ),
+        }
     ),
-    18: (
-        kept_by(
-            "what the log brings in a moment is no news of the coordinator",
-            "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
-            lambda _check, found, _read_to: list(found),
-            "ingest/test_coordinator_check.py::test_a_commit_between_the_answer_and_the_end_of_the_log_is_the_logs",
-        ),
-        kept_by(
-            "what a coordinator holds counts where the log does not explain it",
-            "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
-            lambda *_told: [],
-            "ingest/test_coordinator_check.py"
-            "::test_a_coordinator_that_serves_another_value_than_the_last_record_of_its_log_is_followed",
-        ),
-        kept_by(
-            "an offset that a coordinator has no more is deleted only if its record is gone too",
-            "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
-            lambda _check, found, _read_to: list(found),
-            "ingest/test_coordinator_check.py"
-            "::test_an_offset_that_is_gone_counts_as_deleted_only_if_the_log_has_it_no_more",
-        ),
+    18: protections(
+        {
+            "what the log brings in a moment is no news of the coordinator": kept_by(
+                "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
+                lambda _check, found, _read_to: list(found),
+                "ingest/test_coordinator_check.py a_commit_between_the_answer",
+            ),
+            "what a coordinator holds counts where the log does not explain it": kept_by(
+                "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
+                gives([]),
+                "ingest/test_coordinator_check.py after_a_comparison_what",
+            ),
+            "an offset that a coordinator has no more is deleted only if its record is gone too": kept_by(
+                "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
+                lambda _check, found, _read_to: list(found),
+                "ingest/test_coordinator_check.py an_offset_that_is_gone[by another coordinator]",
+            ),
+        }
     ),
-    19: (
-        kept_by(
-            "the home is the last step of a move",
-            "cutover.procedure.CutoverProcedure._commit_and_read_back",
-            without.home_first,
-            _FAILS,
-        ),
-        kept_by(
-            "what a move has committed is read back",
-            "cutover.procedure.CutoverProcedure._read_back",
-            lambda *_told: ([], False),
-            _FAILS,
-        ),
-        kept_by(
-            "what a command was about to commit is ours",
-            "state.moves._note_commits",
-            nothing,
-            "state/test_moves.py::test_what_a_command_has_committed_is_ours_in_whatever_way_it_ended",
-        ),
+    19: protections(
+        {
+            "the home is the last step of a move": kept_by(
+                "cutover.procedure.CutoverProcedure._commit_and_read_back",
+                without.home_first,
+                "cutover/test_ends_of_apply.py a_group_of_which",
+            ),
+            "what a move has committed is read back": kept_by(
+                "cutover.procedure.CutoverProcedure._read_back",
+                gives(([], False)),
+                "cutover/test_ends_of_apply.py a_group_of_which",
+            ),
+            "what a command was about to commit is ours": kept_by(
+                "state.moves._note_commits", nothing, "state/test_moves.py what_a_command_has"
+            ),
+        }
     ),
-    20: (
-        kept_by(
-            "two aliases are two clusters, each of the id that it had at first",
-            "state.cluster_ids.refuse_other",
-            nothing,
-            "state/test_cluster_ids.py::test_what_another_job_has_kept_meanwhile_wins",
-        ),
-        kept_by(
-            "a client that is led to another cluster is refused",
-            "kafka.topic_requests.refuse_other",
-            nothing,
-            "kafka/test_other_clusters.py"
-            "::test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer",
-        ),
-        kept_by(
-            "what was read at another cluster does not count",
-            "kafka.log_reader.refuse_other",
-            nothing,
-            "kafka/test_other_clusters.py::test_what_a_consumer_has_read_there_does_not_count",
-        ),
+    20: protections(
+        {
+            "two aliases are two clusters, each of the id that it had at first": kept_by(
+                "state.cluster_ids.refuse_other", nothing, "state/test_cluster_ids.py what_another_job_has"
+            ),
+            "a client that is led to another cluster is refused": kept_by(
+                "kafka.topic_requests.refuse_other",
+                nothing,
+                "kafka/test_other_clusters.py a_connected_client_that_is_led",
+            ),
+            "what was read at another cluster does not count": kept_by(
+                "kafka.log_reader.refuse_other", nothing, "kafka/test_other_clusters.py what_a_consumer_has"
+            ),
+        }
     ),
 }
-PROTECTIONS: tuple[Protection, ...] = tuple(each for of_one in BY_NUMBER.values() for each in of_one)
+PROTECTIONS = tuple(each for of_one in BY_NUMBER.values() for each in of_one)

@@ -20,13 +20,13 @@ needs_helm = pytest.mark.skipif(_HELM is None, reason="no helm here: helm-binary
 Manifest = dict[str, Any]
 
 
-def helm(*words: str, values: Manifest | None = None) -> subprocess.CompletedProcess[str]:
-    """Run helm with *words*; *values* are one more file of values."""
+def _helm(values: Manifest, *files: Path) -> subprocess.CompletedProcess[str]:
+    """Render the chart with *files*, and *values* as one more of them."""
     assert _HELM is not None
-    given = [] if values is None else ["-f", "-"]
-    text = None if values is None else yaml.safe_dump(values)
-    command = [_HELM, *words, *given]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=100)
+    command = [_HELM, "template", "offset-sync", str(CHART), "--namespace", "syncing"]
+    given = [word for file in (*files, "-") for word in ("-f", str(file))]
+    text = yaml.safe_dump(values)
+    return subprocess.run([*command, *given], input=text, capture_output=True, text=True, check=False, timeout=100)
 
 
 def render(values: Manifest) -> dict[str, Manifest]:
@@ -36,15 +36,13 @@ def render(values: Manifest) -> dict[str, Manifest]:
 
 @cache
 def _rendered(values: str) -> list[Manifest]:
-    words = ["template", "offset-sync", str(CHART), "--namespace", "syncing", "-f", str(EXAMPLE)]
-    done = helm(*words, values=yaml.safe_load(values))
+    done = _helm(yaml.safe_load(values), EXAMPLE)
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]
 
 
 def refusal(values: Manifest, *files: Path) -> str:
     """Return what helm says about *files* and *values*, which it refuses."""
-    given = [word for file in files for word in ("-f", str(file))]
-    done = helm("template", "offset-sync", str(CHART), *given, values=values)
+    done = _helm(values, *files)
     assert done.returncode != 0
     return done.stderr

@@ -1,4 +1,4 @@
-"""What an expression for Prometheus may name: the series and labels that the jobs expose. Its syntax is promtool's."""
+"""The series and labels that the jobs expose, and which of them an expression for Prometheus names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ import pytest
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 _ITEM = re.compile(r"^- `(offset_sync_\w+)` (\w+)(?: \((`[\w`, ]+)\))?: (.*)$", re.MULTILINE)
 _BUCKETS = re.compile(r" \(buckets up to ([\d., ]+)\)$")
-_ADDED_BY_PROMETHEUS = {"job", "instance"}
 _TEXT_OR_RANGE = re.compile(r'"[^"]*"|\[[^\]]*\]')
 _GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
-_SELECTOR = re.compile(r"\b([a-z]+_\w+)\b(?!\s*\()(?:\{([^}]*)\})?")
+_SELECTOR = re.compile(r"\b([a-z]+_\w+)\b(?!\s*\()(?:\{[^}]*\})?")
 """Every name with an underscore that is not called: functions have a bracket behind them."""
 
 
@@ -60,26 +59,7 @@ def series(metrics: Iterable[Described] | None = None) -> dict[str, set[str]]:
 
 def names_in(expression: str) -> set[str]:
     """Return the metrics that an expression asks for."""
-    return {name for name, _ in _selectors(expression)}
-
-
-def problems(expression: str, shown: Iterable[str] = ()) -> list[str]:
-    """Return what an expression names that does not exist; *shown* are labels that a legend or an alert quotes."""
-    known = {name: labels | _ADDED_BY_PROMETHEUS for name, labels in series().items()}
-    selectors, shown = _selectors(expression), set(shown)
-    grouping = set(re.findall(r"\w+", " ".join(_GROUPING.findall(expression))))
-    offered = {label for name, _ in selectors for label in known.get(name, ())}
-    found = [f"{name} does not exist" for name, _ in selectors if name not in known]
-    for name, labels in selectors:
-        found += [f"{name} has no label {label}" for label in sorted(labels - known.get(name, labels))]
-    found += [f"no metric has the label {label}" for label in sorted((grouping | shown) - offered)]
-    found += [f"{label} is not left after grouping" for label in sorted(shown - grouping) if grouping]
-    return found or ([] if selectors else ["no metric"])
-
-
-def _selectors(expression: str) -> list[tuple[str, set[str]]]:
-    plain = _GROUPING.sub("", _TEXT_OR_RANGE.sub("", expression))
-    return [(name, set(re.findall(r"\w+", matchers))) for name, matchers in _SELECTOR.findall(plain)]
+    return {*_SELECTOR.findall(_GROUPING.sub("", _TEXT_OR_RANGE.sub("", expression)))}
 
 
 def _promtool() -> str | None:

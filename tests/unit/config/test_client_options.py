@@ -15,7 +15,6 @@ import pytest
 from builders.configurations import parsed
 from offset_sync.config import Config
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.msk_login import MskLogin, read_msk_login
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "client_options.json").read_text())
 Options = dict[str, Any]
@@ -38,10 +37,6 @@ def with_options(kafka: Options | None = None, **cluster: Any) -> Config:
     )
 
 
-def with_security(security: object, **cluster: Any) -> Config:
-    return with_options(security=security, **cluster)
-
-
 JAVAS = ("sasl.login.retry.backoff.ms", "ssl.protocol", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
 GIVEN: dict[str, Options] = {
     "common options, and those of one client": {
@@ -51,13 +46,11 @@ GIVEN: dict[str, Options] = {
     },
     "what only Java knows is kept from librdkafka": {"kafka": dict.fromkeys(JAVAS, "x")},
     "an unknown option goes to both, so that librdkafka refuses it": {"kafka": {"clinet.id": "x"}},
-    "without the hostname check": {"kafka": {"ssl.endpoint.identification.algorithm": ""}},
     "options beside the section": {
         "security": LOGIN,
         "kafka": {"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"},
     },
     "no security": {"security": {"protocol": "PLAINTEXT"}},
-    "a password": {"security": LOGIN},
     "a password with the signs of JAAS": {"security": {**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'}},
     "a certificate with its key in one file": {
         "security": {"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"}
@@ -65,11 +58,8 @@ GIVEN: dict[str, Options] = {
     "certificates as text": {
         "security": {"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY}
     },
-    "an OIDC client": {"security": BEARER},
     "an OIDC client with a scope": {"security": {**BEARER, "scope": "kafka"}},
-    "AWS IAM": {"security": MSK},
     "AWS IAM by a profile": {"security": {**MSK, "profile": 'pro"d'}},
-    "a keytab": {"security": KERBEROS},
     "a keytab for a service of another name": {"security": {**KERBEROS, "service_name": "broker"}},
 }
 
@@ -80,18 +70,11 @@ def test_both_clients_get_what_they_got(name: str) -> None:
     assert {"spark": made.spark_options("dc1"), "admin": made.admin_options("dc1")} == GOLDEN[name]
 
 
-def test_a_login_by_aws_iam_is_read_back_by_the_python_client_also_on_an_executor() -> None:
-    options = with_security({**MSK, "profile": 'pro"d'}).admin_options("dc1")
-    assert read_msk_login(pickle.loads(pickle.dumps(options))["sasl.oauthbearer.config"]) == MskLogin(
-        "eu-west-1", 'pro"d'
-    )
-
-
 def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("certificate", "key")}
     files["certificate"].write_text(CERTIFICATE)
     files["key"].write_text(KEY)
-    made = with_security({"protocol": "SSL", **{name: str(path) for name, path in files.items()}})
+    made = with_options(security={"protocol": "SSL", **{name: str(path) for name, path in files.items()}})
     assert made.spark_options("dc1")["kafka.ssl.keystore.key"] == KEY
     assert made.admin_options("dc1")["ssl.key.location"] == str(files["key"])
     files["key"].write_text(KEY.replace("MIIB", "MIIC"))
@@ -101,23 +84,10 @@ def test_a_key_in_a_file_of_its_own_is_read_whenever_a_client_is_configured(tmp_
         made.spark_options("dc1")
 
 
-def test_a_key_that_only_one_of_the_clients_reads_is_refused(tmp_path: Path) -> None:
-    place, key = tmp_path / "me.pem", PEM.replace("{}", "RSA PRIVATE KEY")
-    place.write_text(CERTIFICATE + key)
-    for written, name in (
-        ({"certificate": str(place)}, "certificate"),
-        ({"certificate": CERTIFICATE, "key": key}, "key"),
-    ):
-        with pytest.raises(
-            ConfigError, match=rf"^clusters\.dc1\.security\.{name}: its key is not PKCS#8.*openssl pkcs8"
-        ):
-            with_security({"protocol": "SSL", **written}).spark_options("dc1")
-
-
 @pytest.mark.parametrize("login", [LOGIN, {**BEARER, "username": "client"}], ids=["a password", "an OIDC client"])
 def test_secrets_of_the_section_are_never_shown(login: dict[str, str]) -> None:
     """Nor is what is made of them: the login of Java's clients, and a key that is given as text."""
-    made = with_security({**login, "certificate": CERTIFICATE, "key": f"{KEY}{CANARY}", "key_password": CANARY})
+    made = with_options(security={**login, "certificate": CERTIFICATE, "key": f"{KEY}{CANARY}", "key_password": CANARY})
     dc1, of_python = made.clusters["dc1"], made.admin_options("dc1")
     options = (made.spark_options("dc1"), of_python, pickle.loads(pickle.dumps(of_python)))
     assert all(CANARY in "".join(each.values()) for each in options)

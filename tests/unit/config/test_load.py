@@ -21,9 +21,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "sync.yaml"
 
 
-def file_problems(path: Path, text: str | bytes | None) -> list[str]:
+def file_problems(path: Path, text: str | None) -> list[str]:
     if text is not None:
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         load_config(path, {})
     return caught.value.problems
@@ -36,14 +36,12 @@ def file_problems(path: Path, text: str | bytes | None) -> list[str]:
         ("", ""),
         ("- a\n- b\n", "not a mapping"),
         ("clusters:\n  dc1: {\n", "sync.yaml, line 3: not valid YAML"),
-        (b"\xff\xfe\x00", "not valid YAML"),
-        ("a: b\n--- \nc: d\n", "not valid YAML"),
         ("a: !!python/name:os.system\n", "not valid YAML"),
         ("a: &a\n  b: [*a]\n", "inside its own anchor"),
         ("a: " + "[" * 1000, "nested too deeply"),
     ],
 )
-def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: str | bytes | None, said: str) -> None:
+def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: str | None, said: str) -> None:
     (line,) = file_problems(path, text)
     assert said in line
 
@@ -60,26 +58,13 @@ def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
     ]
 
 
-def test_off_is_a_strategy_and_not_false(path: Path) -> None:
-    path.write_text(LEAST + "topics: {include: [on, no], strategy: off}\n")
-    config = load_config(path)
-    assert (config.topics.strategy, config.topics.include) == ("off", ("on", "no"))
-
-
 def test_numbers_and_truths_become_the_text_of_client_options(path: Path) -> None:
     options = "{bootstrap.servers: 'a:1', request.timeout.ms: 20000, enable.x: true, y: False, z: 0.8, w: 010}"
-    path.write_text(
-        f"clusters: {{1: {{kafka: {options}}}, 2: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\ntopics: {{include: [a]}}"
-    )
-    kafka = load_config(path).clusters["1"].kafka
-    assert kafka == {
-        "bootstrap.servers": "a:1",
-        "request.timeout.ms": "20000",
-        "enable.x": "true",
-        "y": "false",
-        "z": "0.8",
-        "w": "010",
-    }
+    topics = "topics: {include: [on, no], strategy: off}"
+    path.write_text(f"clusters: {{1: {{kafka: {options}}}, 2: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\n{topics}")
+    config = load_config(path)
+    assert [*config.clusters["1"].kafka.values()] == ["a:1", "20000", "true", "false", "0.8", "010"]
+    assert (config.topics.strategy, config.topics.include) == ("off", ("on", "no"))
 
 
 # Values from elsewhere, and secrets
@@ -104,51 +89,39 @@ def shown(config: Config) -> str:
 @pytest.mark.parametrize(
     ("written", "value"),
     [
-        ("${NAME}", "found"),
-        ("<${NAME}/${NAME}>", "<found/found>"),
-        ("${NAME:-other}", "found"),
+        ("<${NAME}/${NAME:-other}>", "<found/found>"),
         ("${UNSET:-other}", "other"),
-        ("${UNSET:-}", ""),
         ("${EMPTY:-other}", "other"),
-        ("${EMPTY}", ""),
         ("${NESTED}", "${NAME}"),
         ("$NAME", "$NAME"),
+        ("${file:{tmp_path}/secret}", CANARY),  # without the blanks around it
     ],
 )
-def test_environment_variables_are_put_into_text(written: str, value: str) -> None:
+def test_environment_variables_and_files_are_put_into_text(written: str, value: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f" {CANARY}\n")
+    written = written.replace("{tmp_path}", str(tmp_path))
     environment = {"NAME": "found", "EMPTY": "", "NESTED": "${NAME}"}
     config = parsed(environment, **tree(**{"client.id": written}))
     assert config.clusters["dc1"].kafka["client.id"] == value
 
 
-def test_the_content_of_a_file_is_put_in_without_the_blanks_around_it(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text(f" {CANARY}\n")
-    config = parsed({}, **tree(**{"client.id": f"${{file:{tmp_path}/secret}}"}))
-    assert config.clusters["dc1"].kafka["client.id"] == CANARY
-
-
-@pytest.mark.parametrize("name", ["some.password", "sasl.user.name.secret", "TOKEN", "a.key"])
-def test_a_value_with_the_name_of_a_secret_is_never_shown_and_still_given_to_the_client(name: str) -> None:
-    config = parsed({}, **tree(**{name: CANARY}))
-    assert CANARY not in shown(config)
-    assert "***" in repr(config)
-    assert str(config.spark_options("dc1")[f"kafka.{name}"]) == CANARY
-
-
-@pytest.mark.parametrize("written", ["${S}", "x ${S}", "${NONE:-c4n4ry}"])
-def test_a_value_that_came_from_elsewhere_is_never_shown_whatever_its_name(written: str) -> None:
-    content = {**tree(**{"client.id": written}), "tables": {"root": written}}
-    content["topics"]["include"].append(written)
+@pytest.mark.parametrize(
+    ("name", "written"), [("client.id", "x ${S}"), ("client.id", "${NONE:-c4n4ry}"), ("sasl.user.name.secret", CANARY)]
+)
+def test_a_secret_and_a_value_that_came_from_elsewhere_are_never_shown(name: str, written: str) -> None:
+    content = tree(**{name: written})
+    if written != CANARY:
+        content["tables"] = {"root": written}
+        content["topics"]["include"].append(written)
     config = parsed({"S": CANARY}, **content)
     assert CANARY not in shown(config)
-    assert CANARY in config.clusters["dc1"].kafka["client.id"]
+    assert CANARY in str(config.spark_options("dc1")[f"kafka.{name}"])
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"sync": {"hole_grace": "${S}", "max_commits_per_second": "${S}"}},
-        {"directions": [["${S}", "dc1"]]},
         {"directions": "${S}"},
         {"topics": {"include": ["${S}("], "strategy": "${S}"}},
         {"clusters": {a: {"origin": "${S}", "kafka": {"bootstrap.servers": "${S}"}} for a in ("dc1", "dc2")}},

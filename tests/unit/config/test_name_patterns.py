@@ -1,17 +1,15 @@
-"""Which topics and groups are meant, in Python and inside Spark alike."""
+"""Which topics are meant, in Python and inside Spark alike."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.configurations import parsed
 from offset_sync.config import Config
-from offset_sync.config.name_patterns import pattern_problem
 
 PATTERNS = st.sampled_from(["a", "b", "a.*", ".*b", "a|b", "[ab]+", "_.*", "ab?", "(a)(b)", "a$", ".*", "_?b{1,2}"])
 OVERRIDES = st.fixed_dictionaries(
@@ -30,8 +28,8 @@ TOPICS = st.fixed_dictionaries(
 )
 
 
-def config(topics: dict[str, Any] | None = None, **changes: object) -> Config:
-    return parsed(topics={"include": [".*"], **(topics or {})}, **changes)
+def config(topics: dict[str, Any]) -> Config:
+    return parsed(topics={"include": [".*"], **topics})
 
 
 def test_topics_named_in_full_are_known_without_asking_a_cluster() -> None:
@@ -47,39 +45,8 @@ def test_the_pattern_for_spark_matches_exactly_the_included_topics(topics: dict[
     assert (re.search(chosen.topic_pattern(), topic) is not None) == chosen.is_topic_included(topic)
 
 
-def test_groups_are_all_but_the_console_ones_by_default() -> None:
-    default = config()
-    names = ["billing", "console-consumer-5", "line\nbreak", "Ünïcode", ""]
-    assert [default.is_group_included(name) for name in names] == [True, False, True, True, False]
-    assert not config(groups={"include": ["(team)?"], "exclude": []}).is_group_included("")
-    chosen = config(groups={"include": ["team-.*"], "exclude": ["team-x"]})
-    assert [chosen.is_group_included(name) for name in ("team-a", "team-x", "other")] == [True, False, False]
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        *["orders", ".*", "pay-.*", "(a|b)+", "(?:a+|b)?", "(?i)Pay.*", "(?i:pay)-.*", "(?!tmp).*", "(?<!x)y", "^a$"],
-        *[
-            r"\d+\.\w{2,5}",
-            r"[a-z0-9._-]+",
-            r"[\[\]\\&-]+",
-            r"a\{b}",
-            "[^_].*",
-            r"\x41\u0042",
-            "(a+)(b+)",
-            "(a+)?",
-            "[(+]*",
-        ],
-    ],
-)
-def test_ordinary_patterns_are_accepted(pattern: str) -> None:
-    assert pattern_problem(pattern) is None
-
-
-@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__mine"])
-def test_internal_topics_are_never_included(topic: str) -> None:
-    everything = config({"include": [".*", topic]})
-    assert not everything.is_topic_included(topic)
-    assert everything.strategy_of(topic) == "off"
-    assert not re.fullmatch(everything.topic_pattern(), topic)
+def test_internal_topics_are_never_included() -> None:
+    everything = config({"include": [".*", "__mine"]})
+    assert not everything.is_topic_included("__mine")
+    assert everything.strategy_of("__mine") == "off"
+    assert not re.fullmatch(everything.topic_pattern(), "__mine")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,7 @@ def stamp_of(mirror: MirrorCases, record: Record, **options: str) -> tuple[bytes
 
 
 # Rule 1: the record that is given stays as it is.
-@pytest.mark.parametrize("headers", [[], [("trace", b"1")], OF_ANOTHER], ids=["none", "its own", "handed on"])
+@pytest.mark.parametrize("headers", [[], OF_ANOTHER])
 def test_a_record_that_is_given_again_after_an_error_is_stamped_again_and_not_dropped(
     mirror: MirrorCases, headers: Headers
 ) -> None:
@@ -44,11 +42,8 @@ PLACE: dict[str, Any] = {"cluster": "dc1", "topic": "orders", "partition": 3}
     ("partition", "offset"),
     [
         (PLACE | {"cluster": None}, {"offset": 7}),
-        (PLACE | {"topic": None}, {"offset": 7}),
-        (PLACE | {"partition": None}, {"offset": 7}),
         (PLACE | {"partition": "three"}, {"offset": 7}),
         (PLACE | {"group": "billing"}, {"offset": 7}),
-        (PLACE, {}),
         (PLACE, {"offset": "seven"}),
         (PLACE, None),
         (None, {"offset": 7}),
@@ -85,51 +80,26 @@ def test_the_next_flow_knows_what_this_one_has_stamped(mirror: MirrorCases) -> N
         assert stamp_of(mirror, back) == "dropped"
 
 
-# Rule 4 and what else a copy is: values as ByteArrayConverter takes them, all else as it was.
-# Topics that DefaultReplicationPolicy renames.
 def test_a_remote_topic_holds_copies_by_the_name_that_it_has_at_their_origin(mirror: MirrorCases) -> None:
+    """As DefaultReplicationPolicy renames it; other topics hold what an application has handed on."""
     remote = Record(ORDERS, topic="dc2.orders", renames=True)
     assert stamp_of(mirror, remote) == "dropped"
     assert stamp_of(mirror, remote, on_mirrored="pass") == "as it is"
-    of_its_time = Record([*ORDERS[:2], ("Place", b"orders-3@1700000000000")], topic="dc2.orders", renames=True)
-    assert stamp_of(mirror, of_its_time) == "dropped"
-
-
-@pytest.mark.parametrize(
-    ("topic", "renames"),
-    [("dc2.orders", False), ("dc3.orders", True), ("new.orders", True), ("dc2.new.orders", True), ("dc2orders", True)],
-)
-def test_another_topic_that_ends_so_holds_what_an_application_has_handed_on(
-    mirror: MirrorCases, topic: str, renames: bool
-) -> None:
-    assert stamp_of(mirror, Record(ORDERS, topic=topic, renames=renames)) == (b"dc1", b"7", f"{topic}-3".encode())
-
-
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "mirrors.md"
+    for topic, renames in (("dc2.orders", False), ("dc3.orders", True), ("dc2.new.orders", True), ("dc2orders", True)):
+        found = stamp_of(mirror, Record(ORDERS, topic=topic, renames=renames))
+        assert found == (b"dc1", b"7", f"{topic}-3".encode())
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"on_mirrored": "skip"}, "skip for configuration on.mirrored: String must be one of: drop, pass"),
-        ({"origin": ""}, "origin: String must be non-empty"),
         ({"origin": "ü" * 125}, "origin: has more than 249 bytes"),
-        ({"origin_header": ""}, "origin.header: String must be non-empty"),
-        ({"origin_header": None}, "origin.header: entry must be non null"),
-        ({"offset_header": " "}, "offset.header: String must be non-empty"),
         ({"place_header": None}, "place.header: entry must be non null"),
-        ({"offset_header": "IDC"}, "IDC for configuration offset.header: is the name of origin.header too"),
         ({"place_header": "IDC"}, "IDC for configuration place.header: is the name of another"),
-        ({"origin_header": "Place"}, "Place for configuration place.header"),
     ],
 )
 def test_what_is_wrong_is_refused_by_name(mirror: MirrorCases, options: dict[str, str | None], said: str) -> None:
     with pytest.raises(Refused, match=r"^ConfigException: Invalid value") as refused:
         mirror.apply(Record(), **options)
     assert said in str(refused.value)
-
-
-def test_the_page_has_every_option_with_its_default(mirror: MirrorCases) -> None:
-    options = mirror.ask({"options": {}, "records": [], "times": 1})["options"]
-    rows = re.findall(r"^\| `([a-z.]+)` \| (?:`(\w+)`|[^|`]+) \|", PAGE.read_text(), re.MULTILINE)
-    assert dict(rows) == {name: default or "" for name, default in options.items()}

@@ -14,8 +14,8 @@ from offset_sync.decode.mirror_headers import confirmed, decode_identities, read
 pytestmark = [pytest.mark.xdist_group("connect"), pytest.mark.no_cover]
 ABSENT = b"absent"
 AT_MS = 1_700_000_000_000
-ORIGINS = [ABSENT, None, b"", b"dc2", "zürich".encode(), b"\xff", b"\xed\xa0\x80", b"x" * 249, b"x" * 250, b"x" * 4096]
-OFFSETS = [ABSENT, None, b"", b"5", b"0", b"007", b"-1", b"+1", b" 5", b"5.0", b"0x5", b"x", b"\xff", "٥".encode()]
+ORIGINS = [ABSENT, None, b"", b"dc2", "zürich".encode(), b"\xff", b"\xed\xa0\x80", b"x" * 249, b"x" * 250]
+OFFSETS = [ABSENT, None, b"", b"5", b"0", b"007", b"-1", b"+1", b" 5", b"5.0", b"\xff", "٥".encode()]
 OFFSETS += [b"%d" % number for number in (2**62 - 1, 2**62, 2**63 - 1, 2**63, 10**19 - 1, 10**19)]
 OFFSETS += [b"0" * 19, b"0" * 20, b"1" * 4096, (5).to_bytes(8, "big")]
 PLACES = [ABSENT, None, b"", b"orders-3", b"orders-33", b"orders", b"3", b"-3", b"orders-3 ", b"Orders-3", b"orders-03"]
@@ -71,21 +71,4 @@ def assert_reads_as_stamped(copy: Copy | None) -> None:
 def test_the_index_reads_the_stamp_whatever_header_was_there_before(mirror: MirrorCases) -> None:
     native = [case for case in cases() if not is_mirrored(*case, has_place=True)]
     for answer in mirror.apply(*(Record(headers_of(*case), timestamp=AT_MS) for case in native)):
-        assert_reads_as_stamped(answer.result)
-
-
-def test_of_a_header_that_repeats_the_last_counts(mirror: MirrorCases) -> None:
-    good, other = headers_of(b"dc2", b"5", b"orders-3"), headers_of(b"dc3", b"x", b"payments-0")
-    for name in range(3):
-        mended = [*good[:name], other[name], *good[name:]]
-        spoilt = [*good, (other[name][0], None if name == 0 else other[name][1])]
-        assert mirror.apply(Record(mended))[0].result is None
-        assert_reads_as_stamped(mirror.apply(Record(spoilt))[0].result)
-
-
-def test_a_header_that_is_text_and_no_bytes_is_none_of_a_mirror(mirror: MirrorCases) -> None:
-    """Another transform in front may add one; ByteArrayConverter would end the task for it, and so it goes."""
-    for name in ("IDC", "Offset", "Place"):
-        (answer,) = mirror.apply(Record(headers_of(b"dc2", b"5", b"orders-3"), text=name))
-        assert answer.given.headers[-1] == (name, b"string")
         assert_reads_as_stamped(answer.result)

@@ -45,15 +45,9 @@ def cases_by_client(
         yield of
 
 
-@pytest.fixture(params=CLIENTS)
-def java_cases(request: pytest.FixtureRequest, cases_by_client: Callable[[str], SkipReadCases]) -> SkipReadCases:
-    """Polls without a broker: with kafka-clients from 4.0 on, and before."""
-    return cases_by_client(CLIENTS[request.param])
-
-
 @pytest.fixture(params=[*CLIENTS, PYTHON])
 def cases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SkipReadCases]:
-    """The same, and with the Python package."""
+    """Polls without a broker: with kafka-clients from 4.0 on, and before, and with the Python package."""
     if request.param == PYTHON:
         with python_cases(tmp_path) as in_python:
             yield in_python

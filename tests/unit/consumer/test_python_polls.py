@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_STORED, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_STORED, KafkaError, Message, TopicPartition
 
 from consumer.python_cases import FakeCommits, python_cases
 from consumer.read_list_texts import CLUSTER, list_text
 from consumer.skip_read_cases import ALL, PLACE, RANGES, START, UNREAD
-from offset_sync_consumer import Consumer
 from offset_sync_consumer.skip_read import SkipRead
 
-NOWHERE = {"bootstrap.servers": "127.0.0.1:9", "group.id": "billing", "log_level": 0}
 PARTITION_EOF = KafkaError(KafkaError._PARTITION_EOF)
 
 
 class Log:
-    """A consumer that has these messages buffered, and then none; *waits* is how long each poll would wait."""
+    """A consumer that has these messages buffered, and then none; *paused* partitions have nothing buffered."""
 
-    def __init__(self, messages: Sequence[Message], interrupt_at: int | None = None) -> None:
+    def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
-        self._interrupt_at = interrupt_at
-        self.waits: list[float] = []
         self.paused: list[TopicPartition] = []
 
     def poll(self, timeout: float = -1) -> Message | None:
         return next(iter(self.consume(1, timeout)), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        self.waits.append(timeout)
-        if len(self.waits) == self._interrupt_at:
-            raise KeyboardInterrupt
         found, self._messages = self._messages[:num_messages], self._messages[num_messages:]
         if not found and timeout > 0:
             time.sleep(timeout)
@@ -85,6 +77,8 @@ def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeC
     assert first is not None
     assert first.error() == PARTITION_EOF
     assert len(commits.reads) == 1, "an error asks for no list"
+    subject.close()
+    assert [each.partition for each in log.paused] == [0], "so that it commits nothing that is buffered"
 
 
 def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_the_next_poll(
@@ -97,27 +91,6 @@ def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_th
     assert found.offset() == 102
     with pytest.raises(KeyboardInterrupt):
         subject.poll(1)
-
-
-@pytest.mark.parametrize("broken", ["_cluster", "_marks", "_counters"])
-def test_an_error_anywhere_delivers(commits: FakeCommits, broken: str) -> None:
-    subject = skip(Log([message(102), message(103)]), commits)
-    setattr(subject, broken, object())
-    assert offsets(subject.consume(2, 0)) == [102, 103]
-
-
-def test_an_interrupt_in_the_middle_of_judging_delivers_all(
-    commits: FakeCommits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subject = skip(Log([message(each) for each in ALL]), commits)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subject, "_count", interrupt)
-    assert offsets(subject.consume(12, 0)) == ALL
-    with pytest.raises(KeyboardInterrupt):
-        subject.consume(12, 0)
 
 
 def test_what_librdkafka_commits_meanwhile_is_not_taken_for_what_the_group_had_committed(tmp_path: Path) -> None:
@@ -138,23 +111,3 @@ def test_a_position_that_the_application_sets_counts_as_sought(
     subject = skip(Log([message(each) for each in ALL]), commits)
     subject.note_sought([TopicPartition("orders", 0, offset)])
     assert offsets(subject.consume(12, 0)) == ([*range(100, 108), 110, 111] if is_sought else UNREAD)
-
-
-@pytest.fixture
-def consumer() -> Iterator[Consumer]:
-    with Consumer({**NOWHERE, "offset.sync.wait.ms": 100, "offset.sync.marks": False}) as opened:
-        yield opened
-
-
-def test_its_own_settings_are_not_handed_to_librdkafka(consumer: Consumer) -> None:
-    assert consumer.poll(0) is None
-    assert consumer.consume(5, timeout=0) == []
-    assert consumer.skip_counters() == {"skipped-total": 0, "lists": 0, "asked-total": 0, "failed-total": 0}
-
-
-def test_seek_and_assign_are_noted(consumer: Consumer) -> None:
-    consumer.assign([TopicPartition("orders", 0), TopicPartition("orders", 1, 7)])
-    consumer.incremental_assign([TopicPartition("orders", 2, 7)])
-    with contextlib.suppress(KafkaException):  # there is no broker
-        consumer.seek(TopicPartition("orders", 0, 3))
-    assert consumer._skip_read._lists._sought == {("orders", 0), ("orders", 1), ("orders", 2)}

@@ -6,23 +6,15 @@ import itertools
 
 import pytest
 
-from broker.installation import until
 from consumer.read_list_texts import list_text
-from consumer.skip_read_cases import ALL, NO_BEANS, PLACE, RANGES, START, UNREAD, SkipReadCases
+from consumer.skip_read_cases import ALL, PLACE, RANGES, START, SkipReadCases
 
 pytestmark = pytest.mark.xdist_group("consumer")
 
 
-def test_records_on_the_list_are_taken_out_and_counted(listed: SkipReadCases) -> None:
-    assert listed.poll(*ALL) == UNREAD
-    assert listed.metrics == {"skipped-total": 6, "lists": 0, "asked-total": 1, "failed-total": 0}
-    (line,) = listed.logged()
-    assert line.endswith("orders-0 of group billing has passed its read list from 100: 6 records skipped")
-
-
 def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCases) -> None:
     records = [[102, 2], [103, None], [106, 3], [107, 4], [108, 4], [109, 5]]
-    assert listed.poll_all({PLACE: records}).delivered == {PLACE: [103, 107, 108, 109]}
+    assert listed.poll_all({PLACE: records}) == {PLACE: [103, 107, 108, 109]}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +26,6 @@ def test_a_record_with_a_greater_epoch_or_none_is_delivered(listed: SkipReadCase
         [START, ""],
         None,
     ],
-    ids=["of another offset", "of another version", "with an unknown word", "without a text", "none"],
 )
 def test_what_is_no_list_to_the_letter_takes_nothing_out(cases: SkipReadCases, commit: list[object] | None) -> None:
     cases.open()
@@ -74,54 +65,28 @@ def test_it_asks_again_after_ten_seconds_of_use_and_after_a_minute_without_recor
     assert len(listed.waits) == 3
 
 
-def test_partitions_are_asked_for_together_and_judged_each_by_its_own_list(listed: SkipReadCases) -> None:
-    listed.give(7, [(8, 9)], own=7, place="orders-1")
-    records = {PLACE: [[101, 3], [102, 3]], "orders-1": [[7, 3], [8, 3], [102, 3]]}
-    assert listed.poll_all(records).delivered == {PLACE: [101], "orders-1": [7, 102]}
-    assert len(listed.waits) == 1
-
-
-def test_without_marks_the_client_is_closed_once_no_partition_has_a_list(cases: SkipReadCases) -> None:
-    cases.open(offset_sync_marks="false")
-    cases.give(START, RANGES, own=START)
-    cases.poll(100)
-    assert cases.is_open
-    cases.poll(110)
-    assert not cases.is_open
-    cases.close()
-    assert cases.marks == []
-
-
-FAILURES = ["timeout", "exception", "error", "refused", "interrupted", "use timeout", "use refused", "use error"]
-
-
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("failure", ["timeout", "error", "interrupted", "use refused"])
 def test_without_an_answer_all_records_are_delivered_and_a_later_poll_asks_again(
     listed: SkipReadCases, failure: str
 ) -> None:
     listed.set(failure=failure)
-    poll = listed.poll_all({PLACE: [[102, 3], [103, 3]]}, {PLACE: 104})
-    assert poll.delivered == {PLACE: [102, 103]}
-    assert poll.is_same
-    assert poll.is_interrupted == (failure == "interrupted")
-    listed.later(10_000)
-    assert listed.poll(104, 106) == [104, 106]
-    (line,) = [each for each in listed.logged() if "cannot read its lists" in each]
-    assert "SkipRead of group billing cannot read its lists, so records are delivered without them: " in line
-    assert listed.waits == [10_000, 1_000], "one line for a series of failures"
-    assert listed.metrics == {"skipped-total": 0, "lists": 0, "asked-total": 2, "failed-total": 2}
+    assert listed.poll(102, 103) == [102, 103]
+    assert listed.is_interrupted == (failure == "interrupted")
     listed.set(failure="")
     listed.later(10_000)
-    assert listed.poll(107, 110) == [110]
-    assert listed.poll(111) == [111]
-    assert listed.waits == [10_000, 1_000, 1_000]
+    assert listed.poll(104, 106) == [104]
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_comes(
-    listed: SkipReadCases, failure: str
-) -> None:
-    listed.set(failure=failure)
+def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
+    for _ in range(2):
+        assert listed.poll(*ALL, breaks=True) == ALL
+    assert listed.metrics["failed-total"] == 2
+    assert len(listed.logged()) == 1, "one line for a series of failures"
+    assert listed.poll(100, 102) == [100]
+
+
+def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_comes(listed: SkipReadCases) -> None:
+    listed.set(failure="timeout")
     asked = []
     for passed in range(0, 45_000, 50):
         before = len(listed.waits)
@@ -133,40 +98,8 @@ def test_pauses_double_from_a_tenth_of_a_second_to_ten_seconds_until_an_answer_c
     assert pauses == [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]
 
 
-def test_an_error_while_records_are_judged_delivers_them(listed: SkipReadCases) -> None:
-    assert listed.poll(*ALL, breaks=True) == ALL
-    assert listed.poll(*ALL, breaks=True) == ALL
-    assert listed.metrics["failed-total"] == 2
-    assert len(listed.logged()) == 1, "one line for a series of failures"
-    assert listed.poll(100, 102) == [100]
-    assert listed.poll(*ALL, breaks=True) == ALL
-    assert len([each for each in listed.logged() if " WARN " in each]) == 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "wait"),
-    [
-        ({"offset_sync_wait_ms": "1"}, 1),
-        ({"offset_sync_wait_ms": "250"}, 250),
-        ({"max_poll_interval_ms": "5000"}, 2500),
-        ({"offset_sync_wait_ms": "soon"}, 10_000),
-        ({"offset_sync_wait_ms": "-4"}, 10_000),
-    ],
-)
-def test_the_wait_is_an_option_and_at_most_half_of_what_polls_may_take(
-    cases: SkipReadCases, settings: dict[str, str], wait: int
-) -> None:
-    cases.open(**settings)
-    cases.set(failure="timeout")
-    cases.poll(100)
-    cases.later(10_000)
-    cases.poll(101)
-    assert cases.waits == [wait, min(wait, 1_000)]
-
-
 def text(skipped: int = 0, start: object = "-", client: str = "app-1") -> str:
-    # The driver's classes are of the same package, and of no jar that would say its version.
-    return f"offset-sync/1 unknown skipped={skipped} list={start} by {client}"
+    return f"offset-sync/1 VERSION skipped={skipped} list={start} by {client}"
 
 
 def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_marked(listed: SkipReadCases) -> None:
@@ -184,38 +117,10 @@ def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_mark
     assert len(listed.marks) == 3, "nothing was read since"
 
 
-@pytest.mark.parametrize(("stands", "is_marked"), [(101, True), (102, False), (140, False)])
-def test_at_the_end_no_mark_goes_back_behind_that_of_another_member(
-    listed: SkipReadCases, stands: int, is_marked: bool
-) -> None:
-    listed.poll(100)
-    listed.poll(101)
-    listed.set(seen={PLACE: [stands, text(client="app-2")]})
-    listed.close()
-    assert listed.marks[1:] == [{PLACE: (102, text(0, START))}] * is_marked
-
-
-def test_without_the_right_there_are_none_and_records_are_skipped(listed: SkipReadCases) -> None:
-    listed.set(failure="marks refused")
-    assert listed.poll(100, 102) == [100]
-    listed.later(61_000)
-    assert listed.poll(101, 103) == [101]
-    listed.later(61_000)
-    assert listed.poll(105, 106) == [105]
-    listed.close()
-    assert len(listed.marks) == 1
-    (line,) = [each for each in listed.logged() if " WARN " in each]
-    assert "Group billing skips without marks: its principal needs Read on group __offset-sync.seen.billing " in line
-    assert listed.metrics == {}
-
-
-@pytest.mark.parametrize("failure", ["marks throw", "marks fail"])
-def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: SkipReadCases, failure: str) -> None:
-    listed.set(failure=failure)
+def test_marks_that_fail_are_tried_again_in_a_minute(listed: SkipReadCases) -> None:
+    listed.set(failure="marks fail")
     listed.poll(100, 101)
     listed.poll(104)
-    assert not listed.is_open
-    assert len([each for each in listed.logged() if "Marks of group billing cannot be written" in each]) == 1
     listed.set(failure="")
     written = len(listed.marks)
     listed.later(59_999)
@@ -224,22 +129,3 @@ def test_marks_that_fail_are_tried_again_in_a_minute_by_another_client(listed: S
     listed.later(1)
     listed.poll(110)
     assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]
-
-
-def test_what_cannot_be_shown_by_jmx_is_skipped_all_the_same_and_the_first_question_waits_as_long(
-    java_cases: SkipReadCases,
-) -> None:
-    java_cases.open(client_id=NO_BEANS)
-    (line,) = java_cases.logged()
-    assert "SkipRead cannot be set up as wanted" in line
-    java_cases.give(START, RANGES, own=START)
-    assert java_cases.poll(100, 102) == [100]
-    assert java_cases.waits == [10_000]
-    assert java_cases.metrics == {}
-
-
-def test_an_admin_client_that_gave_no_answer_is_closed_so_that_the_next_question_opens_another(
-    java_cases: SkipReadCases,
-) -> None:
-    assert "TimeoutException" in java_cases.read_with_an_admin_client(bootstrap_servers="127.0.0.1:9")
-    until(lambda: java_cases.admin_threads == set(), 5)

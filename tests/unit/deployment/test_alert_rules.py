@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, problems, run_promtool
+from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, run_promtool
 
 REPO = Path(__file__).parents[3]
 FOLDER = REPO / "conf" / "prometheus"
@@ -22,15 +21,10 @@ def title(rule: dict[str, Any]) -> str:
     return f"{rule['alert']}-{rule['labels'].get('cause', '')}"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=title)
-def test_a_rule_names_what_exists_and_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
-    assert set(rule) == {"alert", "expr", "for", "labels", "annotations"}
-    assert rule["labels"]["severity"] in {"critical", "warning"}
-    assert set(rule["annotations"]) == {"summary", "description", "runbook"}
-    told = " ".join(rule["annotations"].values())
-    assert problems(rule["expr"], re.findall(r"\$labels\.(\w+)", told)) == []
+def test_rules_name_metrics_of_the_page_and_are_called_differently() -> None:
+    told = " ".join(text for rule in RULES for text in rule["annotations"].values())
     assert [name for name in re.findall(r"offset_sync_\w+", told) if f"`{name}`" not in PAGE.read_text()] == []
-    assert [*map(title, RULES)].count(title(rule)) == 1
+    assert len({*map(title, RULES)}) == len(RULES)
 
 
 def test_every_rule_is_tried_out() -> None:
@@ -54,24 +48,6 @@ def test_the_rules_fire_when_they_should_and_only_then() -> None:
 FILE = Path(__file__).parents[3] / "conf" / "grafana" / "offset-sync.json"
 BOARD: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
-VARIABLES = {variable["name"]: variable for variable in BOARD["templating"]["list"]}
-DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
-ALERTS = (FILE.parents[1] / "prometheus" / "alerts.yaml").read_text()
-
-
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
-def test_a_panel_asks_for_what_exists_has_a_unit_and_says_what_it_means(panel: dict[str, Any]) -> None:
-    targets = panel["targets"]
-    for target in targets:
-        assert problems(target["expr"], re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) == []
-        assert {*re.findall(r"\$(\w+)", target["expr"])} <= {*VARIABLES, "__rate_interval"}
-    assert panel["fieldConfig"]["defaults"]["unit"]
-    assert [each["datasource"] for each in (panel, *targets)] == [DATASOURCE] * (len(targets) + 1)
-    assert len({target["refId"] for target in targets}) == len(targets) > 0
-    assert panel["description"]
-    assert [
-        name for name in re.findall(r"OffsetSync\w+", panel["description"]) if f"alert: {name}\n" not in ALERTS
-    ] == []
 
 
 def test_no_metric_is_for_nothing() -> None:
@@ -79,13 +55,3 @@ def test_no_metric_is_for_nothing() -> None:
     used = {re.sub("_(bucket|count)$", "", name) for each in expressions for name in names_in(each)}
     assert used == {each.name for each in described("sync_offsets", "report_status")}
     assert len(used) == 25
-
-
-@needs_promtool
-def test_prometheus_can_read_every_expression(tmp_path: Path) -> None:
-    expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
-    plain = [re.sub(r"\$\w+", "5m", text) for text in expressions]
-    rules = [{"record": f"panel:{number}", "expr": text} for number, text in enumerate(plain)]
-    file = tmp_path / "rules.yaml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
-    run_promtool("check", "rules", str(file))

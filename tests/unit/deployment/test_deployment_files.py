@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
@@ -18,7 +16,6 @@ import offset_sync
 from offset_sync.jobs.run import STOPPING_S
 from offset_sync.jobs.runner import BAD_ARGUMENTS, TAKEN_OVER
 from spark_properties import read_properties
-from submit import IN_IMAGE
 
 REPO = Path(__file__).resolve().parents[3]
 KUBERNETES = REPO / "conf" / "kubernetes"
@@ -44,11 +41,6 @@ def documents() -> Iterator[tuple[str, Manifest]]:
 DOCUMENTS = dict(documents())
 
 
-def pods() -> dict[str, Manifest]:
-    """Return the templates from which plain spark-submit makes pods."""
-    return {name: each["spec"] for name, each in DOCUMENTS.items() if each["kind"] == "Pod"}
-
-
 def walk(tree: object) -> Iterator[str]:
     if isinstance(tree, dict):
         for value in tree.values():
@@ -58,25 +50,6 @@ def walk(tree: object) -> Iterator[str]:
             yield from walk(value)
     else:
         yield str(tree)
-
-
-def test_the_dockerfile_has_nothing_that_hadolint_would_object_to() -> None:
-    linter = Path(sys.executable).with_name("hadolint")
-    said = subprocess.run(
-        [str(linter), str(REPO / "Dockerfile")], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert (said.returncode, said.stdout + said.stderr) == (0, "")
-
-
-def test_what_the_dockerfile_runs_and_starts_is_in_the_project() -> None:
-    for script in re.findall(r"(?:python|\[.*) (?:/opt/offset-sync/)?(scripts/\w+\.py)", DOCKERFILE):
-        assert (REPO / script).is_file(), script
-    (entry,) = re.findall(r'^ENTRYPOINT \[.*"(/\S+\.py)"\]$', DOCKERFILE, re.MULTILINE)
-    assert (REPO / Path(entry).relative_to(IN_IMAGE)).is_file()
-    assert f"WORKDIR {IN_IMAGE}\n" in DOCKERFILE
-    assert f"COPY --from=builder {IN_IMAGE} {IN_IMAGE}\n" in DOCKERFILE
-    (user,) = re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)
-    assert {pod["securityContext"]["runAsUser"] for pod in pods().values()} == {int(user)}
 
 
 def test_every_image_has_the_version_of_the_project() -> None:
@@ -96,21 +69,6 @@ def test_a_manifest_is_what_its_api_takes(name: str) -> None:
 def test_where_executors_are_elsewhere_spark_authenticates_encrypts_and_shows_nothing() -> None:
     for place in (REPO / "conf" / "yarn.conf", KUBERNETES / "spark-submit.conf"):
         assert read_properties(place).items() >= GUARDED.items(), place
-
-
-@pytest.mark.parametrize("name", pods())
-def test_a_pod_mounts_what_is_there_and_may_do_nothing_else(name: str) -> None:
-    pod = pods()[name]
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    for container in pod["containers"]:
-        mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-        assert mounts.keys() <= volumes.keys()
-        # A folder inside a mounted folder that cannot be written to could not be mounted.
-        assert not [(a, b) for a in mounts.values() for b in mounts.values() if b.startswith(f"{a}/")]
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-    secret = volumes["secrets"]["secret"]
-    assert secret == {"secretName": "offset-sync-kafka", "defaultMode": 0o440}
-    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"]
 
 
 def test_systemd_waits_for_the_jobs_and_starts_none_again_that_must_not_be() -> None:

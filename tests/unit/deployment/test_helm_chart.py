@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
 
 import offset_sync
-from offset_sync.config import parse_config
 from offset_sync.jobs.run import JOBS
-from spark_options import split_options
 from tools.golden_output import expect
-from tools.helm_chart import CHART, EXAMPLE, Manifest, helm, needs_helm, refusal, render
-from tools.job_arguments import arguments_of
+from tools.helm_chart import EXAMPLE, Manifest, needs_helm, refusal, render
 
 pytestmark = needs_helm
 REPO = Path(__file__).resolve().parents[3]
@@ -44,7 +37,6 @@ MORE: Manifest = {
 OPERATED: Manifest = {"mode": "spark-operator", "config": {"tables": LAKE}}
 VALUES: dict[str, Manifest] = {
     "run": {},
-    "run, on a claim": {"persistence": {"existingClaim": "tables"}},
     "run, on S3": {"persistence": {"enabled": False}, "config": {"tables": LAKE}},
     "run, by a secret": {"existingConfig": {"secret": "configuration"}, "secret": ""},
     "run, with more": MORE,
@@ -65,25 +57,6 @@ def applications(values: Manifest) -> dict[str, Manifest]:
     specs = [document["spec"] for document in render(values).values() if document["apiVersion"] == OPERATOR]
     specs = [spec.get("template", spec) for spec in specs]
     return {Path(spec["mainApplicationFile"]).stem: spec for spec in specs}
-
-
-def commands(values: Manifest) -> dict[str, Manifest]:
-    """Return arguments and mounts of each container: of a stateful set, or of a job's driver and executors."""
-    pods = {
-        document["metadata"]["name"]: document["spec"]["template"]["spec"]
-        for document in of_kind(values, "StatefulSet")
-    }
-    found = {name: pod["containers"][0] for name, pod in pods.items()}
-    for job, spec in applications(values).items():
-        found |= {f"{job} {role}": {**spec[role], "args": spec["arguments"]} for role in ("driver", "executor")}
-    return found
-
-
-def test_helm_has_nothing_to_object_to() -> None:
-    for values in VALUES.values():
-        done = helm("lint", "--strict", str(CHART), "-f", str(CHART.parent / "example.yaml"), values=values)
-        assert done.returncode == 0, done.stdout
-        assert not re.search(r"\[(WARNING|ERROR)\]", done.stdout + done.stderr)
 
 
 @each
@@ -108,38 +81,6 @@ def test_what_it_makes_is_in_the_golden_file(name: str) -> None:
 
 
 @each
-def test_jobs_get_commands_that_they_take(values: Manifest) -> None:
-    for name, container in commands(values).items():
-        if name == "offset-sync-console":
-            assert container["args"] == ["sleep", "infinity"]
-            continue
-        job, *words = container["args"] if name == "offset-sync" else [name.split()[0], *container["args"]]
-        options = split_options(words)
-        arguments = arguments_of(job, options.job)
-        if "executor" not in name:
-            mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-            assert arguments.conf == f"{mounts['configuration']}/offset-sync.yaml"
-        if job == "run":
-            assert options.value("--master") == "local[2]"
-            assert options.settings() == values.get("sparkConf", {})
-        else:
-            assert getattr(arguments, "once", False) == (job == "maintain_tables")
-
-
-def test_jobs_can_read_the_configuration(tmp_path: Path) -> None:
-    (mounted,) = of_kind({}, "ConfigMap")
-    for name in ("dc1.password", "dc2.password"):
-        (tmp_path / name).write_text("secret")
-    text = mounted["data"]["offset-sync.yaml"].replace("/etc/offset-sync/secrets", str(tmp_path))
-    assert parse_config(yaml.safe_load(text), {}).metrics.sync_offsets_port == 9464
-
-
-def test_the_alert_rules_are_those_of_the_project() -> None:
-    (rules,) = of_kind(MORE, "PrometheusRule")
-    assert rules["spec"] == yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())
-
-
-@each
 def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     kinds = {document["kind"] for document in render(values).values()}
     assert kinds.isdisjoint({"Deployment", "ReplicaSet", "DaemonSet", "Job", "CronJob"})
@@ -155,57 +96,10 @@ def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
     assert "Probe:" not in yaml.safe_dump_all(render(values).values())
 
 
-SCHEMA: Manifest = json.loads((CHART / "values.schema.json").read_text())
-DEFAULTS: Manifest = yaml.safe_load((CHART / "values.yaml").read_text())
-WRONG: dict[str, Manifest] = {
-    "mode": {"mode": "operator"},
-    "config.topics.strategy": {"config": {"topics": {"strategy": True}}},
-    "config": {"config": {"topic": {"include": ["orders"]}}},
-    "persistence.accessModes.0": {"persistence": {"accessModes": ["ReadWriteMany"]}},
-    "jobs.sync_offsets.driver.memory": {"jobs": {"sync_offsets": {"driver": {"memory": "2Gi"}}}},
-    "terminationGracePeriodSeconds": {"terminationGracePeriodSeconds": 30},
-}
-
-
-def missing(values: Manifest, schema: Manifest, place: str = "") -> Iterator[str]:
-    """Yield the values without a place of their own in the schema."""
-    for name, value in values.items():
-        if name not in schema["properties"]:
-            yield f"{place}{name}"
-        elif isinstance(value, dict) and "properties" in schema["properties"][name]:
-            yield from missing(value, schema["properties"][name], f"{place}{name}.")
-
-
-def test_the_defaults_and_the_example_are_what_the_schema_takes() -> None:
-    jsonschema.Draft7Validator.check_schema(SCHEMA)
-    for values in (DEFAULTS, yaml.safe_load(EXAMPLE.read_text())):
-        jsonschema.validate(values, SCHEMA)
-    assert [*missing(DEFAULTS, SCHEMA)] == []
-    assert SCHEMA["properties"].keys() - DEFAULTS.keys() == {"global"}
-
-
-@needs_helm
-@pytest.mark.parametrize("place", WRONG)
-def test_helm_says_which_value_is_wrong(place: str) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(WRONG[place], SCHEMA)
-    said = refusal(WRONG[place], EXAMPLE)
-    assert f"- {place}: " in said or f"Additional property {place} is not allowed" in said, said
-
-
-@needs_helm
-def test_a_configuration_that_is_missing_is_asked_for_and_two_are_refused() -> None:
-    assert "config.clusters: missing; start from deploy/helm/example.yaml, or set existingConfig" in refusal({})
-    both = {"existingConfig": {"configMap": "a", "secret": "b"}}
-    assert "existingConfig: set configMap or secret, not both" in refusal(both, EXAMPLE)
-
-
-@needs_helm
 @pytest.mark.parametrize(
     ("values", "says"),
     [
         ({"persistence": {"enabled": False}}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
-        ({"mode": "spark-operator"}, "checkpoints: ./data/checkpoints is lost with the pod; put it at s3a://"),
         (
             {"mode": "spark-operator", "config": {"tables": {"checkpoints": "s3a://lake/checkpoints"}}},
             "root: ./data/tables is lost with the pod; put it at s3a://",

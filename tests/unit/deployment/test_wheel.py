@@ -1,24 +1,20 @@
-"""The wheel in an environment without Spark: its command answers there as spark-submit.sh does elsewhere."""
+"""The wheel has what its command needs; without Spark the command answers as spark-submit.sh does elsewhere."""
 
 from __future__ import annotations
 
-import csv
 import json
+import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
-import pytest
-import yaml
-
-from offset_sync import __version__
 from offset_sync.jobs.console import COMMANDS
-from tools.wheel_environment import make_environment
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("wheel")]
-UNREACHABLE = "127.0.0.1:1"
-STORAGE = {"aws_endpoint": f"http://{UNREACHABLE}", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+REPO = Path(__file__).resolve().parents[3]
 HELP = """
-import json
+import json, sys
+sys.modules |= dict.fromkeys(["pyspark", "py4j", "delta"])
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from offset_sync.jobs.console import COMMANDS, main
@@ -33,67 +29,28 @@ def help_of(name):
 
 print(json.dumps({name: help_of(name) for name in COMMANDS}))
 """
-STORAGE |= {"aws_region": "us-east-1", "aws_allow_http": "true", "max_retries": "0"}
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the command is."""
-    return make_environment(tmp_path_factory.mktemp("wheel"))
+def test_every_file_of_the_packages_is_in_the_wheel(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(REPO / "lib", source / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        shutil.copy(REPO / name, source)
+    files = {str(path.relative_to(source / "lib")) for path in (source / "lib").rglob("*") if path.is_file()}
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, f"--wheel-dir={tmp_path}", str(source)], check=True, timeout=120)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {*archive.namelist()}
+        (entries,) = [name for name in names if name.endswith("/entry_points.txt")]
+        assert "offset-sync = offset_sync.jobs.console:" in archive.read(entries).decode()
+    assert {name for name in files if name.startswith("offset_sync/")} - names == set()
 
 
-@pytest.fixture
-def conf(tmp_path: Path) -> Path:
-    """A configuration of two clusters that do not exist."""
-    impatient = {"bootstrap.servers": UNREACHABLE, "socket.connection.setup.timeout.ms": "1000"}
-    tree = {
-        "clusters": {alias: {"kafka": impatient} for alias in ("dc1", "dc2")},
-        "topics": {"include": ["orders"]},
-        "tables": {"root": str(tmp_path / "tables"), "checkpoints": str(tmp_path / "checkpoints")},
-        "status": {"page": str(tmp_path / "status.html")},
-    }
-    path = tmp_path / "offset-sync.yaml"
-    path.write_text(yaml.safe_dump(tree))
-    return path
-
-
-def run(programs: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [str(programs / "offset-sync"), *map(str, words)]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "LANG": "C.UTF-8"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
-
-
-def test_there_is_no_spark_in_it_and_it_says_what_there_is(programs: Path) -> None:
-    lacking = "import importlib.util as u, sys; sys.exit(any(map(u.find_spec, ['pyspark', 'py4j', 'delta', 'pandas'])))"
-    assert subprocess.run([programs / "python", "-c", lacking], check=False, timeout=60).returncode == 0
-    said = run(programs, "--help")
-    assert said.returncode == 0
-    assert all(f"  {name} " in said.stdout for name in COMMANDS)
-    assert run(programs, "--version").stdout == f"offset-sync {__version__}\n"
-    helped = subprocess.run([programs / "python", "-c", HELP], capture_output=True, check=True, timeout=120)
+def test_without_spark_each_command_helps_or_says_what_to_install() -> None:
+    helped = subprocess.run([sys.executable, "-c", HELP], capture_output=True, check=True, timeout=120)
     for name, (code, said, error) in json.loads(helped.stdout).items():
         if COMMANDS[name].is_on_spark:
             assert (code, said, error) == (2, "", f"{name} runs on Spark: pip install 'offset-sync[spark]'\n")
         else:
             assert (code, said.partition(" [")[0]) == (0, f"usage: offset-sync {name}")
-
-
-@pytest.mark.parametrize("scheme", ["hdfs", "s3a"])
-def test_tables_of_another_store_are_opened_without_spark(programs: Path, conf: Path, scheme: str) -> None:
-    tree = yaml.safe_load(conf.read_text())
-    tree["tables"]["root"] = f"{scheme}://{UNREACHABLE}/tables"
-    tree["tables"]["storage"] = STORAGE
-    conf.write_text(yaml.safe_dump(tree))
-    said = run(programs, "report_status", "--once", "--conf", conf)
-    assert said.returncode == 1
-    assert "Connection refused" in (told := " ".join((said.stderr + said.stdout).split()))
-    assert "spark" not in told
-
-
-def test_offsets_are_translated_by_tables_alone(programs: Path, conf: Path) -> None:
-    place = ("--from", "dc1", "--to", "dc2", "--topic", "orders", "--partition", "0", "--offset", "5")
-    said = run(programs, "translate", "--conf", conf, "--disaster", *place)
-    assert said.returncode == 1, said.stderr
-    (answer,) = csv.DictReader(said.stdout.splitlines())
-    assert (answer["topic"], answer["offset"], answer["target_offset"]) == ("orders", "5", "")
-    assert answer["reason"]

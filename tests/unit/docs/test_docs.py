@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
-import runpy
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
-from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
-from offset_sync.jobs.translate import ANSWERED
-from offset_sync.tables.catalog import ALL_TABLES
-from offset_sync.tables.views import QUESTIONS, VIEWS
 from protections import of_invariants, of_later_invariants
 from spark_options import split_options
 from tools.job_arguments import arguments_of
@@ -27,15 +18,9 @@ REPO = Path(__file__).resolve().parents[3]
 LIB = REPO / "lib" / "offset_sync"
 PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
 DESIGN = (REPO / "docs" / "design.md").read_text()
-COLUMNS = 100
-MOST_FILES = 45
-"""Of the way of one commit."""
-JOBS = sorted(path.stem for path in (REPO / "jobs").glob("*.py"))
 FOLDERS = "benchmarks|conf|connect|deploy|docs|jobs|lib|notebooks|scripts|tests"
 ROOMS = sorted(path.name for path in LIB.iterdir() if (path / "__init__.py").exists())
 TEST_FOLDERS = "unit|spark|broker|browser"
-_OF_COMMANDS = ("README.md", "docs/operations.md", "docs/deployment.md", "docs/consumers.md", "docs/tables.md")
-FOR_PEOPLE = "".join((REPO / name).read_text() for name in _OF_COMMANDS)
 MAKEFILE = (REPO / "Makefile").read_text()
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
 
@@ -71,22 +56,6 @@ def items(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", item) for item in found]
 
 
-def file_map() -> list[str]:
-    """Return the rooms in the map of docs/design.md."""
-    return re.findall(r"^- `(\w+)/` \d: ", DESIGN.partition("## File map")[2].partition("\n## ")[0], re.MULTILINE)
-
-
-@cache
-def options_of(job: str) -> frozenset[str]:
-    """Return the options that a job says it has."""
-    said = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
-        patch.setattr(sys, "argv", [job, "--help"])
-        with pytest.raises(SystemExit):
-            runpy.run_path(str(REPO / "jobs" / f"{job}.py"), run_name="__main__")
-    return frozenset(re.findall(r"--[a-z][a-z-]*", said.getvalue()))
-
-
 def commands() -> Iterator[tuple[str, str]]:
     """Yield page and words of every command for spark-submit.sh, with the lines that belong to it joined."""
     for page in PAGES:
@@ -106,16 +75,6 @@ def test_every_link_leads_to_a_file_and_a_title_of_it(page: Path) -> None:
 @pages
 def test_every_path_that_is_named_exists(page: Path) -> None:
     assert [path for path in named_paths(page.read_text()) if not is_there(path)] == []
-
-
-@pages
-def test_no_line_is_wider_than_a_hundred_columns_but_rows_of_tables_and_links(page: Path) -> None:
-    lines = enumerate(page.read_text().splitlines(), 1)
-    assert [(n, line) for n, line in lines if len(line) > COLUMNS and not re.search(r"\||\]\(", line)] == []
-
-
-def test_the_file_map_has_a_row_for_every_room_of_the_package() -> None:
-    assert sorted(file_map()) == ROOMS
 
 
 def test_the_design_is_short_and_every_invariant_names_the_tests_that_hold_it() -> None:
@@ -140,16 +99,9 @@ def test_every_target_of_make_exists(page: Path) -> None:
 @pytest.mark.parametrize(("page", "line"), list(commands()))
 def test_every_command_is_taken_by_its_job(page: str, line: str) -> None:
     job, *words = shlex.split(line)
-    of_job = split_options(words).job
-    assert {word for word in of_job if word.startswith("--")} <= options_of(job)  # argparse takes shortened ones too
-    arguments = arguments_of(job, of_job)
+    arguments = arguments_of(job, split_options(words).job)
     if job == "cutover" and arguments.action == "apply":
         assert arguments.planned or arguments.disaster
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_every_job_is_described(job: str) -> None:
-    assert f"`{job}`" in FOR_PEOPLE or f"make {job}" in FOR_PEOPLE
 
 
 OPEN = ("clusters", "extensions")
@@ -162,26 +114,3 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name not in OPEN)
     named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/operations.md", "docs/deployment.md"])
-def test_every_name_in_the_pages_for_people_is_a_table_a_column_or_a_job(page: str) -> None:
-    columns = {name for table in ALL_TABLES for name in table.names}
-    known = columns | {described.name for described in (*ALL_TABLES, *VIEWS, *QUESTIONS)} | set(JOBS)
-    known |= {*ANSWERED}
-    known.add("delta_log")  # the lock table that Delta keeps in DynamoDB unless told otherwise
-    assert set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", (REPO / page).read_text())) - known == set()
-
-
-def test_help_of_make_lists_every_target() -> None:
-    listed = subprocess.run(["make", "-s", "help"], cwd=REPO, capture_output=True, text=True, check=True).stdout
-    phony = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split()
-    assert set(re.findall(r"^  make ([a-z0-9-]+) ", listed, re.MULTILINE)) == set(phony)
-
-
-def test_the_way_of_one_commit_is_no_longer_than_agreed() -> None:
-    page = (REPO / "docs" / "design" / "one-commit.md").read_text(encoding="utf-8")
-    way = re.findall(r"^(\d+)\. `([\w/]+\.py)`", page, re.MULTILINE)
-    assert [int(number) for number, _ in way] == [*range(1, len(way) + 1)]
-    assert 30 < len({file for _, file in way}) == len(way) <= MOST_FILES
-    assert [file for _, file in way if not (LIB / file).exists()] == []

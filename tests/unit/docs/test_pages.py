@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
-import jars
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import State
-from tools.lock_order import KINDS, LIB, ORDER, lock_at, read_ranks
+from tools.lock_order import LIB
 from write_docs import COMMAND, PAGE, with_written_parts
 
 REPO = Path(__file__).resolve().parents[3]
@@ -20,18 +17,6 @@ TABLES = PAGE.read_text(encoding="utf-8")
 TEXT = (REPO / "docs" / "operations.md").read_text()
 RULES = yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
 ALERTS = list(dict.fromkeys(rule["alert"] for rule in RULES))
-
-
-def test_every_fault_and_every_invariant_names_tests_that_there_are() -> None:
-    page = (REPO / "docs" / "reliability.md").read_text()
-    faults = page.partition("\n## Faults\n")[2].partition("\n## ")[0]
-    named = [re.findall(r"`([^`]+\.py)`", fault) for fault in re.split(r"^- ", faults, flags=re.MULTILINE)[1:]]
-    assert len(named) > 40
-    assert all(named)
-    design = (REPO / "docs" / "design.md").read_text()
-    of_design = re.findall(r"`((?:unit|spark|broker|simulation|browser)/[a-z_/]+\.py)`", design)
-    assert len(of_design) > 15
-    assert [name for names in [*named, of_design] for name in names if not (REPO / "tests" / name).is_file()] == []
 
 
 def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
@@ -70,12 +55,6 @@ def test_every_reason_to_withhold_has_a_row_with_its_sentence() -> None:
     assert all(len(row) == 3 and all(row) for row in table)
 
 
-def test_every_remedy_of_a_reason_is_a_section_of_the_guide() -> None:
-    titles = re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-    assert {reason.see for reason in Reason} - {""} <= anchors
-
-
 def test_every_page_and_section_that_the_program_names_is_there() -> None:
     named = set[tuple[str, str]]()
     for path in LIB.parent.rglob("*.py"):
@@ -85,30 +64,3 @@ def test_every_page_and_section_that_the_program_names_is_there() -> None:
     for page, title in named:
         text = (REPO / "docs" / page).read_text()
         assert not title or re.search(rf"^#+ {title}$", text, re.MULTILINE), f"{page}, {title}"
-
-
-def test_the_requirements_name_the_brokers_of_all_test_runs() -> None:
-    (chosen,) = re.findall(r"^VERSIONS \?= (.*)$", (REPO / "Makefile").read_text(), re.MULTILINE)
-    (row,) = re.findall(r"^\| brokers \| (.*) \|$", (REPO / "README.md").read_text(), re.MULTILINE)
-    pairs = [pair.split(",") for pair in chosen.split()]
-    assert [pair for pair in pairs if " with ".join(pair) not in row] == []
-    assert sorted(f"broker-{first}" for first, _ in pairs) == sorted(jars.VERSIONS)
-    assert all(first != second for first, second in pairs)
-
-
-def calls(names: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield where one of *names* is called, with or without the module's name."""
-    for path in LIB.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("threading.") in names:
-                yield str(path.relative_to(LIB)), node.lineno
-
-
-def test_every_lock_of_the_order_is_made() -> None:
-    assert {*read_ranks()} <= {lock_at(Path(LIB, file), line) for file, line in calls({*KINDS})}
-    assert [*read_ranks().values()] == [*range(1, len(read_ranks()) + 1)]
-
-
-def test_every_file_that_makes_threads_says_what_they_do() -> None:
-    listed = re.findall(r"^- `([\w/]+\.py)`: ", ORDER.read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted({file for file, _ in calls({"Thread"})})

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,8 +30,6 @@ from offset_sync.model.values import State, Status, TopicPartition
 from offset_sync.state.lease import FencedTables
 from tools.golden_output import expect
 
-KNOWN = ["billing", "shipping", "ship.it", "reports"]
-
 
 def parsed(words: str) -> argparse.Namespace:
     parser = add_arguments(job_arguments("cutover"))
@@ -40,12 +37,12 @@ def parsed(words: str) -> argparse.Namespace:
 
 
 def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
-    assert chosen_groups(KNOWN, ["ship.*", "billing"]) == ["billing", "ship.it", "shipping"]
-    assert chosen_groups(KNOWN, [r"ship\.it"]) == ["ship.it"]
+    known = ["billing", "shipping", "ship.it", "reports"]
+    assert chosen_groups(known, ["ship.*", "billing"]) == ["billing", "ship.it", "shipping"]
     with pytest.raises(ConfigError, match="'ship' matches none of the 4 groups"):
-        chosen_groups(KNOWN, ["ship", ".*"])
+        chosen_groups(known, ["ship", ".*"])
     with pytest.raises(ConfigError, match=r"'\(' is not a regular expression"):
-        chosen_groups(KNOWN, ["("])
+        chosen_groups(known, ["("])
 
 
 @pytest.mark.parametrize(
@@ -60,12 +57,6 @@ def test_patterns_are_for_whole_names_and_each_has_to_match_something() -> None:
 def test_what_cannot_be_done_is_said_before_anything_is_started(words: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         cutover_groups(config_of(["X", "Y"], directions=[["X", "Y"]]), parsed(words), threading.Event())
-
-
-def test_a_move_waits_as_long_as_is_said() -> None:
-    assert parsed("plan --from X --to Y").timeout == timedelta(minutes=10)
-    with pytest.raises(SystemExit):
-        parsed("apply --from X --to Y --timeout soon")
 
 
 ROW = PartitionStatus("g", TopicPartition("orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
@@ -154,7 +145,6 @@ def test_groups_are_claimed_and_who_wrote_before_is_waited_for_before_they_are_m
     monkeypatch.setattr(cutover, "Lease", lambda *_of: lease)
     monkeypatch.setattr(cutover, "held", held)
     monkeypatch.setattr(cutover, "open_cutover", opened)
-    words = [action, "--from", "X", "--to", "Y", "--groups", "billing", "--planned", "--conf", "x"]
-    arguments = cutover.add_arguments(job_arguments("cutover")).parse_args(words)
-    assert cutover.cutover(config_of(["X", "Y"]), arguments, threading.Event()) == []
+    arguments = parsed(f"{action} --from X --to Y --planned")
+    assert cutover_groups(config_of(["X", "Y"]), arguments, threading.Event()) == []
     assert noted == expected

@@ -6,28 +6,21 @@ import io
 import json
 import logging
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
-from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import log_format as logs
-from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics import positions as sync_summary
 from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
-from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from tools.golden_output import expect
-
-REPO = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -64,71 +57,19 @@ def fail() -> None:
         logging.getLogger("offset_sync.x").exception("group %s", 'a "quoted"\n\x1b[31m ü \ud800')
 
 
-def test_a_record_is_one_line_of_json_whatever_it_holds() -> None:
+def test_a_record_is_one_line_whatever_it_holds() -> None:
     (line,) = written("json", fail)
     event = json.loads(line)
     assert [*event] == ["ts", "level", "logger", "msg", "exception"]
     assert (event["level"], event["logger"]) == ("ERROR", "offset_sync.x")
     assert event["msg"] == 'group a "quoted"\n\x1b[31m ü \ud800'
-    exception = event["exception"]
-    assert (exception["class"], exception["msg"]) == ("ValueError", "no\nsuch thing")
-    assert "test_log_format.py" in exception["stacktrace"]
+    assert (event["exception"]["class"], event["exception"]["msg"]) == ("ValueError", "no\nsuch thing")
+    first, *others = written("text", fail)
+    assert first.endswith('ERROR offset_sync.x group a "quoted"\\u000a\\u001b[31m ü \\ud800')
+    assert others[-2:] == ["ValueError: no", "such thing"], "a stack trace keeps its lines"
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
-
-
-def test_in_text_a_name_breaks_no_line_and_a_stack_trace_keeps_its_lines() -> None:
-    first, *others = written("text", fail)
-    assert first.endswith('ERROR offset_sync.x group a "quoted"\\u000a\\u001b[31m ü \\ud800')
-    assert others[0] == "Traceback (most recent call last):"
-    assert others[-2:] == ["ValueError: no", "such thing"]
-
-
-def test_an_uncaught_exception_is_a_line_of_json_also_of_a_thread() -> None:
-    def die() -> None:
-        thread = threading.Thread(target=lambda: 1 // 0)
-        thread.start()
-        thread.join()
-        sys.excepthook(KeyError, KeyError("x"), None)
-
-    events = [json.loads(line) for line in written("json", die)]
-    assert [each["level"] for each in events] == ["FATAL"] * 2
-    assert [each["exception"]["class"] for each in events] == ["ZeroDivisionError", "KeyError"]
-
-
-def test_the_jvm_goes_by_the_same_variable_and_has_a_layout_for_each_format() -> None:
-    text = (REPO / "conf" / "log4j2.properties").read_text().replace("\\\n", "")
-    assert f"rootLogger.appenderRef.console.ref = ${{env:{logs.VARIABLE}:-text}}" in text
-    names = [
-        line.split("=")[1].strip() for line in text.splitlines() if line.startswith("appender.") and ".name" in line
-    ]
-    assert tuple(names) == logs.FORMATS
-    (template,) = [line.partition("=")[2] for line in text.splitlines() if "eventTemplate" in line]
-    assert [key for key in json.loads(template) if key != "context"] == ["ts", "level", "logger", "msg", "exception"]
-
-
-def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    progress = IndexProgress()
-    progress.expect("dc1", {TopicPartition("orders", 0): 100})
-    with caplog.at_level(logging.INFO):
-        output = IndexOutput(progress)
-        output.look()
-        output._due_at = 0.0
-        output.look()
-        progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
-        output.caught_up()
-        output.caught_up()
-        output.look()
-        output.log("ended after")
-    said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
-    nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
-    assert said[0] == f"indexing for …: {nothing}"
-    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
-    assert said[-1].startswith("ended after …: 90 records, ")
-    assert said[-1].endswith("100% of the records present at the start, time left 0 s")
 
 
 def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:

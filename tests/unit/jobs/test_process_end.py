@@ -123,54 +123,44 @@ def test_a_dead_jvm_is_noticed_while_the_job_waits(monkeypatch: pytest.MonkeyPat
     assert ends == [("the JVM was killed by signal 9", False)]
 
 
-def first_line(job: subprocess.Popen[str]) -> str:
-    assert job.stdout
-    return job.stdout.readline()
+STOPPED = (0, "stopped by SIGTERM")
+KILLED = "the JVM was killed by signal 9, so this job ends: see the lines above for the cause, and start it again"
 
 
 @pytest.mark.parametrize(
-    ("function", "number", "options", "times", "expected"),
+    ("words", "send", "within", "expected"),
     [
-        ("busy", signal.SIGTERM, (), 1, (0, ["stopped by SIGTERM; the next start continues from there"])),
-        ("polling", signal.SIGTERM, (), 1, (1, ["finished"])),
-        ("holding", signal.SIGINT, (), 2, (1, ["finished"])),  # as from a terminal and what started it
+        ("busy", lambda job, _: job.terminate(), 5.0, STOPPED),
+        ("polling", lambda job, _: job.terminate(), 15.0, (1, "finished")),
+        ("holding", lambda job, _: [job.send_signal(signal.SIGINT) for _ in range(2)], 30.0, (1, "finished")),
+        ("asking", lambda _, jvm: os.kill(int(jvm), signal.SIGKILL), 10.0, (1, KILLED)),
+        ("asking --once", lambda _, jvm: os.kill(int(jvm), signal.SIGKILL), 10.0, (1, KILLED)),
+        ("asking", lambda job, _: os.killpg(job.pid, signal.SIGTERM), 5.0, STOPPED),
+        ("starting", lambda job, _: os.killpg(job.pid, signal.SIGTERM), 5.0, STOPPED),
     ],
-    ids=["does not look", "finishes what is in hand", "flag is locked"],
+    ids=[
+        "it does not look",
+        "it finishes what is in hand",
+        "its flag is locked, as from a terminal and what started it",
+        "the JVM is killed",
+        "the JVM is killed, once",
+        "a stop though the JVM dies of it",
+        "a stop while the JVM starts",
+    ],
 )
-def test_a_job_ends_by_a_signal_whatever_it_is_doing(
+def test_a_job_ends_whatever_it_is_doing(
     start: Callable[..., subprocess.Popen[str]],
-    function: str,
-    number: signal.Signals,
-    options: tuple[str, ...],
-    times: int,
-    expected: tuple[int, list[str]],
+    words: str,
+    send: Callable[[subprocess.Popen[str], str], object],
+    within: float,
+    expected: tuple[int, str],
 ) -> None:
-    job = start(function, *options)
-    first_line(job)
-    for _ in range(times):
-        job.send_signal(number)
-    assert ended(job, within={"busy": 5.0, "polling": 15.0, "holding": 30.0}[function]) == expected
-
-
-@pytest.mark.parametrize("options", [(), ("--once",)])
-def test_a_jvm_that_is_killed_takes_the_job_down_with_1_and_one_line(
-    start: Callable[..., subprocess.Popen[str]], options: tuple[str, ...]
-) -> None:
-    job = start("asking", *options)
-    os.kill(int(first_line(job)), signal.SIGKILL)
-    line = "the JVM was killed by signal 9, so this job ends: see the lines above for the cause, and start it again"
-    assert ended(job, within=10.0) == (1, [line])
-
-
-@pytest.mark.parametrize("function", ["asking", "starting"])
-def test_a_signal_to_the_whole_group_is_a_stop_though_the_jvm_dies_of_it(
-    start: Callable[..., subprocess.Popen[str]], function: str
-) -> None:
-    job = start(function)
-    first_line(job)
-    os.killpg(job.pid, signal.SIGTERM)
-    code, (line,) = ended(job, within=5.0)
-    assert (code, line.startswith("stopped by SIGTERM")) == (0, True)
+    job = start(*words.split())
+    assert job.stdout
+    send(job, job.stdout.readline())
+    code, lines = ended(job, within)
+    assert (code, len(lines)) == (expected[0], 1)
+    assert lines[0].startswith(expected[1])
 
 
 READERS = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -12,35 +12,14 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets
 from offset_sync.kafka.requests import (
     CommitParts,
-    Committed,
     Errors,
-    PartitionAnswer,
-    explained,
     partition_of,
     with_remedy,
 )
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition
 
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:9"}
-
-
-class Answers:
-    """Knows some groups."""
-
-    def __init__(self, *known: str) -> None:
-        self.known, self.asked = known, list[str]()
-
-    def read(self, groups: Sequence[str], seconds: float) -> dict[str, list[PartitionAnswer]]:
-        self.asked += groups
-        return {group: [PartitionAnswer("orders", 3, 7, "mine", None)] for group in groups if group in self.known}
-
-
-def test_who_is_answered_at_once_is_not_asked_for_again() -> None:
-    answers = Answers("a", "b")
-    found = ClusterAdmin("dc2", UNREACHABLE, at_once=answers).committed_offsets(["a", "b"], 5.0)
-    assert found == {group: {TopicPartition("orders", 3): Committed(7, "mine")} for group in ("a", "b")}
-    assert answers.asked == ["a", "b"]
 
 
 ORDERS = TopicPartition("orders", 0)
@@ -49,10 +28,7 @@ ORDERS = TopicPartition("orders", 0)
 def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lost() -> None:
     """No broker listens there, so a request that is sent fails in another way."""
     asked = list[bool]()
-    writes = [
-        [OffsetWrite(group, *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)]
-        for group in ("a", "b", "c")
-    ]
+    writes = [[write(group)] for group in "abc"]
 
     def may_send() -> bool:
         asked.append(not asked)
@@ -66,9 +42,8 @@ def test_of_requests_those_are_not_sent_that_come_after_the_right_to_send_was_lo
 
 
 def test_a_write_is_not_sent_before_it_is_known_which_cluster_it_would_go_to() -> None:
-    write = OffsetWrite("a", *ORDERS, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
     asked = list[str]()
-    found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write]}, 0.3, lambda: bool(asked.append("a")))
+    found = ClusterAdmin("x", UNREACHABLE).write_offsets({"a": [write("a")]}, 0.3, lambda: bool(asked.append("a")))
     assert (found, asked) == ({"a": {ORDERS: "_TIMED_OUT"}}, [])
 
 
@@ -76,10 +51,7 @@ KAFKA_DEFAULT = 2**20 + 12
 
 
 def of_partitions(count: int, metadata: str = "") -> list[OffsetWrite]:
-    return [
-        OffsetWrite("group", "orders", number, 50, None, write().rule, None, metadata=metadata)
-        for number in range(count)
-    ]
+    return [replace(write(partition=number), metadata=metadata) for number in range(count)]
 
 
 class Coordinator(Target):
@@ -124,8 +96,14 @@ def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata:
     assert sum(coordinator.requests) == partitions
 
 
-@pytest.mark.parametrize("error", ["UNKNOWN", "INVALID_COMMIT_OFFSET_SIZE", "MSG_SIZE_TOO_LARGE"])
-@pytest.mark.parametrize(("partitions", "most_bytes"), [(300, 20_000), (300, 1_200), (2000, 20_000)])
+@pytest.mark.parametrize(
+    ("error", "partitions", "most_bytes"),
+    [
+        ("UNKNOWN", 300, 20_000),
+        ("INVALID_COMMIT_OFFSET_SIZE", 300, 1_200),
+        ("MSG_SIZE_TOO_LARGE", 2000, 20_000),
+    ],
+)
 def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_bytes: int, error: str) -> None:
     coordinator = Coordinator(most_bytes, error)
     results = write_batch(coordinator, *of_partitions(partitions))
@@ -139,28 +117,7 @@ def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_byt
     assert fitting * most_bytes < 4 * partitions * 100, "what it takes is known by now"
 
 
-def test_one_record_that_is_too_large_is_withheld_alone() -> None:
-    coordinator = Coordinator(4_000)
-    large = of_partitions(3, "x" * 4096)[1]
-    writes = of_partitions(300)
-    results = write_batch(coordinator, *(large if each.partition == 1 else each for each in writes))
-    failed = [each for each in results if each.outcome is not Outcome.COMMITTED]
-    assert [(each.partition, each.outcome) for each in failed] == [(1, Outcome.FAILED)]
-    assert str(failed[0].error).startswith("UNKNOWN")
-
-
 MANUAL = "to the principal of this program (docs/operations.md, Minimal ACLs)"
-
-
-def test_what_java_says_of_a_refusal_becomes_what_is_to_be_granted() -> None:
-    refused = ("group: offset-sync-12ab", "group: billing", "topics: [orders]")
-    why = "the operation {0} is not allowed; grant {0} on"
-    assert [explained(f"x: Not authorized to access {each}") for each in refused] == [
-        f"group offset-sync-12ab: GROUP_AUTHORIZATION_FAILED: {why.format('Describe')} groups offset-sync* {MANUAL}",
-        f"group billing: GROUP_AUTHORIZATION_FAILED: {why.format('Read')} the group {MANUAL}",
-        f"topic orders: TOPIC_AUTHORIZATION_FAILED: {why.format('Read')} the topic {MANUAL}",
-    ]
-    assert explained("Connection refused") == "Connection refused"
 
 
 def test_an_error_of_a_partition_goes_on_with_the_right_and_others_stay_as_they_are() -> None:

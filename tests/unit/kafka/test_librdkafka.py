@@ -1,23 +1,17 @@
-"""Another client than the one this was built with is refused; none is closed by the garbage collector."""
+"""Another client than the one this was built with is refused."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
-import time
-import weakref
 from collections.abc import Iterator
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
-from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from offset_sync.kafka import librdkafka
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA, LIBRDKAFKA, check_client, library
-from offset_sync.kafka.topic_requests import TopicRequests
 from offset_sync.model.errors import ClusterError, PlatformError
 
 REMEDY = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
@@ -77,37 +71,3 @@ def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: 
     add = "topic_partition_list_add"
     monkeypatch.setitem(librdkafka._SIGNATURES, add, (POINTER(Swapped), librdkafka._SIGNATURES[add][1]))
     assert refusal() == f"expected librdkafka's structures as in {LIBRDKAFKA}, found others"
-
-
-UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
-
-
-@pytest.fixture(autouse=True)
-def without_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def test_a_client_of_a_circle_is_no_garbage_before_it_is_closed() -> None:
-    """As a job is one: what the collector finds it takes apart."""
-    circle: list[Any] = [TopicRequests("dc1", UNREACHABLE)]
-    client = weakref.ref(circle[0]._client)
-    circle.append(circle)
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        del circle
-        gc.collect()
-        found = [type(each) for each in gc.garbage]
-    finally:
-        gc.set_debug(0)
-        for each in [found for found in gc.garbage if isinstance(found, list)]:
-            each.clear()  # opens the circle
-        gc.garbage.clear()
-    assert TopicRequests in found
-    assert AdminClient not in found
-    ends_at = time.monotonic() + 30
-    while client() is not None and time.monotonic() < ends_at:  # another thread closes it
-        time.sleep(0.01)
-    assert client() is None

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,19 +10,14 @@ from typing import Any
 
 import pytest
 
-from builders.configurations import clusters
-from offset_sync.jobs.runner import job_arguments, run_job
 from offset_sync.kafka import msk_tokens
-from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import library
-from offset_sync.kafka.msk_tokens import OPTION, Token, TokenError, token_for
-from offset_sync.model.errors import ClusterError, PlatformError
+from offset_sync.kafka.msk_tokens import Token, TokenError, token_for
+from offset_sync.model.errors import PlatformError
 from offset_sync.model.msk_login import MskLogin
 
-CANARY = "c4n4ry"
 LOGIN = MskLogin("us-west-2").to_option()
-OPTIONS = {"bootstrap.servers": "127.0.0.1:1", OPTION: LOGIN}
 SIGNER = "aws_msk_iam_sasl_signer"
 
 
@@ -36,15 +28,6 @@ def _forgotten() -> Iterator[None]:
     msk_tokens._signer.cache_clear()
 
 
-@pytest.fixture
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The names of the signer's own tests, with a canary for a secret key; skips where it is not installed."""
-    pytest.importorskip(SIGNER, reason="the extra msk is not installed: run 'make install'")
-    given = {"ACCESS_KEY_ID": "MOCK_AWS_ACCESS_KEY", "SECRET_ACCESS_KEY": CANARY, "SESSION_TOKEN": "MOCK_AWS_TOKEN"}
-    for name, value in given.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-
-
 class Signing:
     """In place of the signer: tokens that live for a minute, or the error it is told to raise."""
 
@@ -52,14 +35,13 @@ class Signing:
         self.asked = 0
         self.problem: Exception | None = None
 
-    def generate_auth_token(self, region: str) -> tuple[str, int]:
+    def generate_auth_token(self, *words: str) -> tuple[str, int]:
         self.asked += 1
         if self.problem is not None:
             raise self.problem
-        return f"{region} {self.asked}", 60_000 + msk_tokens._now_ms()
+        return f"{' '.join(words)} {self.asked}", 60_000 + msk_tokens._now_ms()
 
-    def generate_auth_token_from_profile(self, region: str, profile: str) -> tuple[str, int]:
-        return f"{region} {profile}", 60_000 + msk_tokens._now_ms()
+    generate_auth_token_from_profile = generate_auth_token
 
 
 @pytest.fixture
@@ -67,23 +49,6 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = Signing()
     monkeypatch.setitem(sys.modules, SIGNER, SimpleNamespace(MSKAuthTokenProvider=made))
     return made
-
-
-@pytest.mark.usefixtures("credentials")
-def test_without_credentials_each_client_says_so_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"):
-        monkeypatch.delenv(f"AWS_{name}")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    began = time.monotonic()
-    with pytest.raises(ClusterError, match="no AWS credentials were found"):
-        ClusterAdmin("dc1", OPTIONS).topics()
-    with pytest.raises(ClusterError, match="no AWS credentials were found"):
-        ClusterAdmin("dc1", OPTIONS).committed_offsets(["g"])
-    with pytest.raises(TokenError, match="ProfileNotFound"):
-        token_for(MskLogin("us-west-2", "nowhere").to_option())
-    assert time.monotonic() - began < 5
 
 
 def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aws_does_not_answer(
@@ -97,7 +62,7 @@ def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aw
     now[0] += 1
     last = token_for(LOGIN)
     assert last.value == "us-west-2 2"
-    assert token_for(MskLogin("us-west-2", "prod").to_option()).value == "us-west-2 prod"
+    assert token_for(MskLogin("us-west-2", "prod").to_option()).value == "us-west-2 prod 3"
     signing.problem, asked = OSError("no route to the metadata service\nxxx"), signing.asked
     now[0] = last.expires_at_ms - 1_000
     assert [token_for(LOGIN) for _ in range(5)] == [last] * 5
@@ -156,20 +121,3 @@ def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_
     log_in(options(keytab))
     other.write_bytes(KEYTAB)
     assert refusal(options(str(other))).startswith(f"keytab {other} is not the {keytab} of another cluster")
-
-
-@pytest.mark.usefixtures("able", "signals")
-def test_a_job_logs_in_before_it_does_anything(keytab: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    login = {"protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "keytab": keytab}
-    known, conf, found = clusters("dc1", "dc2"), tmp_path / "sync.yaml", list[str | None]()
-
-    def job(*_: object) -> list[str]:
-        found.append(os.environ.get("KRB5_CLIENT_KTNAME"))
-        return []
-
-    for principal, ended in (("sync@T.REALM", (1, [])), ("kafka/127.0.0.1@T.REALM", (0, [keytab]))):
-        known["dc2"]["security"] = login | {"principal": principal}
-        conf.write_text(json.dumps({"clusters": known, "topics": {"include": ["orders"]}}))
-        assert (run_job(job, job_arguments("Looks."), ["--conf", str(conf), "--once"]), found) == ended
-    said = capsys.readouterr().err
-    assert f"clusters.dc2: keytab {keytab} begins with kafka/127.0" in said

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ConsumerGroupState
 
+from fakes.target_cluster import write
 from offset_sync.kafka import log_reader, topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import Coordinators
@@ -17,7 +18,7 @@ from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.requests import CommitParts
 from offset_sync.kafka.topic_requests import TopicRequests
 from offset_sync.model.errors import OtherClusterError
-from offset_sync.model.values import CLUSTER_ID, OffsetWrite, Rule
+from offset_sync.model.values import CLUSTER_ID
 
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1"}
 KNOWN = {**OPTIONS, CLUSTER_ID: "id-1"}
@@ -108,10 +109,9 @@ class Coordinator:
 def test_offsets_of_another_cluster_are_neither_read_nor_written() -> None:
     coordinators = Coordinators(TopicRequests("dc1", KNOWN), KNOWN)
     client: Any = Coordinator()
-    write = OffsetWrite("g", "orders", 0, offset=7, leader_epoch=None, rule=Rule.SET, expected_offset=None)
     for ask in (
         lambda: coordinators.committed_offsets(["g"], 5.0),
-        lambda: coordinators.write_offsets({"g": [write]}, 5.0, lambda: True),
+        lambda: coordinators.write_offsets({"g": [write("g")]}, 5.0, lambda: True),
     ):
         coordinators._connected = client
         with pytest.raises(OtherClusterError):

@@ -33,6 +33,3 @@ def test_a_figure_above_its_limit_fails_a_limit_of_nothing_and_a_file_too_long(
         (tmp_path / name).write_text(FILES[name])
         assert ("ABOVE ITS LIMIT" in said) == name.startswith("tests")
         assert (f"sync_batch.py: {LONGEST_FILE + 1}" in said) == name.startswith("lib")
-    (tmp_path / "pyproject.toml").write_text('[tool.size]\n"lines, test" = [500]\n')
-    with pytest.raises(SystemExit, match="no such figures: lines, test"):
-        main(tmp_path)

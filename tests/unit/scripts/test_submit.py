@@ -5,17 +5,15 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
 import pytest
 
-from builders.submit_commands import command, make_repo
+from builders.submit_commands import make_repo
 from entrypoint import command_for
 from spark_options import OptionError, split_options
-from spark_properties import read_properties
 from submit import Command, build_command
 from tools.golden_output import expect
 
@@ -25,8 +23,7 @@ KUBERNETES = "--master k8s://https://h:6443 --properties-file conf/kubernetes/sp
 IN_POD = "/etc/offset-sync/conf/offset-sync.yaml"
 UPLOAD = "--conf spark.kubernetes.file.upload.path=s3a://b/u"
 GIVEN = "{repo}/given.conf"
-INSTALLED = {"SPARK_HOME": "/opt/spark"}
-DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+DRIVER = "spark.driver.extraJavaOptions"
 # As Spark 4.2 calls the image: DriverCommandFeatureStep and BasicExecutorFeatureStep.
 OF_EXECUTOR = {
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@d:7078",
@@ -54,7 +51,6 @@ CASES: list[Case] = [
         "--conf spark.ui.enabled=true --master local[1] --name mine",
         {},
     ),
-    ("a master from the user's folder", "sync_offsets", "", {"SPARK_CONF_DIR": "{repo}/own"}),
     ("a properties file does not switch our defaults off", "sync_offsets", f"--properties-file {GIVEN}", {}),
     (
         "jars and Python files are added to ours",
@@ -62,14 +58,9 @@ CASES: list[Case] = [
         "--jars x.jar --py-files y.zip,z/z.py",
         {"PYTHONPATH": "/p"},
     ),
-    ("the user's Python", "sync_offsets", "--master yarn", {"PYSPARK_PYTHON": "./environment/bin/python"}),
-    ("the user's Python, by a setting", "sync_offsets", "--conf spark.pyspark.python=/w/python", {}),
     ("run starts each driver by its own name", "run", "--conf 'my file.yaml' --master local[2] --name x", {}),
-    ("garbage of the index is collected in parallel", "index_records", "", {}),
     ("the user's options of the driver's JVM", "index_records", f"--conf {DRIVER}=-Dx", {}),
-    ("the user's options of the executors' JVM", "index_records", f"--conf {EXECUTOR}=-Dx", {}),
     ("YARN in cluster mode, as the recipe says", "sync_offsets", YARN, {}),
-    ("the same with an installed Spark", "sync_offsets", YARN, INSTALLED),
     ("Kubernetes, as the recipe says", "sync_offsets", f"{KUBERNETES} --conf {IN_POD} --dry-run", {}),
     (
         "what the user adds goes along to the image, and the pod has another name",
@@ -79,19 +70,11 @@ CASES: list[Case] = [
     ),
     ("Kubernetes takes all from here", "sync_offsets", f"{KUBERNETES} {UPLOAD} --conf my.yaml", {}),
     ("in the image: a job", "", "sync_offsets --once", {}),
-    ("in the image: any command", "", "bash -c true", {}),
-    ("in the image: nothing", "", "", {}),
     (
         "in the image: a driver is no child of the JVM",
         "",
         f'{CLASS} local://{{repo}}/jobs/sync_offsets.py --conf /etc/x.yaml --dry-run --name "job\'s"',
         OF_DRIVER,
-    ),
-    (
-        "in the image: a driver with a log configuration of its own",
-        "",
-        f"{CLASS} local://{{repo}}/jobs/sync_offsets.py".replace("/mounted", "/logged"),
-        OF_DRIVER | {"SPARK_CONF_DIR": "{repo}/logged"},
     ),
     ("in the image: a script from elsewhere", "", f"{CLASS} s3a://b/upload-1/sync_offsets.py --conf x.yaml", OF_DRIVER),
     ("in the image: an executor", "", "executor", OF_EXECUTOR),
@@ -106,12 +89,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (made / name).write_text('"""Do it."""\n')
     shutil.copytree(REPO / "conf", made / "conf")
     (made / "given.conf").write_text("spark.master=yarn\n")
-    for folder in ("own", "mounted", "logged"):
-        (made / folder).mkdir()
-        properties = "spark.master=k8s\\://https\\://10.0.0.1\\:443\nspark.app.name=offset-sync-sync-offsets\n"
-        (made / folder / "spark.properties").write_text(properties)
-    (made / "own" / "spark-defaults.conf").write_text("# ours\nspark.master   k8s://https://h:6443\n")
-    (made / "logged" / "log4j2.properties").write_text("")
+    properties = "spark.master=k8s\\://https\\://10.0.0.1\\:443\nspark.app.name=offset-sync-sync-offsets\n"
+    (made / "mounted").mkdir()
+    (made / "mounted" / "spark.properties").write_text(properties)
     monkeypatch.chdir(REPO)
     return made
 
@@ -149,30 +129,3 @@ def test_the_commands_are_those_of_the_golden_file(repo: Path) -> None:
 def test_what_cannot_be_started_is_refused_with_the_remedy(repo: Path, case: Case, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         build(repo, case)
-
-
-def test_missing_jars_are_refused_unless_spark_brings_them(repo: Path) -> None:
-    for jar in (repo / "jars" / "spark").iterdir():
-        jar.unlink()
-    with pytest.raises(OptionError, match="no jars; run: make install"):
-        command(repo)
-    assert "--jars" not in command(repo, SPARK_HOME="/opt/spark").environment["PYSPARK_SUBMIT_ARGS"]
-
-
-def test_the_backend_of_an_executor_and_every_setting_in_the_recipes_are_known_to_the_spark_that_is_pinned() -> None:
-    parts = ("core", "yarn", "kubernetes", "common-utils", "launcher", "network-common")
-    jars = [jar for part in parts for jar in Path(pyspark.__file__).parent.glob(f"jars/spark-{part}_2.13-*.jar")]
-    names = {jar: zipfile.ZipFile(jar).namelist() for jar in jars}
-    backend = command_for(Path("/"), ["executor"], OF_EXECUTOR).words[7]
-    assert any(f"{backend.replace('.', '/')}.class" in each for each in names.values())
-    # Its classes hold them, each behind its length, but for these two: the name of a variable, and what a prefix makes.
-    free = {"spark.yarn.appMasterEnv.OFFSET_SYNC_LOG_FORMAT", "spark.kubernetes.authenticate.driver.serviceAccountName"}
-    known = b"".join(
-        zipfile.ZipFile(jar).read(name)
-        for jar, classes in names.items()
-        for name in classes
-        if name.endswith(".class") and ("conf" in name.lower() or "launcher" in name)
-    )
-    recipes = ("spark-defaults.conf", "yarn.conf", "kubernetes/spark-submit.conf")
-    settings = {key for name in recipes for key in read_properties(REPO / "conf" / name)}
-    assert [key for key in settings - free if len(key).to_bytes(2, "big") + key.encode() not in known] == []

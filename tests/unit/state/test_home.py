@@ -1,9 +1,9 @@
-"""Where a group is at home: against its events read one by one, and what no order of them may break."""
+"""Where a group is at home: GroupHomes, the logs that are unread and the members, against their events one by one."""
 
 from __future__ import annotations
 
 import logging
-import threading
+import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,311 +16,204 @@ from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.group_homes import NO_HOME, Activity, GroupHomes, Move, UnreadLogs, homes
-from offset_sync.state.key_index import KeyIndex, KeyRows
+from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs
+from offset_sync.state.key_index import KeyIndex
 from offset_sync.state.members import Members
 
-SILENCE_MS = 300_000
-SAME_MS = 2_000
-CLUSTERS = 3
+SILENCE_MS, SAME_MS, LATE_MS = 300_000, 2_000, 90_000
+ALIASES = "XYZ"
+NOWHERE = "not of ours"
 
 
 class Event(NamedTuple):
-    """A group commits at a cluster, or is moved there."""
+    """So long after the one before a group is met, commits, is moved, or has members at *alias* and no other has.
 
-    at_ms: int
+    It is *special*: a poll found the commit, which may be that old, or it was read so late; a command has decided the
+    move; none has members.
+    """
+
+    gap_ms: int
     kind: str
-    cluster: int
+    alias: str
+    key: GroupPartition
+    special_ms: int
 
 
-Found = tuple[int, bool]
-"""The home, and whether two clusters are active."""
+G = GroupPartition("g", "orders", 0)
+KEYS = [G, G, G, G, G, G._replace(partition=1), G._replace(topic="pay"), G._replace(group_id="h")]
+KINDS = ["commit", "commit", "commit", "commit", "members", "members", "move", "meet"]
+GAPS = [0, 1, SAME_MS, SAME_MS, SAME_MS + 1, 60_000, SILENCE_MS - 60_000, SILENCE_MS - 1, SILENCE_MS]
+SPECIAL = [0, 0, 0, 1, 5_000, LATE_MS]
 
 
-def found_of(events: Sequence[Event], now_ms: int, silence_ms: int, members: frozenset[int] = frozenset()) -> Found:
-    """Return what is told of *events* by then."""
-    committed, moved_to, moved_ms = np.full((CLUSTERS, 2), ABSENT), NO_HOME, ABSENT
-    for at_ms, kind, cluster in events:
-        if kind == "commit":
-            committed[cluster, 0] = at_ms
-        else:
-            moved_to, moved_ms = cluster, at_ms
-    members_ms = np.array([[now_ms if cluster in members else ABSENT] * 2 for cluster in range(CLUSTERS)])
-    moved = np.array([moved_to, NO_HOME]), np.array([moved_ms, ABSENT])
-    home, is_contested = homes(Activity(committed, committed, members_ms, *moved), now_ms, silence_ms)
-    assert (home.dtype, is_contested.dtype) == (np.intp, np.bool_)
-    assert (home[1], is_contested[1]) == (NO_HOME, False), "a group that never committed"
-    return int(home[0]), bool(is_contested[0])
+def any_history(rng: random.Random) -> list[Event]:
+    choices = (GAPS, KINDS, "XXXYYYZ", KEYS, SPECIAL)
+    return [Event(*map(rng.choice, choices)) for _ in range(rng.randrange(1, 7))]
 
 
-def by_events(events: Sequence[Event], now_ms: int, silence_ms: int, members: frozenset[int]) -> Found:
-    """Return the same, event by event: a move forgets all that others did, and is something that its cluster did."""
-    acts: dict[int, list[int]] = {}
-    for at_ms, kind, cluster in events:
-        if kind == "move":
-            acts = {cluster: acts.get(cluster, [])}
-        acts.setdefault(cluster, []).append(at_ms)
-    if not acts:
-        return NO_HOME, False
-    if silence_ms:
-        acts = {cluster: [*times, now_ms] if cluster in members else times for cluster, times in acts.items()}
-    home = min(acts, key=lambda cluster: (-acts[cluster][-1], cluster))
-    others = [times[-1] for cluster, times in acts.items() if cluster != home]
-    is_alive = [now_ms - at_ms < silence_ms or acts[home][-1] - at_ms <= SAME_MS for at_ms in others]
-    return home, silence_ms > 0 and any(is_alive)
+class Stream:
+    """What is known of a group and topic: of each cluster the times of its last commit, and of its last members."""
+
+    def __init__(self, members_ms: Sequence[int]) -> None:
+        self.committed, self.since, self.members = [ABSENT] * 3, [ABSENT] * 3, [*members_ms]
+        self.moved_to, self.moved_ms, self.is_decided = NO_HOME, ABSENT, False
+
+    def active(self, silence_ms: int) -> dict[int, int]:
+        """Return when each cluster was active last; a move forgets all that others did before it, and acts itself."""
+        found = {}
+        for number in range(3):
+            at_ms = self.committed[number]
+            if number == self.moved_to:
+                at_ms = max(at_ms, self.moved_ms)
+            elif self.moved_to != NO_HOME and self.since[number] <= self.moved_ms:
+                continue
+            if at_ms != ABSENT:
+                found[number] = max(at_ms, self.members[number] if silence_ms else ABSENT)
+        return found
+
+    def home(self, now_ms: int, silence_ms: int, wrong_ms: Sequence[int]) -> tuple[int, bool]:
+        """Return the home, and whether two clusters are active."""
+        active = self.active(silence_ms)
+        order = sorted(active, key=lambda number: (active[number], number))
+        home = min((number for number in order if active[number] == active[order[-1]]), default=NO_HOME)
+        if silence_ms == 0 or len(order) < 2:
+            return home, False
+        second, last = order[-2:]
+        apart_ms = max(self.since[last], self.members[last]) - active[second]
+        is_near = apart_ms <= max(SAME_MS, wrong_ms[last] + wrong_ms[second])
+        return home, is_near or now_ms - active[second] < silence_ms
 
 
-clusters = st.integers(0, CLUSTERS - 1)
-gaps = st.sampled_from([1, SAME_MS, SAME_MS + 1, 60_000, SILENCE_MS - 1, SILENCE_MS, 2 * SILENCE_MS])
-some_members = st.frozensets(clusters)
-
-
-@st.composite
-def histories(draw: st.DrawFn, kinds: Sequence[str] = ("commit", "commit", "commit", "move")) -> list[Event]:
-    """Return events in order, some of them close to each other."""
-    at_ms, events = 1_000_000, list[Event]()
-    for gap in draw(st.lists(gaps, max_size=8)):
-        at_ms += gap
-        events.append(Event(at_ms, draw(st.sampled_from(kinds)), draw(clusters)))
-    return events
-
-
-def end_of(events: Sequence[Event]) -> int:
-    return events[-1].at_ms if events else 1_000_000
-
-
-# Laws
-
-
-@law(200)
-@given(histories(), gaps, some_members)
-def test_a_home_is_what_the_events_one_by_one_say(events: list[Event], gap: int, members: frozenset[int]) -> None:
-    now_ms = end_of(events) + gap
-    for silence_ms in (0, 1, SILENCE_MS):
-        assert found_of(events, now_ms, silence_ms, members) == by_events(events, now_ms, silence_ms, members)
-
-
-def test_of_no_groups_there_are_no_homes() -> None:
-    none = np.empty((CLUSTERS, 0), np.int64)
-    found = homes(Activity(none, none, none, np.empty(0, np.intp), np.empty(0, np.int64)), 5, SILENCE_MS)
-    assert (found.home.tolist(), found.is_contested.tolist()) == ([], [])
-    assert (found.home.dtype, found.is_contested.dtype) == (np.intp, np.bool_)
-
-
-@pytest.mark.parametrize(("apart_ms", "is_decided"), [(7_000, False), (7_001, True)])
-def test_of_clocks_that_may_be_wrong_the_two_that_were_active_last_count(apart_ms: int, is_decided: bool) -> None:
-    committed = np.array([[1_000_000], [1_000_000 + apart_ms], [1]])
-    none = np.full_like(committed, ABSENT)
-    activity = Activity(committed, committed, none, np.array([NO_HOME]), np.array([ABSENT]))
-    found = homes(activity, 9_000_000, SILENCE_MS, np.array([3_000, 4_000, 90_000]))
-    assert (found.home.tolist(), found.is_contested.tolist()) == ([1], [not is_decided])
-
-
-# Of groups and topics
+@pytest.mark.parametrize("seed", range(8))
+def test_homes_are_what_the_events_one_by_one_say(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(200):
+        silence_ms = rng.choice([0, 1, 1, SILENCE_MS, SILENCE_MS, SILENCE_MS])
+        wrong_ms = rng.choice([(0, 0, 0), (0, 0, 0), (3_000, 0, 0), (3_000, 4_000, 90_000)])
+        check_homes(any_history(rng), silence_ms, wrong_ms, rng.choice(GAPS))
 
 
 class Known:
-    """Homes of the groups at X and Y, with keys that a test names."""
+    """Homes, and what the events one by one say of them."""
 
-    def __init__(self, silence_ms: int = SILENCE_MS) -> None:
-        self.offsets = CommittedOffsets(["X", "Y"])
+    def __init__(self, silence_ms: int) -> None:
+        self.offsets, self.now_ms, self.silence_ms = CommittedOffsets(ALIASES), 1_000_000, silence_ms
         keys = KeyIndex(self.offsets, lambda _group: True, lambda _topic: True)
-        self.homes = GroupHomes(["X", "Y"], keys, silence_ms)
+        self.homes = GroupHomes(ALIASES, keys, silence_ms)
+        self.streams, self.seen = dict[tuple[str, str], Stream](), [dict[str, int]() for _ in ALIASES]
+        self.with_members = [frozenset[str]()] * 3
 
-    def rows(self, *topics: str, group: str = "g") -> KeyRows:
-        return self.offsets.ids([GroupPartition(group, topic, 0) for topic in topics])
+    def happens(self, event: Event) -> None:
+        self.now_ms += event.gap_ms
+        number, group = ALIASES.index(event.alias), event.key.group_id
+        if event.kind == "members":
+            self._note_members(number, set() if event.special_ms else {group})
+            return
+        stream = self.streams.setdefault(event.key[:2], Stream([of.get(group, ABSENT) for of in self.seen]))
+        rows = self.offsets.ids([event.key])
+        if event.kind == "commit":
+            made_ms = self.now_ms - LATE_MS * (event.special_ms == LATE_MS)
+            since_ms = self.now_ms - event.special_ms
+            earliest = np.array([since_ms]) if since_ms < made_ms else None
+            self.homes.note_commits(event.alias, rows, np.array([made_ms]), earliest)
+            stream.committed[number] = max(stream.committed[number], made_ms)
+            stream.since[number] = max(stream.since[number], since_ms)
+        elif event.kind == "move":
+            is_decided = event.special_ms > 0
+            places = (NOWHERE, event.alias, NOWHERE)
+            self.homes.note_moves([Move(*event.key[:2], alias, self.now_ms, is_decided) for alias in places])
+            stream.moved_to, stream.moved_ms, stream.is_decided = number, self.now_ms, is_decided
 
-    def commit(self, alias: str, at_ms: int, topic: str = "orders", partition: int = 0, group: str = "g") -> None:
-        rows = self.offsets.ids([GroupPartition(group, topic, partition)])
-        self.homes.note_commits(alias, rows, np.array([at_ms]))
-
-    def home(self, now_ms: int, topic: str = "orders", partition: int = 0, group: str = "g") -> str | None:
-        """Return the home, None where two clusters are active."""
-        rows = self.offsets.ids([GroupPartition(group, topic, partition)])
-        home, is_contested = self.homes.of(rows, now_ms)
-        return None if is_contested[0] else ["X", "Y", "nowhere"][int(home[0])]
-
-
-def test_a_move_holds_for_partitions_and_groups_that_are_met_only_later() -> None:
-    known = Known()
-    known.homes.note_moves([Move("g", "orders", "Y", 1_000_000), Move("g", "pay", "nowhere of ours", 1_000_000)])
-    known.commit("X", 999_999, partition=3)
-    known.commit("X", 999_999, "pay")
-    assert [known.home(1_000_001, partition=number) for number in (0, 3)] == ["Y", "Y"]
-    assert known.home(1_000_001, "pay") == "X"
-
-
-def test_what_is_known_of_each_row_is_that_of_its_group_and_topic() -> None:
-    known = Known()
-    rows = known.rows("orders", "pay", "never", "pay")
-    assert known.homes.is_decided(rows).tolist() == [False] * 4
-    known.homes.note_commits("X", rows[:2], np.array([5, 6]), np.array([3, 6]))
-    known.homes.note_commits("X", known.rows("orders"), np.array([4]))
-    known.commit("Y", 7, "pay")
-    moves = [Move("g", "pay", "Y", 2), Move("g", "pay", "X", 9, is_decided=True), Move("g", "orders", "Z", 9)]
-    known.homes.note_moves(moves)
-    known.homes.note_members("Y", {"other"}, 8)
-    known.homes.note_members("X", {"g"}, 8)
-    assert known.homes.committed_ms(rows).tolist() == [[5, 6, -1, 6], [-1, 7, -1, 7]]
-    assert known.homes.active_ms(rows).tolist() == [[8, 9, -1, 9], [-1, -1, -1, -1]]
-    assert known.homes.moved_ms(rows, "X").tolist() == [-1, 9, -1, 9]
-    assert known.homes.moved_ms(rows, "Y").tolist() == [-1] * 4
-    assert known.homes.is_decided(rows).tolist() == [False, True, False, True]
-    assert (known.homes.is_decided(rows).dtype, known.homes.committed_ms(rows).dtype) == (np.bool_, np.int64)
-    known.homes.note_moves([Move("g", "pay", "X", 9)])
-    assert not known.homes.is_decided(rows).any()
+    def _note_members(self, number: int, groups: set[str]) -> None:
+        self.homes.note_members(ALIASES[number], groups, self.now_ms)
+        self.with_members[number] = frozenset(groups)
+        seen = {each: at for each, at in self.seen[number].items() if self.now_ms - at < self.silence_ms}
+        self.seen[number] = seen | dict.fromkeys(groups, self.now_ms)
+        for (of, _), each in self.streams.items():
+            each.members[number] = self.now_ms if of in groups else each.members[number]
 
 
-def test_a_polled_commit_is_noted_with_the_earliest_time_at_which_it_may_have_been_made() -> None:
-    known, now_ms = Known(), 1_000_000 + 2 * SILENCE_MS
-    rows = known.rows("orders", "pay")
-    known.homes.note_commits("X", rows, np.full(2, 1_000_000), np.array([1_000_000, 900_000]))
-    known.homes.note_commits("Y", rows, np.full(2, 950_000))
-    assert [known.home(now_ms, topic) for topic in ("orders", "pay")] == ["X", None]
-    clocks = known.homes.of(rows, now_ms, np.array([50_000, 0]))
-    assert clocks.is_contested.tolist() == [True, True]
-
-
-@pytest.mark.parametrize(("later_ms", "home"), [(SILENCE_MS - 1, "X"), (SILENCE_MS, "Y")])
-def test_members_that_left_a_silence_ago_are_forgotten_for_streams_met_later(later_ms: int, home: str) -> None:
-    known = Known()
-    assert known.homes.with_members("X") == frozenset()
-    known.homes.note_members("X", {"g"}, 1_000_000)
-    known.homes.note_members("X", {"h"}, 1_000_000 + later_ms)
-    assert known.homes.with_members("X") == {"h"}
-    known.commit("X", 1)
-    known.commit("Y", 10_000)
-    assert known.home(1_000_000 + 9 * SILENCE_MS) == home
-    known.commit("Y", 20_000, "pay")
-    known.commit("X", 1, "pay")
-    assert known.home(1_000_000 + 9 * SILENCE_MS, "pay") == home
-
-
-def test_a_cluster_is_silent_so_long_after_its_last_members_have_left() -> None:
-    """A group whose topic is idle is restarted: for some seconds it has no members, and another cluster committed."""
-    known = Known()
-    known.commit("X", 1_000_000)
-    left_ms = 1_000_000 + 10 * SILENCE_MS
-    known.homes.note_members("X", {"g"}, left_ms)
-    known.commit("Y", left_ms - 60_000)
-    known.homes.note_members("X", set(), left_ms + 10_000)
-    assert [known.home(left_ms + after_ms) for after_ms in (10_000, SILENCE_MS)] == [None, "X"]
-    known.commit("Y", left_ms + SILENCE_MS - 1)
-    assert known.home(left_ms + SILENCE_MS - 1) is None
-    assert known.home(left_ms + SILENCE_MS) == "Y"
-
-
-# Of polled commits, whose time is only known to be between two polls
-
-
-def polled(x_ms: tuple[int, int], y_ms: int, moved_ms: int = ABSENT) -> Found:
-    """Return what is told of a commit at X between two polls, and one at Y, an hour later; Y may be moved to."""
-    since, until = x_ms
-    committed, earliest = np.array([[until], [y_ms]]), np.array([[since], [y_ms]])
-    moved_to = np.array([NO_HOME if moved_ms == ABSENT else 1])
-    activity = Activity(committed, earliest, np.full((2, 1), ABSENT), moved_to, np.array([moved_ms]))
-    found = homes(activity, max(until, y_ms) + 3_600_000, SILENCE_MS)
-    return int(found.home[0]), bool(found.is_contested[0])
-
-
-@pytest.mark.parametrize(
-    ("y_ms", "found"),
-    [
-        (900_000, (0, False)),  # before both polls
-        (1_000_000 - SAME_MS, (0, True)),
-        (1_002_000, (0, True)),  # between them: which was first is not known
-        (1_005_000 + SAME_MS, (1, True)),
-        (1_005_000 + SAME_MS + 1, (1, False)),  # after both
-    ],
-)
-def test_commits_between_two_polls_are_as_old_as_all_that_happened_meanwhile(y_ms: int, found: Found) -> None:
-    assert polled((1_000_000, 1_005_000), y_ms) == found
-
-
-def test_a_polled_commit_that_may_be_from_before_the_move_is_over() -> None:
-    assert polled((1_000_000, 1_005_000), 400_000, moved_ms=1_000_000) == (1, False)
-    assert polled((1_000_000, 1_005_000), 400_000, moved_ms=999_999) == (0, True)
-
-
-ROWS = np.array([0, 1, 2])
+def check_homes(history: Sequence[Event], silence_ms: int, wrong_ms: Sequence[int], gap_ms: int) -> None:
+    known = Known(silence_ms)
+    for event in history:
+        known.happens(event)
+    homes, rows, now_ms = known.homes, np.arange(len(known.offsets.keys)), known.now_ms + gap_ms
+    streams = [known.streams[key[:2]] for key in known.offsets.keys]
+    found = homes.of(rows, now_ms, np.array(wrong_ms))
+    wanted = [each.home(now_ms, silence_ms, wrong_ms) for each in streams]
+    assert list(zip(found.home.tolist(), found.is_contested.tolist(), strict=True)) == wanted
+    assert homes.of(rows, now_ms).home.tolist() == found.home.tolist()
+    assert homes.committed_ms(rows).T.tolist() == [each.committed for each in streams]
+    active = [each.active(SILENCE_MS) for each in streams]
+    assert homes.active_ms(rows).T.tolist() == [[each.get(number, ABSENT) for number in range(3)] for each in active]
+    assert homes.is_decided(rows).tolist() == [each.is_decided for each in streams]
+    for number, alias in enumerate(ALIASES):
+        moved = [each.moved_ms if each.moved_to == number else ABSENT for each in streams]
+        assert homes.moved_ms(rows, alias).tolist() == moved
+        assert homes.with_members(alias) == known.with_members[number]
+        assert homes._seen_ms[alias] == known.seen[number], "whose members have left is forgotten after the silence"
 
 
 # Whose commits count while a cluster's log of commits has not been read since the start
-def logs(*unread: str, of: Sequence[str] = ("X", "Y", "Z")) -> UnreadLogs:
-    """Logs of which those *unread* have not been read to their ends."""
-    made = UnreadLogs()
-    made.begin(of)
-    made.note_read([alias for alias in of if alias not in unread])
-    return made
+
+_some_rows = st.lists(st.integers(0, 3), max_size=3)
+steps = st.lists(
+    st.tuples(st.sampled_from(["begin", "read", "brought", "brought", "brought"]), st.sampled_from("XY"), _some_rows)
+)
 
 
-def counts(made: UnreadLogs, source: str, *answered: int) -> list[int]:
-    """The rows that may be answered, of which *answered* were already."""
-    return ROWS[made.may_count(source, ROWS, np.isin(ROWS, answered))].tolist()
-
-
-def brought(made: UnreadLogs, alias: str, *rows: int) -> None:
-    made.note_brought(alias, np.array(rows, np.intp))
-
-
-def test_while_another_log_is_unread_only_what_is_new_or_was_answered_counts() -> None:
-    assert (counts(UnreadLogs(), "Y"), UnreadLogs().aliases) == ([0, 1, 2], frozenset())
-    made = logs("X")
-    assert made.aliases == {"X"}
-    assert counts(made, "Y") == []
-    brought(made, "Y")
-    assert made.may_count("Y", ROWS[:0], ROWS[:0] > 0).tolist() == []
-    assert counts(made, "Y", 1) == [1]
-    brought(made, "Y", 2)
-    assert counts(made, "Y", 1) == [1, 2]
-    assert counts(made, "Z") == []
-    brought(made, "Y", 0)
-    assert counts(made, "Y", 1) == [0, 1, 2]
-    both = logs("X", "Z")
-    brought(both, "X", 0)
-    assert counts(both, "X", 0, 1) == [1]
-
-
-def test_of_the_unread_cluster_itself_counts_what_was_known_and_not_what_is_being_read() -> None:
-    made = logs("X")
-    assert counts(made, "X") == [0, 1, 2]
-    brought(made, "X", 1)
-    assert counts(made, "X", 1) == [0, 2]
-    assert made.note_read(["X", "Y"]) == ["X"]
-    assert counts(made, "X") == counts(made, "Y") == [0, 1, 2]
-
-
-MEETING = threading.Barrier(2)
+@law(600)
+@given(steps, _some_rows)
+def test_which_commits_count_while_logs_are_unread(history: list[tuple[str, str, list[int]]], told: list[int]) -> None:
+    logs, unread, brought = UnreadLogs(), set[str](), dict[str, set[int]]()
+    assert (logs.aliases, logs.may_count("X", np.arange(4), np.zeros(4, np.bool_)).all()) == (frozenset(), True)
+    for kind, alias, rows in [("begin", "X", []), *history]:
+        if kind == "begin":
+            logs.begin("XY")
+            unread, brought = {"X", "Y"}, {alias: set() for alias in "XY"}
+        elif kind == "read":
+            assert logs.note_read([alias, "Z"]) == [alias] * (alias in unread)
+            if alias in unread:
+                brought[alias].clear()
+            unread.discard(alias)
+        else:
+            logs.note_brought(alias, np.array(rows, np.intp))
+            brought[alias].update(rows if unread else [])
+    assert logs.aliases == unread
+    every = np.arange(4)
+    for alias in "XY":
+        is_unread, others = alias in unread, unread - {alias}
+        counts = [row in told if others and (is_unread or row not in brought[alias]) else True for row in range(4)]
+        if is_unread:
+            counts = [each and row not in brought[alias] for row, each in enumerate(counts)]
+        assert logs.may_count(alias, every, np.isin(every, told)).tolist() == counts
+        assert logs.may_count(alias, every[:0], every[:0] > 0).tolist() == []
 
 
 class Coordinators:
-    """Answers with *groups*, or why it does not, once both clusters have been asked."""
+    """Answers with its groups, or why it does not."""
 
-    def __init__(self, *groups: str) -> None:
-        self.answer: dict[str, bool] | ClusterError = {**dict.fromkeys(groups, True), "empty": False}
+    def __init__(self, answer: dict[str, bool] | ClusterError) -> None:
+        self.answer = answer
 
-    def groups(self, deadline: float) -> dict[str, bool]:
-        assert deadline == 3.0
-        MEETING.wait(30)
+    def groups(self, _deadline: float) -> dict[str, bool]:
         if isinstance(self.answer, ClusterError):
             raise self.answer
         return self.answer
 
 
-def test_of_a_cluster_that_stops_answering_nothing_is_known_and_this_is_said_once(
+def test_of_a_cluster_that_stops_answering_no_members_are_known_and_this_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    x = Coordinators("a")
-    members = Members({"X": x, "Y": Coordinators("b")}, deadline=3.0)
-    assert (members.of("X"), members.of("Y")) == (None, None), "not asked yet"
-    members.refresh()
-    assert (members.of("X"), members.of("Y"), members.of("Z")) == ({"a"}, {"b"}, None)
-    x.answer = ClusterError("X", "no answer")
-    with caplog.at_level(logging.WARNING):
-        for _ in range(3):
+    x = Coordinators({"a": True, "empty": False})
+    members = Members({"X": x, "Y": Coordinators({"b": True})})
+    found = [members.of("X")]
+    silent = ClusterError("X", "no answer")
+    for answer in ({"a": True, "empty": False}, silent, silent, {"c": True}):
+        x.answer = answer
+        with caplog.at_level(logging.WARNING):
             members.refresh()
-    assert (members.of("X"), members.of("Y")) == (None, {"b"})
-    assert [record.getMessage() for record in caplog.records] == ["clusters.X: no answer: its members are unknown"]
-    x.answer = {"c": True}
-    members.refresh()
-    assert members.of("X") == {"c"}
+        assert members.of("Y") == {"b"}
+        found.append(members.of("X"))
+    assert found == [None, {"a"}, None, None, {"c"}]
+    assert caplog.messages == ["clusters.X: no answer: its members are unknown"]

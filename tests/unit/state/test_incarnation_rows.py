@@ -33,26 +33,6 @@ from offset_sync.tables.catalog import (
 )
 
 NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)
-DAY = timedelta(days=1)
-ORDERS = ("X", "orders", 0)
-Commit = tuple[tuple[str, str, int], int, int]
-
-
-def row(
-    days_ago: float, epoch: int | None, end: int | None = 100, reason: str | None = ELECTED, *, log: Any = ORDERS
-) -> dict[str, Any]:
-    values = (*log, "id", epoch, end, reason, NOW - days_ago * DAY)
-    return dict(zip(LOG_INCARNATIONS.names, values, strict=True))
-
-
-def to_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), LOG_INCARNATIONS.arrow_schema)
-
-
-def named(*commits: Commit) -> NamedEpochs:
-    rows = [(*log, epoch, offset) for log, epoch, offset in commits]
-    names = NamedEpochs.schema.names
-    return NamedEpochs(pa.Table.from_pylist([dict(zip(names, each, strict=True)) for each in rows], NamedEpochs.schema))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -60,63 +40,60 @@ def test_without_them_all_readers_know_the_same_of_every_log_and_every_commit(se
     rng = random.Random(seed)
     logs = [("X", "orders", 0), ("X", "orders", 1), ("Y", "orders", 0)]
     reasons = [ELECTED, ELECTED, ELECTED, ELECTED, None, TRUNCATED, READ_AGAIN, ARRIVED, RECREATED]
-    rows = []
-    for days_ago in sorted((rng.choice([rng.uniform(0, 7), rng.uniform(7, 30)]) for _ in range(14)), reverse=True):
+    rows = list[dict[str, Any]]()
+    for days in sorted((rng.choice([rng.uniform(0, 7), rng.uniform(7, 30)]) for _ in range(14)), reverse=True):
         reason, log = rng.choice(reasons), rng.choice(logs)
-        epoch = None if reason == ARRIVED or rng.random() < 0.1 else rng.randrange(8)
+        epoch = None if reason == ARRIVED or (reason != ELECTED and rng.random() < 0.1) else rng.randrange(8)
         end = rng.randrange(10) if reason not in (None, READ_AGAIN) else None
-        if reason == ELECTED and epoch is None:
-            continue
-        rows.append(row(days_ago, epoch, end, reason, log=log) | {"topic_id": rng.choice("ab")})
-    commits = [(rng.choice(logs), rng.randrange(8), rng.randrange(12)) for _ in range(rng.randrange(8))]
-    retired = retired_elections(to_table(rows), named(*commits), NOW - KEPT, ["X", "Y"]).to_pylist()
+        values = (*log, rng.choice("ab"), epoch, end, reason, NOW - timedelta(days=days))
+        rows.append(dict(zip(LOG_INCARNATIONS.names, values, strict=True)))
+    commits = [(*rng.choice(logs), rng.randrange(8), rng.randrange(12)) for _ in range(rng.randrange(8))]
+    columns = list(zip(*commits, strict=True)) or [[]] * len(NamedEpochs.schema)
+    named = NamedEpochs(pa.table(columns, NamedEpochs.schema))
+    retired = retired_elections(to_table(rows), named, NOW - KEPT, ["X", "Y"]).to_pylist()
     left = [each for each in rows if each not in retired]
     assert len(left) == len(rows) - len(retired)
     assert seen(left, commits) == seen(rows, commits)
 
 
-def seen(rows: Sequence[dict[str, Any]], commits: Sequence[Commit]) -> Any:
+def to_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), LOG_INCARNATIONS.arrow_schema)
+
+
+def seen(rows: Sequence[dict[str, Any]], commits: Sequence[tuple[Any, ...]]) -> Any:
     """Return the leaders and lives of all logs as both jobs take them from the table, and which commits are lost."""
-    tables = MemoryTables()
+    tables: Any = MemoryTables()
     tables.append(LOG_INCARNATIONS, to_table(rows))
-    known, _ = KnownIncarnations(lambda origin: hash(origin)).caught_up(tables)  # type: ignore[arg-type]
-    noted = IncarnationLog(tables, of_commits=False)  # type: ignore[arg-type]
-    logs = {ClusterPartition(*log) for log, *_ in commits} | {ClusterPartition(*ORDERS)}
+    known, _ = KnownIncarnations(lambda origin: hash(origin)).caught_up(tables)
+    noted = IncarnationLog(tables, of_commits=False)
+    logs = {ClusterPartition(*log) for *log, _, _ in commits} | {ClusterPartition("X", "orders", 0)}
     lost = [
         any(epoch < each.below and offset > each.end for each in known.epoch_ends(ClusterPartition(*log)))
-        for log, epoch, offset in commits
+        for *log, epoch, offset in commits
     ]
     last = {log: each._replace(ended=()) for log in logs if (each := noted.known(log)) is not None}
     by_log = {log: (last.get(log), list(known.of(log))) for log in logs}
     return lost, known.leader_epochs(), by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived_ms
 
 
-# Lives of logs of commits
-
-
 @law(100)
 @given(st.randoms(use_true_random=False))
 def test_the_end_of_the_last_record_counts_that_was_indexed_in_the_last_life(rng: random.Random) -> None:
-    tables = MemoryTables(batch_rows=rng.randrange(1, 9))
-    noticed = {f"{cluster}": rng.randrange(40) for cluster in rng.sample("XY", rng.randrange(3))}
+    tables: Any = MemoryTables(batch_rows=rng.randrange(1, 9))
+    noticed = {cluster: rng.randrange(40) for cluster in rng.sample("XY", rng.randrange(3))}
     rows, wanted = [begin(5, place=("X", "orders", 0)), edge(70, place=("Y", "orders", 0))], {}
     for _ in range(rng.randrange(12)):
-        origin, number, length, seen_ms = (
-            rng.choice(["X", "Y", ""]),
-            rng.randrange(50),
-            rng.randrange(1, 4),
-            rng.randrange(60),
-        )
+        origin, number, length, seen_ms = rng.choice(["X", "Y", ""]), *map(rng.randrange, (50, 4, 60))
         place = (rng.choice("XY"), rng.choice(["orders", "pay"]), rng.randrange(2))
         stands_at = number if origin == place[0] else rng.randrange(90)
-        rows.append(run(stands_at, length, origin, number, place=place, seen_ms=seen_ms))
+        rows.append(run(stands_at, length + 1, origin, number, place=place, seen_ms=seen_ms))
         for cluster, start in ((origin, number), (place[0], stands_at)):
-            is_earlier = place[1:] == ("orders", 0) and cluster in noticed and seen_ms <= noticed[cluster]
+            is_earlier = place[1:] == ("orders", 0) and seen_ms <= noticed.get(cluster, -1)
             if cluster and not is_earlier:
                 log = ClusterPartition(cluster, *place[1:])
-                wanted[log] = max(start + length, wanted.get(log, 0))
+                wanted[log] = max(start + length + 1, wanted.get(log, 0))
     add(tables, RECORD_RUNS, *rows)
     if noticed:
         begun = [life(cluster, 0, at_ms, rng.choice([TRUNCATED, RECREATED])) for cluster, at_ms in noticed.items()]
         add(tables, LOG_INCARNATIONS, *begun, life("X", 9, 99, ARRIVED))
-    assert highest_indexed(tables) == wanted  # type: ignore[arg-type]
+    assert highest_indexed(tables) == wanted

@@ -46,45 +46,26 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
     assert in_order(last_commits([*batches, rows.slice(0, 0)], places).to_pylist()) == wanted
 
 
-TEXTS, NUMBERS = ["b", "a", "", None, "a b"], [3, 1, None, 2**31 - 1]
-
-
-def texts_and_numbers(rng: random.Random, rows: int) -> pa.Table:
-    """Return rows of two keys, in two chunks."""
-    parts = [
-        pa.table(
-            {
-                "text": pa.array([rng.choice(TEXTS) for _ in range(count)], pa.string()),
-                "number": pa.array([rng.choice(NUMBERS) for _ in range(count)], pa.int32()),
-            }
-        )
-        for count in (rows // 3, rows - rows // 3)
-    ]
-    return pa.concat_tables(parts)
-
-
-@pytest.mark.parametrize("rows", [0, 1, 2, 7, 200])
-@pytest.mark.parametrize("limits", [(64, 1 << 62), (-1, 1 << 62), (-1, 1)])
+@pytest.mark.parametrize("rows", [0, 1, 7, 200])
+@pytest.mark.parametrize(("few", "most_codes"), [(64, 1 << 62), (-1, 1 << 62), (-1, 1)])
 def test_rows_with_the_same_values_are_one_group(
-    rows: int, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    rows: int, few: int, most_codes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, limit in zip(("FEW", "_MOST_CODES"), limits, strict=True):
-        monkeypatch.setattr(row_groups, name, limit)
-    for seed in range(10):
-        rng = random.Random(seed)
-        found = texts_and_numbers(rng, rows)
-        columns = [found.column("text"), found.column("number")]
-        keys = list(zip(*(column.to_pylist() for column in columns), strict=True))
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-        groups = RowGroups.of(columns)
-        assert groups.group.tolist() == [numbers[key] for key in keys]
-        assert groups.first.tolist() == [keys.index(key) for key in numbers]
-        at, chosen = [rng.randrange(4) - 2 for _ in keys], [rng.random() < 0.5 for _ in keys]
-        of_group = [[row for row, each in enumerate(keys) if each == key] for key in numbers]
-        values = np.array(at, np.int64)
-        greatest = [max(at[row] for row in mine) for mine in of_group]
-        assert list(greatest_of_each(columns, values).items()) == list(zip(numbers, greatest, strict=True))
-        last = groups.last(values, np.array(chosen, np.bool_))
-        assert last.tolist() == [
-            max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in of_group
-        ]
+    monkeypatch.setattr(row_groups, "FEW", few)
+    monkeypatch.setattr(row_groups, "_MOST_CODES", most_codes)
+    rng = random.Random(rows)
+    keys = [(rng.choice(["b", "a", "", None]), rng.choice([3, 1, None, 2**31 - 1])) for _ in range(rows)]
+    columns = [
+        pa.chunked_array([[key[n] for key in part] for part in (keys[: rows // 3], keys[rows // 3 :])], kind)
+        for n, kind in enumerate((pa.string(), pa.int32()))
+    ]
+    at, chosen = [rng.randrange(4) - 2 for _ in keys], [rng.random() < 0.5 for _ in keys]
+    groups, values = RowGroups.of(columns), np.array(at, np.int64)
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    assert groups.group.tolist() == [numbers[key] for key in keys]
+    assert groups.first.tolist() == [keys.index(key) for key in numbers]
+    members = [[row for row, each in enumerate(keys) if each == key] for key in numbers]
+    greatest = {key: max(at[row] for row in mine) for key, mine in zip(numbers, members, strict=True)}
+    assert greatest_of_each(columns, values) == greatest
+    last = [max((row for row in mine if chosen[row]), key=lambda row: (at[row], row), default=-1) for mine in members]
+    assert groups.last(values, np.array(chosen, np.bool_)).tolist() == last

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -26,22 +27,15 @@ from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSL
 from offset_sync.tables.store import TableStore
 
 DAY_MS = 24 * 3600 * 1000
+KEY = GroupPartition("g", "orders", 0)
 
 
-class Start(NamedTuple):
-    """What a new driver knows."""
-
-    commits: dict[Any, Any]
-    answers: dict[Any, Any]
-    pending: dict[Any, int]
-    captured_ms: int
+def seen(state: SyncState, captured_ms: int) -> tuple[object, ...]:
+    """Return what a new driver knows: commits, answers, writes that may be on their way, and until when."""
+    return known(state), answers_in(state), last_writes(state), captured_ms
 
 
-def seen(state: SyncState, captured_ms: int) -> Start:
-    return Start(known(state), answers_in(state), last_writes(state), captured_ms)
-
-
-def whole(tables: TableStore) -> Start:
+def whole(tables: TableStore) -> tuple[object, ...]:
     """Start from the whole history."""
     state = new_state()
     captured_ms = restore_commits(tables, state, CommitLogIncarnations(tables))
@@ -49,7 +43,7 @@ def whole(tables: TableStore) -> Start:
     return seen(state, captured_ms)
 
 
-def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> Start:
+def by_last_known(tables: TableStore, config: Config, *, is_owner: bool = True) -> tuple[object, ...]:
     """Start from the table last_known, which is replaced by an owner."""
     state = new_state()
     return seen(state, LastKnown(tables, config, replaces=is_owner).restore(state, CommitLogIncarnations(tables)))
@@ -68,9 +62,7 @@ def history() -> dict[Any, pa.Table]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    found = config_of(["X", "Y"])
-    tables = found.tables.model_copy(update={"checkpoints": str(tmp_path / "checkpoints")})
-    return found.model_copy(update={"tables": tables})
+    return config_of(["X", "Y"], tables={"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"})
 
 
 @pytest.fixture(autouse=True)
@@ -85,30 +77,16 @@ def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> 
         tables.append(table, rows.slice(first, end - first))
 
 
-@pytest.fixture
-def no_whole_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make reads of the whole table fail."""
-
-    def refuse(*_: Any) -> None:
-        raise AssertionError("all of the history was read")
-
-    monkeypatch.setattr(last_known, "restore_commits", refuse)
-    monkeypatch.setattr(last_known, "last_answers", refuse)
-
-
 def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_of_it_knows(
-    tables: TableStore, config: Config, history: dict[Any, pa.Table], request: pytest.FixtureRequest
+    tables: TableStore, config: Config, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append(tables, history, 0, 0.3)
-    assert by_last_known(tables, config) == whole(tables)
-    request.getfixturevalue("no_whole_history")
-    for shares in ((0.3, 0.31), (0.31, 1)):
+    for shares in ((0, 0.3), (0.3, 0.31), (0.31, 1)):
         append(tables, history, *shares)
         found = by_last_known(tables, config)
         assert found == whole(tables)
+        monkeypatch.setattr(last_known, "restore_commits", None)  # the whole table is not read again
     assert by_last_known(tables, config, is_owner=False) == found
-    assert len(found.commits) == len(found.answers) == 24
-    assert found.pending
+    assert all(found)
 
 
 def spoil(kind: str, tables: TableStore) -> None:
@@ -118,8 +96,6 @@ def spoil(kind: str, tables: TableStore) -> None:
     told = json.loads(rows["stands_on"][0].as_py())
     if kind == "a file is empty":
         file.write_bytes(b"")
-    elif kind == "a file is gone":
-        file.unlink()
     elif kind == "a row is gone":
         tables.replace(LAST_KNOWN, rows.slice(1))
     elif kind == "it rests on other commits":
@@ -141,7 +117,6 @@ def told_by(tables: TableStore, rows: pa.Table, text: str) -> None:
     "kind",
     [
         "a file is empty",
-        "a file is gone",
         "it rests on other commits",
         "a row is gone",
         "it knows more than there is",
@@ -175,17 +150,14 @@ def test_a_commit_that_arrives_late_counts_in_its_place(
     assert by_last_known(tables, config) == whole(tables)
 
 
-@pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
-def test_a_cluster_that_was_away_does_not_get_the_last_word(
-    tables: TableStore, config: Config, is_folded: bool
-) -> None:
-    """The group's last word was at X, and was deleted; then Z answers again, which has an older commit of it."""
-    key = GroupPartition("g", "orders", 0)
-    for place, (offset, group, at_ms) in enumerate([(20, "g", 1000), (None, "g", 2000), (5, "other", 8 * DAY_MS)]):
-        at = BEGINS + timedelta(milliseconds=at_ms)
-        row = key._asdict() | {"group_id": group, "cluster": "X", "committed_offset": offset, "metadata": ""}
+def after(
+    tables: TableStore, config: Config, commits: Sequence[tuple[str, int | None, str, int]], is_folded: bool
+) -> SyncState:
+    """Return the state of the second driver after *commits* at X, Y or Z: cluster, offset, group, and on which day."""
+    for place, (alias, offset, group, day) in enumerate(commits):
+        row = KEY._asdict() | {"group_id": group, "cluster": alias, "committed_offset": offset, "metadata": ""}
         row |= {"is_tombstone": offset is None, "is_own": False, "log_partition": 0, "log_offset": place}
-        row |= dict.fromkeys(("committed_at", "made_at", "captured_at"), at)
+        row |= dict.fromkeys(("committed_at", "made_at", "captured_at"), BEGINS + timedelta(days=day))
         tables.append(OFFSET_COMMITS, pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema))
     for _ in range(2):
         state = new_state("XYZ")
@@ -193,8 +165,25 @@ def test_a_cluster_that_was_away_does_not_get_the_last_word(
             LastKnown(tables, config, replaces=True).restore(state, CommitLogIncarnations(tables))
         else:
             restore_commits(tables, state, CommitLogIncarnations(tables))
-    state.record("Z", [key], to_records([commit(500, round(BEGINS.timestamp() * 1000) - DAY_MS)], [], 7))
-    assert state.homes_of(state.offsets.ids([key])).home.tolist() == [0]
+    return state
+
+
+@pytest.mark.parametrize("is_folded", [False, True], ids=["whole", "folded"])
+def test_a_cluster_that_was_away_does_not_get_the_last_word(
+    tables: TableStore, config: Config, is_folded: bool
+) -> None:
+    """The group's last word was at X, and was deleted; then Z answers again, which has an older commit of it."""
+    state = after(tables, config, [("X", 20, "g", 0), ("X", None, "g", 1), ("X", 5, "other", 8)], is_folded)
+    state.record("Z", [KEY], to_records([commit(500, round(BEGINS.timestamp() * 1000) - DAY_MS)], [], 7))
+    assert state.homes_of(state.offsets.ids([KEY])).home.tolist() == [0]
+
+
+def test_a_group_that_is_gone_is_dropped_once_every_log_was_read_for_two_weeks_beyond_it(
+    tables: TableStore, config: Config
+) -> None:
+    rows = [(alias, offset, "other", day) for alias in "XYZ" for day, offset in ((0, 5), (16, 6))]
+    state = after(tables, config, [("X", 20, "g", 0), ("X", None, "g", 1), *rows], is_folded=True)
+    assert state.offsets.keys == [KEY._replace(group_id="other")]
 
 
 def test_a_table_that_cannot_be_replaced_prevents_no_start(

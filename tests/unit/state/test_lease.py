@@ -2,84 +2,123 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from fakes.claims_table import Watched
-from fakes.clock import HandClock
-from fakes.tables import MemoryTables
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.lease import (
-    FRESH_S,
-    SETTLE_S,
-    FencedTables,
-    Lease,
-    TaskFence,
-    UnwrittenTables,
-    held,
-)
+from offset_sync.state.lease import FRESH_S, SETTLE_S, FencedTables, Lease, TaskFence, UnwrittenTables, held, to_claims
 from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
 
-def epochs(tables: MemoryTables) -> list[int]:
-    return [epoch for (epoch,) in tables.rows(DRIVERS, "epoch")]
+class Drivers(Watched):
+    """Drivers of one job, each of which may start, look, end or die, also while another one looks or claims."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__()
+        self.rng, self.is_full, self.wrong = rng, False, False
+        self.alive, self.busy, self.last_open = list[Lease](), list[Lease](), dict[Lease, float]()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let it pass in small steps, and see that none writes while a former one may, or has a moment ago."""
+        while True:
+            now = self.seconds[0]
+            for lease in self.alive:
+                if lease.is_open():
+                    self.last_open[lease] = now
+                    others = (
+                        at for each, at in self.last_open.items() if each is not lease and not is_after(each, lease)
+                    )
+                    self.wrong |= lease.is_settled and now - max(others, default=0.0) < SETTLE_S - 0.01
+            if seconds <= 0:
+                return
+            super().pass_time(min(0.5, seconds))
+            seconds -= 0.5
+            if len(self.busy) == 1 and self.rng.random() < 0.2:
+                self.act()
+
+    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
+        self.pass_time(self.look_s)
+        if self.is_full:
+            raise OSError("no space left")
+        super().append(table, rows, writer)
+        self.pass_time(self.look_s)
+
+    def act(self) -> None:
+        """Have something happen."""
+        free = [each for each in self.alive if each not in self.busy]
+        lease = self.rng.choice(free or [self.lease()])
+        kind = self.rng.choice([0, 0, 0, 1, 4]) if self.busy else self.rng.choice([0, 0, 1, 2, 3, 4, 4, 5, 5, 5])
+        if kind == 0 or not free:
+            self.call(lease := self.lease(), lease.claim)
+        elif kind == 1:
+            self.look_s = self.rng.choice([0.0, 0.9, 0.9, 5.0])
+        elif kind == 2:
+            self.is_silent, self.is_full = self.rng.choice(
+                [(False, False), (False, False), (True, False), (False, True)]
+            )
+        elif kind == 3:
+            self.alive.remove(lease)
+            if self.rng.random() < 0.3 and lease._newer is None and lease.is_settled and not self.is_full:
+                lease.end()
+                del self.last_open[lease]
+        elif kind == 4:
+            self.call(lease, lease.renew)
+        else:
+            self.pass_time(self.rng.choice([0.5, 2.0, 4.0, 20.0]))
+
+    def call(self, lease: Lease, call: Callable[[], None]) -> None:
+        self.busy.append(lease)
+        try:
+            call()
+            if lease not in self.last_open:
+                self.alive.append(lease)
+                self.last_open[lease] = 0.0
+        except (TableError, TakenOverError, OSError):
+            pass
+        finally:
+            self.busy.remove(lease)
 
 
-def test_the_second_driver_takes_over_and_the_first_finds_out_before_it_writes_again() -> None:
+def is_after(one: Lease, other: Lease) -> bool:
+    return one._mine[0].epoch > other._mine[0].epoch
+
+
+def test_no_driver_writes_while_a_former_one_may_and_the_last_one_does() -> None:
+    for seed in range(100):
+        drivers = Drivers(random.Random(seed))
+        for _ in range(40):
+            drivers.act()
+        drivers.is_silent = drivers.is_full = False
+        drivers.look_s = 0.0
+        last = drivers.claimed()
+        while not last.is_settled:
+            drivers.pass_time(5.0)
+        last.renew()
+        assert (last.is_open(), drivers.wrong) == (True, False), seed
+        last.end()
+        assert drivers.claimed().is_settled, "one that has ended is not waited for"
+
+
+def test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning() -> None:
     tables = Watched()
-    first = tables.claimed()
-    first.renew()
-    second = tables.claimed()
-    tables.pass_time(FRESH_S)
-    assert not first.is_open()
-    with pytest.raises(TakenOverError, match=r"^sync_offsets was taken over by process \d+ on .*, since .* UTC; "):
-        first.renew()
-    assert first.stop.is_set()
-    second.renew()
-    assert second.is_open()
-    assert not second.stop.is_set()
-
-
-def test_a_look_holds_for_two_seconds_and_no_longer() -> None:
-    tables = Watched()
-    lease, before = tables.claimed(), tables.looks
-    tables.pass_time(FRESH_S * 0.99)
-    lease.renew()
-    assert (lease.is_open(), tables.looks) == (True, before)
-    tables.pass_time(FRESH_S * 0.02)
-    assert not lease.is_open()
-    lease.renew()
-    assert (lease.is_open(), tables.looks) == (True, before + 1)
-
-
-def test_the_time_that_a_look_takes_is_not_given_to_it() -> None:
-    tables = Watched()
+    append, tables.append = tables.append, lambda *rows: (append(*rows), tables.pass_time(FRESH_S))  # type: ignore[method-assign, assignment]
     lease = tables.claimed()
-    tables.pass_time(FRESH_S)
-    seen = tables.version
-    tables.version = lambda *given: (tables.pass_time(1.5), seen(*given))[1]  # type: ignore[method-assign, assignment]
-    lease.renew()
-    tables.pass_time(0.6)
     assert not lease.is_open()
-
-
-def test_who_cannot_see_the_table_does_not_write_and_goes_on_when_it_can() -> None:
-    tables = Watched()
-    lease = tables.claimed()
-    tables.pass_time(FRESH_S)
-    tables.is_silent = True
-    with pytest.raises(TableError, match=r"^tables.drivers cannot be read, so nothing is written: no such disk$"):
-        lease.renew()
-    assert not lease.is_open()
-    assert not lease.stop.is_set()
-    tables.is_silent = False
+    tables.look_s = 0.9
     lease.renew()
-    assert lease.is_open()
+    tables.pass_time(1.2)
+    assert not lease.is_open()
+    before, tables.look_s = tables.looks, 5.0
+    lease.renew()
+    assert (lease.is_open(), tables.looks - before) == (True, 2), "the first one only shows how long the next may count"
 
 
 def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_they_can() -> None:
@@ -92,68 +131,6 @@ def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_
     other.renew()
     with pytest.raises(TakenOverError, match=r"^cutover of group b was taken over"):
         first.renew()
-
-
-class Raced(Watched):
-    """Tables in which a driver claims between another one's look and its append."""
-
-    race: list[Lease] = []  # noqa: RUF012
-
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        if self.race:
-            self.race.pop().claim()
-        super().append(table, rows, writer)
-
-
-def test_of_two_claims_at_once_each_has_an_epoch_of_its_own_and_the_later_one_holds() -> None:
-    tables = Raced()
-    fast, slow = tables.lease(), tables.lease()
-    tables.race = [fast]
-    slow.claim()
-    assert epochs(tables) == [1, 2]
-    tables.pass_time(FRESH_S)
-    slow.renew()
-    with pytest.raises(TakenOverError):
-        fast.renew()
-
-
-def test_the_time_that_a_claim_takes_is_not_given_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process may be stopped between its row and its look at the table; what it saw is as old as the claim."""
-    tables = Watched()
-    append = tables.append
-
-    def slow(table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        append(table, rows, writer)
-        tables.pass_time(FRESH_S)
-
-    monkeypatch.setattr(tables, "append", slow)
-    assert not tables.claimed().is_open()
-
-
-def test_a_driver_that_ended_is_not_waited_for_and_one_that_may_live_is_for_a_moment() -> None:
-    tables = Watched()
-    first = tables.claimed()
-    assert first.is_settled
-    second = tables.claimed()
-    tables.pass_time(FRESH_S + SETTLE_S - 0.1)
-    assert not second.is_settled
-    tables.pass_time(0.1)
-    assert second.is_settled
-    second.end()
-    assert tables.claimed().is_settled
-
-
-def test_who_was_taken_over_does_not_say_that_the_job_has_ended() -> None:
-    tables = Watched()
-    first, second = tables.claimed(), tables.claimed()
-    tables.pass_time(FRESH_S)
-    with pytest.raises(TakenOverError):
-        first.renew()
-    first.end()
-    assert epochs(tables) == [1, 2]
-    tables.pass_time(SETTLE_S)
-    second.end()
-    assert epochs(tables) == [1, 2, 2]
 
 
 @pytest.mark.parametrize("problem", [OSError("a query has ended"), None])
@@ -184,28 +161,58 @@ def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
     assert not fence.is_open()
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> str:
-    TableStore(str(tmp_path)).create((DRIVERS, INDEXED_TOPICS))
-    return str(tmp_path)
-
-
-def lease_of(root: str, clock: HandClock, job: str = "sync_offsets") -> Lease:
-    """A lease with tables of its own, as in a process of its own."""
-    return Lease(TableStore(root), job, threading.Event(), clock)
-
-
-def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(root: str) -> None:
-    clock = HandClock()
-    first, second = lease_of(root, clock, "index_records"), lease_of(root, clock, "index_records")
+def test_who_was_taken_over_appends_nothing_and_a_dry_run_never_does(tmp_path: Path) -> None:
+    root, seconds = str(tmp_path), [0.0]
+    TableStore(root).create((DRIVERS, INDEXED_TOPICS))
+    first, second = (Lease(TableStore(root), "index_records", threading.Event(), lambda: seconds[0]) for _ in range(2))
     row = {"cluster": "X", "topic": "orders", "topic_id": "id", "partitions": 1, "seen_at": None}
-    rows = INDEXED_TOPICS.arrow_schema.empty_table().from_pylist([row], INDEXED_TOPICS.arrow_schema)
+    rows = pa.Table.from_pylist([row], INDEXED_TOPICS.arrow_schema)
     first.claim()
     tables = FencedTables(root, first)
     tables.append(INDEXED_TOPICS, rows)
     second.claim()
-    clock.seconds += 60
+    seconds[0] += 60
     with pytest.raises(TakenOverError):
         tables.append(INDEXED_TOPICS, rows)
     UnwrittenTables(root).append(INDEXED_TOPICS, rows)
     assert tables.all_rows(INDEXED_TOPICS).num_rows == 1
+
+
+# Where a request to the storage takes long
+
+
+@pytest.mark.parametrize("look_s", [2.2, 4.4, 8.0, 60.0])
+def test_on_slow_storage_a_claim_is_longer_and_its_driver_writes(
+    look_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables = Watched(look_s=look_s)
+    lease = tables.claimed()
+    lease.renew()
+    assert lease.is_open()
+    tables.pass_time(look_s)  # as long as the next look takes
+    assert lease.is_open()
+    assert [claim.length_s for claim in to_claims(tables.all_rows(DRIVERS))] == pytest.approx([4 * look_s])
+    assert caplog.messages == [
+        f"slow storage: {look_s:.1f} s to look at drivers, so a new driver waits {4 * look_s:.1f} s"
+    ]
+
+
+def test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time() -> None:
+    tables = Watched(look_s=3.0)
+    lease = tables.claimed()
+    lease.renew()
+    is_open, looked = list[bool](), threading.Event()
+
+    def seen(known: float) -> bool:
+        """Let a second pass, which is how long the watch waits, as fast as it can look."""
+        is_open.append(lease.is_open())
+        tables.pass_time(known)
+        if len(is_open) == 40:
+            looked.set()
+        return looked.is_set()
+
+    lease._has_ended.wait = seen  # type: ignore[method-assign, assignment]
+    before = tables.looks
+    lease.watch()
+    assert all(is_open)
+    assert 5 <= tables.looks - before <= 15

@@ -11,16 +11,10 @@ from fakes.commit_log import restore
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
-from offset_sync.state.restore import follow_commits, restore_commits, restore_missed
+from offset_sync.state.restore import follow_commits, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import TableStore
-
-
-def replayed(tables: TableStore) -> SyncState:
-    state = new_state()
-    restore(tables, state, CommitLogIncarnations(tables), "XY")
-    return state
 
 
 def but_rewinds(state: SyncState) -> dict[Any, dict[str, Any]]:
@@ -34,35 +28,17 @@ def test_restored_and_followed_offsets_are_the_present_ones(tables: TableStore, 
     history.go_on(150)
     history.write(tables)
     followed, lives = new_state(), CommitLogIncarnations(tables)
-    assert restore_commits(tables, followed, lives) > 0
-    assert but_rewinds(followed) == but_rewinds(replayed(tables))
+    restore_commits(tables, followed, lives)
     version = tables.version(OFFSET_COMMITS)
     history.go_on(60)
-    assert history.lives
     history.write(tables)
+    replayed = new_state()
+    restore(tables, replayed, CommitLogIncarnations(tables), "XY")
     for _ in range(2):  # what is read twice changes nothing
         assert follow_commits(tables, followed, version, lives) == version + 1
-        assert but_rewinds(followed) == but_rewinds(replayed(tables))
+        assert but_rewinds(followed) == but_rewinds(replayed)
     fresh = new_state()
-    restore_commits(tables, fresh, CommitLogIncarnations(tables))
-    assert but_rewinds(fresh) == but_rewinds(replayed(tables))
+    assert restore_commits(tables, fresh, CommitLogIncarnations(tables)) > 0
+    assert but_rewinds(fresh) == but_rewinds(replayed)
     ends = {ClusterPartition(alias, CONSUMER_OFFSETS, number): end for (alias, number), end in history.ends.items()}
     assert highest_captured(tables, lives) == {log: end for log, end in ends.items() if end}
-
-
-def test_what_another_driver_took_in_of_a_new_life_is_restored(tables: TableStore) -> None:
-    history = History(3)
-    history.go_on(100)
-    history.write(tables)
-    state, lives = new_state(), CommitLogIncarnations(tables)
-    restore_commits(tables, state, lives)
-    since = {number: history.ends["X", number] for number in (0, 1)}
-    while not any(life["cluster"] == "X" for life in history.lives):
-        history.go_on(10)
-    history.write(tables)
-    until = {number: history.ends["X", number] for number in (0, 1)}
-    assert len(restore_missed(tables, state, "X", since, until, lives)) == len(state.offsets.keys)
-    other = new_state()
-    restore_commits(tables, other, CommitLogIncarnations(tables))
-    of_x = [{key: each for key, each in known(one).items() if key[0] == "X"} for one in (state, other)]
-    assert of_x[0] == of_x[1]

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
-from builders.logs import log
-from fakes.reconciler_site import Site, config_of
+from fakes.reconciler_site import mirrored_site
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
 from offset_sync.sync.write_pace import Pace
 
 CHANGED, UNSETTLED = Selection.CHANGED, Selection.UNSETTLED
-
-
-def asked(selection: Selection, *rows: int) -> ReconcileRequest:
-    return ReconcileRequest(selection, np.array(rows))
 
 
 class Direction:
@@ -36,7 +30,7 @@ class Direction:
         self._goes_on.release(turns)
 
     def submit(self, selection: Selection, *rows: int) -> Answer:
-        return self.queue.submit(asked(selection, *rows))
+        return self.queue.submit(ReconcileRequest(selection, np.array(rows)))
 
     def _reconcile(self, request: ReconcileRequest) -> Turn:
         assert self._goes_on.acquire(timeout=30)
@@ -66,61 +60,24 @@ def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_wait
     assert direction.done == [(UNSETTLED, [1, 2])]
 
 
-# The limit of commits per second at a target
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_turn_is_paid_for_before_the_next_begins() -> None:
-    clock = Clock()
-    pace = Pace(100, clock)
+    seconds = [100.0]
+    pace = Pace(100, lambda: seconds[0])
     assert (pace.turn, pace.pause_s()) == (100, 0.0)
     pace.note(50)
     assert pace.pause_s() == 0.5
-    clock.now += 0.25
+    seconds[0] += 0.25
     pace.note(100)  # another direction's turn, which had begun before
     assert pace.pause_s() == 1.25
-    clock.now += 1.25
+    seconds[0] += 1.25
     assert pace.pause_s() == 0.0
 
 
-RECORDS, GROUPS = 100, [f"g{number:02}" for number in range(50)]
-
-
-def site_of(limit: object) -> Site:
-    site = Site(config_of(["X", "Y"], sync={"max_commits_per_second": limit}))
-    site.put(log("X", f"X0:{RECORDS}"))
-    site.put(log("Y", f"X0:{RECORDS}", first=7))
-    for number, group in enumerate(GROUPS):
-        site.commit("X", group, number)
-    return site
-
-
-@pytest.mark.parametrize("is_first", [False, True])
-@pytest.mark.parametrize(("limit", "turns"), [("off", [50]), (30, [30, 20])])
-def test_a_pass_writes_everything_a_seconds_worth_at_a_time(limit: object, turns: list[int], is_first: bool) -> None:
-    site = site_of(limit)
-    assert site.reconcile(is_first=is_first) == []
-    assert [len(each.plan.writes) for each in site.reconciliations] == turns
-    assert [site.target_offset("Y", group) for group in GROUPS] == [7 + number for number in range(50)]
-
-
-ENOUGH = 4
-
-
-@dataclass
 class Driver:
-    """What the loop calls: it is stopped after some calls, and the first *fails_first* ones raise."""
+    """What the loop calls: its first passes fail, something answers again during the second, and the fourth is last."""
 
-    fails_first: int = 0
-    reconcile_interval: str = "10m"
-    calls: list[str] = field(default_factory=list)
-    wakes: bool = False
-
-    def __post_init__(self) -> None:
+    def __init__(self, fails: int, wakes: bool) -> None:
+        self.fails, self.wakes, self.calls = fails, wakes, list[str]()
         self.stop, self.is_ready, self.soon = threading.Event(), threading.Event(), threading.Event()
         self.is_ready.set()
 
@@ -134,32 +91,27 @@ class Driver:
         self.calls.append(call)
         if self.wakes and len(self.calls) == 2:
             self.soon.set()
-        if len(self.calls) == ENOUGH:
+        if len(self.calls) == 4:
             self.stop.set()
-        if len(self.calls) <= self.fails_first:
+        if len(self.calls) <= self.fails:
             raise ConnectionError("not yet")
         return []
 
-    def run(self) -> list[str]:
-        """Run the loop until it is stopped."""
-        sync = {"trigger_interval": "5ms", "reconcile_interval": self.reconcile_interval}
-        site = Site(config_of(["X", "Y"], sync=sync))
-        reconciler: Any = self
-        loop = ReconcileLoop(site.config.sync, site.state, reconciler, lambda: None, self.soon)
-        loop.run(self.stop, self.is_ready)
-        return self.calls
 
-
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
-    ("driver", "calls"),
+    ("interval", "fails", "wakes", "calls"),
     [
-        (Driver(), ["first", "waiting", "waiting", "waiting"]),
-        (Driver(fails_first=2), ["first", "first", "first", "waiting"]),
-        (Driver(reconcile_interval="1ms"), ["first", "all", "all", "all"]),
-        (Driver(wakes=True), ["first", "waiting", "all", "waiting"]),
+        ("10m", 0, False, ["first", "waiting", "waiting", "waiting"]),
+        ("10m", 2, False, ["first", "first", "first", "waiting"]),
+        ("1ms", 0, False, ["first", "all", "all", "all"]),
+        ("10m", 0, True, ["first", "waiting", "all", "waiting"]),
     ],
     ids=["between two passes what waits for the index", "fails", "the interval is over", "something answers again"],
 )
-def test_everything_is_looked_at_first_and_each_interval(driver: Driver, calls: list[str]) -> None:
-    assert driver.run() == calls
+def test_everything_is_looked_at_first_and_each_interval(
+    interval: str, fails: int, wakes: bool, calls: list[str]
+) -> None:
+    driver: Any = Driver(fails, wakes)
+    site = mirrored_site(sync={"trigger_interval": "5ms", "reconcile_interval": interval})
+    ReconcileLoop(site.config.sync, site.state, driver, lambda: None, driver.soon).run(driver.stop, driver.is_ready)
+    assert driver.calls == calls

@@ -59,30 +59,13 @@ def test_of_a_group_that_goes_back_the_list_comes_first_and_else_the_answer_wait
     assert ranges == {2: [(1, 2), (3, 4)], 1: [(1, 2)], 0: []}[again]
 
 
-def note_members(site: Site, **groups: bool) -> None:
-    for alias in "XY":
-        site.state.homes.note_members(alias, ["readers"] if groups.get(alias) else [], site.clock_ms[0])
-
-
 def test_a_group_with_members_at_both_clusters_gets_none(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    note_members(site, X=True, Y=True)
+    for alias in "XY":
+        site.state.homes.note_members(alias, ["readers"], site.clock_ms[0])
     site.reconcile()
     assert told(site) == (0, [])
-
-
-@pytest.mark.parametrize(("offsets", "stands"), [((3,), (2, [(3, 5)])), ((5,), (0, [])), ((4, 3), (0, []))])
-def test_a_list_is_taken_away_where_the_group_has_moved_once_it_is_past_it_or_goes_back(
-    site: Site, offsets: tuple[int, ...], stands: object
-) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    for offset in offsets:
-        site.commit("Y", "readers", offset)
-        site.reconcile()
-    assert told(site) == stands
-    assert site.target_offset("Y", "readers") == offsets[-1]
 
 
 def test_what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read(site: Site) -> None:
@@ -142,64 +125,11 @@ def test_while_present_lists_are_unknown_no_answer_goes_down(site: Site) -> None
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
-EXCLUDED = {"groups": {"exclude": ["readers"]}}
-
-
-def begin_again_with(site: Site, named: list[str], **sections: object) -> None:
-    """Let another driver take over, whose configuration has lists for the groups *named*."""
-    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": named}, "refresh_interval": "1h"}, **sections)
-    begin_again_by_the_tables(site)
-    site.asked.clear()
-
-
-@pytest.mark.parametrize(
-    ("named", "sections", "is_left"),
-    [([], {}, False), (["others"], {}, False), (["read.*"], {}, True), (["readers"], EXCLUDED, False)],
-)
-def test_the_list_of_a_group_that_gets_none_any_more_is_taken_away_once(
-    site: Site, named: list[str], sections: dict[str, object], is_left: bool
-) -> None:
-    site.commit("X", "others", 1)
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    begin_again_with(site, named, **sections)
-    site.reconcile(is_first=True)
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (2, [(3, 5)]) if is_left else (0, []))
-    begin_again_with(site, named, **sections)
-    site.reconcile(is_first=True)
-    assert HOLDS not in {group for _, group, _ in writes(site)}
-
-
 def test_it_is_taken_away_before_a_group_that_went_back_meanwhile_is_answered(site: Site) -> None:
     site.commit("X", "readers", 4)
     site.reconciled()
-    begin_again_with(site, [])
+    site.config = config_of(["X", "Y"], sync={"read_lists": {"groups": []}})  # of the next driver
+    begin_again_by_the_tables(site)
     site.commit("X", "readers", 1)
     site.reconcile(is_first=True)
     assert writes(site) == [("Y", HOLDS, 0), ("Y", "readers", 0)]
-
-
-def test_lists_are_written_again_before_they_expire(site: Site) -> None:
-    site.commit("X", "readers", 4)
-    site.reconciled()
-    site.pass_time(3_600_001)
-    site.reconcile()
-    assert sorted(writes(site)) == [("Y", HOLDS, 2), ("Y", "readers", 2)]
-
-
-@pytest.mark.parametrize(
-    ("error", "then"),
-    [("GROUP_AUTHORIZATION_FAILED", (2, [(3, 5)])), ("OFFSET_METADATA_TOO_LARGE: of 4096 characters", (0, []))],
-)
-def test_a_list_that_cannot_be_written_does_not_stop_a_group_that_goes_on(
-    site: Site, error: str, then: tuple[int, list[tuple[int, int]]]
-) -> None:
-    site.commit("X", "readers", 2)
-    site.reconciled()
-    site.clusters["Y"].refused[HOLDS] = error
-    site.commit("X", "readers", 4)
-    assert site.reconcile() == []
-    assert (site.target_offset("Y", "readers"), told(site)) == (2, (0, [(1, 2), (3, 4)]))
-    site.clusters["Y"].refused.clear()
-    site.reconcile()
-    assert told(site) == then

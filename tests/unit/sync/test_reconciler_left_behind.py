@@ -4,53 +4,37 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from builders.logs import log
 from fakes.reconciler_site import Site, config_of
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.model.values import OffsetWrite, WriteOutcome
 from offset_sync.sync.reconciler import PATIENCE_S
+from tools.waiting import until
 
 
 @dataclass
 class Hanging(Site):
-    """Clusters X, Y and Z with X's records; writes to, and questions about, some of them do not return for now."""
+    """Clusters X, Y and Z with X's records; writes to one of them do not return for now."""
 
     hanging_target: str = ""
-    hanging_question: frozenset[str] = frozenset()
     goes_on: threading.Event = field(default_factory=threading.Event)
     hangs: threading.Event = field(default_factory=threading.Event)
-    fails: Exception | None = None
 
     def write(self, target: str, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         if target == self.hanging_target:
-            self._hang()
-            if self.fails:
-                raise self.fails
+            self.hangs.set()
+            assert self.goes_on.wait(30)
         return super().write(target, writes)
 
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
-        said = super().fetch(aliases, partitions)
-        if self.hanging_question and self.hanging_question <= set(aliases):
-            self._hang()
-        return said
-
-    def _hang(self) -> None:
-        self.hangs.set()
-        assert self.goes_on.wait(30)
-
-    def batch(self, offset: int, alias: str = "X", group_id: str = "readers") -> float:
+    def batch(self, offset: int) -> float:
         """Let a group commit and reconcile the micro-batch that brings it; return how many seconds that took."""
-        self.commit(alias, group_id, offset)
-        rows, began = self.read(alias), time.monotonic()
-        assert self.reconciler.reconcile_batch(alias, rows, offset) == []
+        self.commit("X", "readers", offset)
+        rows, began = self.read("X"), time.monotonic()
+        assert self.reconciler.reconcile_batch("X", rows, offset) == []
         return time.monotonic() - began
 
 
@@ -63,13 +47,6 @@ def site() -> Iterator[Hanging]:
     yield made
     made.goes_on.set()
     made.reconciler.close()
-
-
-def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
 
 
 def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_it(site: Hanging) -> None:
@@ -86,19 +63,6 @@ def test_micro_batches_wait_once_for_a_target_that_hangs_and_then_go_on_without_
     until(lambda: not any(queue.is_late for queue in site.reconciler._queues.values()))
     site.batch(8)
     assert site.target_offset("Y", "readers") == 10, "it is waited for again"
-
-
-def test_an_answer_that_was_asked_about_for_long_does_not_overtake_the_commit_of_another_owner(site: Hanging) -> None:
-    site.hanging_question = frozenset({"X", "Y"})
-    site.batch(9)
-    site.hanging_question = frozenset()
-    site.put(log("Z", ". . X0:10 Z0:3"))
-    site.put(log("Y", ". . X0:10 Z0:3"))
-    site.batch(4, alias="Z")
-    assert site.target_offset("Y", "readers") == 4
-    site.goes_on.set()
-    until(lambda: not any(queue._is_working for queue in site.reconciler._queues.values()))
-    assert site.target_offset("Y", "readers") == 4
 
 
 def test_while_a_direction_writes_to_a_target_no_other_one_does(site: Hanging) -> None:

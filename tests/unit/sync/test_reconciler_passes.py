@@ -1,18 +1,14 @@
-"""The reconcile pass: what is asked of a target, what is left alone, and what a settled key costs."""
+"""The reconcile pass: what is asked of a target, what is left alone, and what waits for a log that is unread."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import pytest
 
 from builders.logs import log
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import Rule, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
-
-HOURS_MS = 3_600_000
+from fakes.reconciler_site import ORDERS, Site, SiteWriter, mirrored_site
+from offset_sync.model.values import OffsetWrite, WriteOutcome
 
 
 def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_know() -> None:
@@ -28,127 +24,105 @@ def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_k
 
 def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
     site = mirrored_site()
-    pay = TopicPartition("pay-1", 0)
-    site.put(log("X", "X0:10"), pay)
-    site.put(log("Y", "X0:10"), pay)
     site.commit("X", "at-the-end", 10)
     site.commit("X", "behind", 4)
-    site.commit("X", "elsewhere", 10, pay)
     site.reconcile()
-    site.reconciler.reconcile_waiting_for_index()
     site.reconciliations.clear()
     site.put(log("X", "X0:14"))
     site.put(log("Y", ". . X0:10 . X10:14"))
-    assert site.reconciler.reconcile_waiting_for_index() == []
-    assert [
-        (row.group_id, row.state, row.wanted) for n in range(len(site.reconciliations)) for row in site.rows(n)
-    ] == [("at-the-end", "EXACT", 13)]
+    for _ in range(2):
+        assert site.reconciler.reconcile_waiting_for_index() == []
+    assert len(site.reconciliations) == 1
+    assert [(row.group_id, row.wanted) for row in site.rows()] == [("at-the-end", 13)]
     assert site.target_offset("Y", "at-the-end") == 13
-    site.reconciliations.clear()
-    assert (site.reconciler.reconcile_waiting_for_index(), site.reconciliations) == ([], [])
 
 
-# Batches
-# What is at a target already
-def test_a_value_of_another_client_is_only_ever_moved_forward() -> None:
+def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     site = mirrored_site()
-    site.commit("Y", "behind", 3)
-    site.commit("Y", "ahead", 9)
-    site.commit("X", "behind", 4)
-    site.commit("X", "ahead", 4)
-    site.reconcile()
-    assert (site.target_offset("Y", "behind"), site.target_offset("Y", "ahead")) == (6, 9)
-    assert {row.group_id: row.outcome for row in site.rows()} == {"behind": "COMMITTED", "ahead": "NOT_FORWARD"}
-    assert {write.rule for _, write in site.asked} == {Rule.FORWARD}
-
-
-# Expiry
-def test_our_own_value_is_written_again_before_it_expires_and_then_left_alone() -> None:
-    site = mirrored_site(sync={"refresh_interval": "12h"})
-    site.commit("X", "readers", 4)
-    site.reconciled().pass_time(12 * HOURS_MS - 1000)
-    site.reconcile()
-    assert site.asked == []
-    site.pass_time(2000)
-    site.reconcile()
-    assert [(write.refresh, write.offset, write.expected_offset) for _, write in site.asked] == [(True, 6, 6)]
-    assert site.rows()[0].outcome == "COMMITTED"
-    site.reconciled().reconcile()
-    assert site.asked == []
-
-
-# What is not synced
-def another_driver(site: Site) -> Site:
-    """Return a driver beside *site*, of the same clusters."""
-    other = Site(site.config, site.clock_ms, site.index)
-    other.clusters = site.clusters
-    other.restart()
-    return other
-
-
-def test_a_stale_driver_leaves_alone_what_a_newer_one_has_set_back() -> None:
-    stale = mirrored_site()
-    stale.commit("X", "g", 8)
-    stale.reconciled()
-    assert stale.target_offset("Y", "g") == 10
-    stale.commit("X", "g", 3)  # a reset, which only the newer driver has seen
-    newer = another_driver(stale)
-    newer.reconcile()
-    assert newer.target_offset("Y", "g") == 5
-    stale.reconciler.reconcile_all(is_first=True)
-    assert [row.outcome for row in stale.rows()] == ["NOT_FORWARD"]
-    assert "another client has committed since" in str(stale.rows()[0].error)
-    assert newer.target_offset("Y", "g") == 5
-    stale.reconcile()  # when it has read what happened it agrees
-    assert newer.target_offset("Y", "g") == 5
-    assert [row.outcome for row in stale.rows()] == ["UNCHANGED"]
-
-
-def settled_site() -> Site:
-    """X has all of Y's six records but the third and the last; a group at X has read what is there."""
-    site = Site(config_of(["X", "Y"]))
-    site.put(log("X", "Y0 Y1 Y3 Y4"))
-    site.put(log("Y", "Y0:6"))
-    site.commit("X", "readers", 4)
-    return site.reconciled()
-
-
-def test_a_settled_key_costs_one_look_at_its_logs_and_nothing_else() -> None:
-    site = settled_site()
-    questions = site.clusters["Y"].questions
-    site.reconcile()
-    assert (site.asked, site.reconciliations) == ([], [])
-    assert site.clusters["Y"].questions == questions + 1
-
-
-class CommitsWhileAsked(Site):
-    """A client commits at *alias* while the clusters are asked, and the stream brings it at once."""
-
-    def commit_while_asked(self, alias: str, offset: int) -> None:
-        self.pending = [(alias, offset)]
-
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
-        found = super().fetch(aliases, partitions)
-        for alias, offset in self.__dict__.pop("pending", []):
-            self.commit(alias, "readers", offset)
-            self.read(alias)
-        return found
-
-
-@pytest.fixture
-def site() -> CommitsWhileAsked:
-    site = CommitsWhileAsked(config_of(["X", "Y"]))
-    site.put(log("X", "X0:10"))
-    site.put(log("Y", ". . X0:10"))
-    return site
-
-
-def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(site: CommitsWhileAsked) -> None:
     site.commit("X", "readers", 8)
-    site.commit_while_asked("X", 2)
+
+    def fetch_slowly(*asked: Sequence[str]) -> object:
+        monkeypatch.undo()
+        site.commit("X", "readers", 2)
+        site.read("X")
+        return site.fetch(*asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(site, "fetch", fetch_slowly)
     site.reconcile()
     assert site.asked == []
     site.reconcile()
     assert site.target_offset("Y", "readers") == 4
+
+
+def test_what_was_deleted_together_with_its_topic_stays_at_the_target_and_is_refreshed() -> None:
+    site = mirrored_site(sync={"refresh_interval": "1d"})
+    site.commit("X", "g", 5)
+    site.reconciled()
+    del site.clusters["X"].topics["orders"]
+    site.clusters["X"].forget("g", ORDERS)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("TOPIC_MISSING", "WITHHELD")]
+    for is_down in (False, True):  # the source that said so is gone in the end
+        site.clusters["X"].is_down = is_down
+        site.pass_time(24 * 3_600_000 + 1)
+        site.asked.clear()
+        for _ in range(2):
+            site.reconcile()
+        assert [(target, write.offset, write.refresh) for target, write in site.asked] == [("Y", 7, True)]
+
+
+def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = mirrored_site()
+
+    def fails(_writer: SiteWriter, _writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+        raise RuntimeError("the Spark job of the writes failed")
+
+    site.commit("X", "g", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(SiteWriter, "write", fails)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="Spark job"):
+                site.reconcile()
+    site.reconcile()
+    site.read_all()
+    site.commit("Y", "g", 5)
+    site.reconcile()
+    assert [row.source for row in site.rows()] == ["Y"]
+
+
+# A cluster whose log of commits cannot be read at the start may hold a newer commit than all that is known
+
+
+def begin(site: Site) -> None:
+    """Read every log but that of X, and make the first pass."""
+    site.state.unread.begin(site.clusters)
+    for alias in site.clusters.keys() - {"X"}:
+        site.read(alias)
+        site.state.unread.note_read([alias])
+    site.reconciler.reconcile_all(is_first=True)
+
+
+def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on() -> None:
+    site = mirrored_site("Y", "Z")
+    site.commit("Y", "g", 9)
+    site.restart()
+    begin(site)
+    site.clusters["X"].is_down = True
+    site.commit("Y", "g", 10)
+    site.reconciler.reconcile_batch("Y", site.read("Y"), 1)
+    assert site.target_offset("Z", "g") == 10
+
+
+def test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count() -> None:
+    site = mirrored_site()
+    site.commit("X", "g", 3)
+    site.read_all()
+    site.commit("X", "g", 8)
+    site.commit("X", "g", 4)
+    begin(site)
+    site.reconciler.reconcile_batch("X", site.read("X", at_most=2), 1)
+    assert site.target_offset("Y", "g") == 5
+    site.read("X")
+    site.state.unread.note_read(["X"])
+    site.reconciler.reconcile_all()
+    assert site.target_offset("Y", "g") == 6

@@ -9,63 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fakes.clusters import CommitRecord, to_records
-from offset_sync.model.values import POLLED, GroupPartition, Outcome, Rule, State, TopicPartition
+from fakes.target_cluster import write
+from offset_sync.model.values import POLLED, GroupPartition, Outcome, Rule, State
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.distributed_writer import TaskWrites
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
-
-ORDERS = TopicPartition("orders", 3)
-OURS, THEIRS = True, False
-
-
-def planned(*targets: list[tuple[int, int, bool]]) -> WritePlan:
-    """Return the plan for keys with a commit at the source and these at the target: offset, time, whether ours."""
-    committed, number = CommittedOffsets(["X", "Y"]), len(targets)
-    for n, target in enumerate(targets):
-        key = committed.ids([GroupPartition(f"g{n}", *ORDERS)]).tolist()
-        for alias, commits in (("X", [(7, 1, THEIRS)]), ("Y", target)):
-            rows = [CommitRecord("", ORDERS, offset, at_ms) for offset, at_ms, _ in commits]
-            ours = np.array([offset for offset, _, is_own in commits if is_own], np.int64)
-            committed.clusters[alias].own_writes.begin(np.repeat(key, len(ours)), ours)
-            committed.clusters[alias].record(to_records(rows, key * len(rows), 0))
-    zeros, states, wanted = np.zeros(number, np.int64), np.full(number, int(State.EXACT)), np.full(number, 50, np.int64)
-    answers = Translations(wanted, wanted, states, zeros, zeros, zeros, *[zeros > 0] * 3)
-    translated = Translated("X", "Y", Commits(np.arange(number), zeros, zeros), answers, zeros - 1, 0)
-    return plan_writes(
-        committed, translated, epoch=zeros + 8, refresh_before_ms=-1, asks_everything=False, is_decided=False
-    )
-
-
-@pytest.mark.parametrize(
-    ("target", "rule", "expected"),
-    [
-        ([(40, 0, OURS)], Rule.SET, 40),
-        ([(60, 0, OURS)], Rule.SET, 60),
-        ([(40, 0, THEIRS)], Rule.FORWARD, 40),
-        ([(0, 0, THEIRS)], Rule.FORWARD, 0),
-        ([(-1, 0, THEIRS)], Rule.SET, None),
-    ],
-)
-def test_a_write_says_what_it_expects_to_find_and_what_may_be_done_to_it(
-    target: list[tuple[int, int, bool]], rule: Rule, expected: int | None
-) -> None:
-    (write,) = planned(target).writes
-    assert (write.rule, write.expected_offset, write.refresh) == (rule, expected, False)
-
-
-def test_another_number_of_outcomes_of_tasks_is_an_error_so_that_their_writes_are_in_doubt() -> None:
-    spark = MagicMock()
-    frame = spark.createDataFrame().repartition().mapInArrow()
-    frame.toArrow.return_value = pa.table({"row": [], "outcome": []})
-    with pytest.raises(ValueError, match="longer"):
-        TaskWrites(spark, OpenFence()).write(MagicMock(), planned([(40, 0, OURS)]).writes)
-
-
-# Any row at all
 
 ROWS = 200
 KINDS = ("actual", "genuine")
@@ -76,7 +27,7 @@ FLAGS = ("actual_is_own", "is_deleted")
 def any_offsets(rng: np.random.Generator) -> CommittedOffsets:
     """Return what any two clusters may hold of ROWS keys, from so few values that they meet."""
     found = CommittedOffsets(["X", "Y"])
-    found.ids([GroupPartition(f"g{number}", *ORDERS) for number in range(ROWS)])
+    found.ids([GroupPartition(f"g{number}", "orders", 3) for number in range(ROWS)])
     for cluster in found.clusters.values():
         columns = cluster.columns
         for name in NUMBERS:
@@ -103,6 +54,12 @@ def stays_there(home: SimpleNamespace, there: SimpleNamespace, wanted: int, is_a
     return there.actual_since_ms > max(home.actual_made_ms, home.genuine_made_ms)
 
 
+def check_without(plan: WritePlan) -> None:
+    left = plan.without(plan.rows[::2].tolist())
+    assert (left.rows.tolist(), left.writes, left.state) == (plan.rows[1::2].tolist(), plan.writes[1::2], plan.state)
+    assert plan.without(()) is plan
+
+
 @pytest.mark.parametrize("is_decided", [False, True])
 @pytest.mark.parametrize("asks_everything", [False, True])
 @pytest.mark.parametrize("seed", range(8))
@@ -122,6 +79,7 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         offsets, translated, epoch=epoch, refresh_before_ms=2, asks_everything=asks_everything, is_decided=is_decided
     )
     writes = dict(zip(plan.rows.tolist(), plan.writes, strict=True))
+    check_without(plan)
     for n in range(ROWS):
         home, there, word = row_of(source, key[n]), row_of(target, key[n]), State(state[n])
         held = there.actual_offset
@@ -141,20 +99,20 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         assert State(plan.state[n]) is (State.REWIND if is_rewind else word)
         assert plan.previous[n] == held
         expected = (to, rule, None if epoch[n] < 0 else epoch[n], None if held < 0 else held, refresh)
-        write = writes.get(n)
-        assert (write is not None) == is_asked
-        if write is not None:
-            found = (write.offset, write.rule, write.leader_epoch, write.expected_offset, write.refresh)
-            assert (write.group_id, write.topic, write.partition, *found) == (f"g{key[n]}", *ORDERS, *expected)
+        assert (n in writes) == is_asked
+        if is_asked:
+            asked = writes[n]
+            found = (asked.offset, asked.rule, asked.leader_epoch, asked.expected_offset, asked.refresh)
+            assert (asked.group_id, asked.topic, asked.partition, *found) == (f"g{key[n]}", "orders", 3, *expected)
         elif word.is_withheld:
             assert Outcome(plan.outcome[n]) is Outcome.WITHHELD
         else:
             assert Outcome(plan.outcome[n]) is (Outcome.NOT_FORWARD if is_backward else Outcome.UNCHANGED)
 
 
-def test_without_some_rows_a_plan_is_the_same_but_for_their_writes() -> None:
-    plan = planned(*[[]] * 4)
-    left = plan.without({1, 3})
-    assert ([write.group_id for write in left.writes], left.rows.tolist()) == (["g0", "g2"], [0, 2])
-    assert (left.outcome.tolist(), left.state.tolist()) == (plan.outcome.tolist(), plan.state.tolist())
-    assert plan.without(()) is plan
+def test_another_number_of_outcomes_of_tasks_is_an_error_so_that_their_writes_are_in_doubt() -> None:
+    spark = MagicMock()
+    frame = spark.createDataFrame().repartition().mapInArrow()
+    frame.toArrow.return_value = pa.table({"row": [], "outcome": []})
+    with pytest.raises(ValueError, match="longer"):
+        TaskWrites(spark, OpenFence()).write(MagicMock(), [write()])

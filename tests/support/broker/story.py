@@ -1,4 +1,4 @@
-"""What the tests of a cluster tell: records at dc1 that dc2 holds further up, groups at dc1, and what comes of them."""
+"""What many tests tell: records at dc1 that dc2 holds further up, groups that commit at dc1, and what comes of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from broker.committed_offsets import Partition, commit, committed
 from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
-from broker.installation import Installation, Job, Row, until
+from broker.installation import Installation, Row, until
+from broker.job import Job, ThreadJob
 
 _PRODUCED_MS = int(time.time() * 1000) - 3_600_000
 SHIFT = 3
@@ -47,22 +48,22 @@ class Story:
         copies = [*[None] * SHIFT, *copied_log("dc1", range(self.count), first=SHIFT)]
         write_log(self.clusters["dc2"], {self.place: copies}, stamp)
 
-    def commit(self, group: str, offset: int) -> None:
-        """Let a group commit at dc1."""
-        commit(self.clusters["dc1"], {group: {self.place: offset}})
+    def commit(self, group: str, offset: int, alias: str = "dc1") -> None:
+        """Let a group commit an offset of dc1 at a cluster."""
+        commit(self.clusters[alias], {group: {self.place: offset + (SHIFT if alias == "dc2" else 0)}})
 
-    def offset(self, group: str) -> int | None:
-        """Return what a group has at dc2 now."""
-        found = committed(self.clusters["dc2"], [group])[group].get(self.place)
-        return None if found is None else found.offset
+    def offset(self, group: str, alias: str = "dc2") -> int | None:
+        """Return what a group has at a cluster now, as an offset of dc1."""
+        found = committed(self.clusters[alias], [group])[group].get(self.place)
+        return None if found is None else found.offset - (SHIFT if alias == "dc2" else 0)
 
-    def arrives(self, group: str, offset: int, job: Job | None = None) -> None:
+    def arrives(self, group: str, offset: int, job: Job | ThreadJob | None = None) -> None:
         """Return once the group's *offset* at dc1 is translated at dc2; an AssertionError if dc2's is ahead."""
 
         def stands() -> bool:
             found = self.offset(group)
-            assert found is None or found <= offset + SHIFT, f"{group}: {found} is ahead of {offset} + {SHIFT}"
-            return found == offset + SHIFT
+            assert found is None or found <= offset, f"{group}: {found} is ahead of {offset}"
+            return found == offset
 
         until(stands, job=job)
 
@@ -84,12 +85,8 @@ class Story:
         return left
 
 
-def ended_well(job: Job) -> Job:
-    """Return a job that has ended with 0."""
-    assert job.exit_code == 0, job.output()[-4000:]
-    return job
-
-
 def run(installation: Installation, job: str, *options: str) -> Job:
     """Run a job until it ends, which has to be well."""
-    return ended_well(installation.run(job, *options))
+    ended = installation.run(job, *options)
+    assert ended.exit_code == 0, ended.output()[-4000:]
+    return ended
