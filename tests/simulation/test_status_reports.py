@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.garbage import take_apart
-from simulation.one_thread import without_threads
-from simulation.simulation import simulate
+from protections.entry import Seed
+from simulation.histories import worlds
 from simulation.status_reports import check_reports
 
 pytestmark = [pytest.mark.long, pytest.mark.no_cover]
@@ -15,10 +14,7 @@ SEEDS = range(12)
 
 def test_report_plan_and_driver_say_the_same_and_in_sync_is_never_said_of_a_group_that_is_not() -> None:
     in_sync = 0
-    with without_threads():
-        for seed in SEEDS:
-            simulation = simulate(seed)
-            simulation.run()
-            in_sync += check_reports(simulation, seed)
-            take_apart(simulation)
+    for seed, simulation, problem in worlds([Seed(frozenset(), seed, steps=600) for seed in SEEDS]):
+        assert problem is None
+        in_sync += check_reports(simulation, seed.seed)
     assert in_sync > len(SEEDS)

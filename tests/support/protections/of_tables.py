@@ -123,7 +123,7 @@ PROTECTIONS = protections(
         ),
         # Tables or checkpoints are of another format.
         "tables of another format are refused": kept_by(
-            "tables.table_log.check_table", nothing, "tables/test_format.py tables_of_another_format[1]"
+            "tables.table_log.check_table", nothing, "tables/test_format.py tables_of_another_format[the last]"
         ),
         "checkpoints without a format are refused": kept_by(
             "tables.format._JOBS", "none", "tables/test_format.py checkpoints_of_another_format[None]"

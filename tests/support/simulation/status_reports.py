@@ -118,10 +118,10 @@ def check_reports(simulation: Simulation, seed: int = 0) -> int:
             if row["status"] == "InSync":
                 in_sync.append(row)
                 _check_in_sync(simulation, row)
-        for action in draw_actions(rng, simulation.shape, _STEPS):
-            if action[0] in _MEANWHILE:
-                simulation.world.clock_ms[0] += 1
-                getattr(simulation, "do_" + action[0])(*action[1:])
+        simulation.actions = [each for each in draw_actions(rng, simulation.shape, _STEPS) if each[0] in _MEANWHILE]
+        simulation.next = 0
+        while simulation.next < len(simulation.actions):
+            simulation.step()
     return len(in_sync)
 
 

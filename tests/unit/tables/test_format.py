@@ -17,7 +17,7 @@ from offset_sync.tables.store import TableStore
 REMEDY = f"this version has format {FORMAT}; give tables.root and tables.checkpoints new places"
 
 
-@pytest.mark.parametrize("number", ["", str(FORMAT - 1), str(FORMAT + 1)])
+@pytest.mark.parametrize("number", ["", str(FORMAT - 1), str(FORMAT + 1)], ids=["none", "the last", "the next"])
 def test_tables_of_another_format_are_neither_read_nor_written(tmp_path: Path, number: str) -> None:
     tables = TableStore(str(tmp_path))
     tables.create([*TABLES, CUTOVERS])
