@@ -52,11 +52,3 @@ def test_a_silent_cluster_is_waited_for_once_and_asked_in_the_background_until_i
     asked = len(x.asked_by)
     time.sleep(5 * RETRY_S)
     assert len(x.asked_by) == asked, "nothing is silent any more"
-
-
-def test_partitions_of_a_silent_leader_are_left_out_until_they_answer_and_the_others_told_meanwhile() -> None:
-    x = Cluster()
-    for number in (1, 2, 3):
-        x.silent = set(ORDERS[number:])
-        until(lambda number=number: x.known() == set(ORDERS[:number]))  # type: ignore[misc]
-    until(lambda: len(x.returned) == 2)

@@ -13,7 +13,6 @@ from fakes.reconciler_site import mirrored_site
 from offset_sync.sync.reconcile_loop import ReconcileLoop
 from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciler import Answer, DirectionQueue
-from offset_sync.sync.write_pace import Pace
 
 CHANGED, UNSETTLED = Selection.CHANGED, Selection.UNSETTLED
 
@@ -58,19 +57,6 @@ def test_a_closed_queue_ends_after_the_turn_in_progress_and_answers_whoever_wait
     assert (full.result(30), changed.result(30)) == (["2 rows"], [])
     assert direction.submit(CHANGED, 5).result(30) == []
     assert direction.done == [(UNSETTLED, [1, 2])]
-
-
-def test_a_turn_is_paid_for_before_the_next_begins() -> None:
-    seconds = [100.0]
-    pace = Pace(100, lambda: seconds[0])
-    assert (pace.turn, pace.pause_s()) == (100, 0.0)
-    pace.note(50)
-    assert pace.pause_s() == 0.5
-    seconds[0] += 0.25
-    pace.note(100)  # another direction's turn, which had begun before
-    assert pace.pause_s() == 1.25
-    seconds[0] += 1.25
-    assert pace.pause_s() == 0.0
 
 
 class Driver:

@@ -49,31 +49,6 @@ def test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_onl
             assert outcome is (None if may_go or (moves_forward and offset > held) else Outcome.NOT_FORWARD)
 
 
-def test_every_write_has_one_outcome_in_the_order_of_the_writes() -> None:
-    errors = {"c": "UNKNOWN_MEMBER_ID", "d": "UNKNOWN_TOPIC_OR_PART"}
-    target = Target(refuse=lambda each: errors.get(each.group_id))
-    for group, partition, offset in (("b", 1, 50), ("a", 0, 60), ("e", 0, 70)):
-        target.put(group, partition, offset)
-    writes = [write("c"), write("b", 1), write("a", 0), write("b", 0), write("d"), write("a", 1)]
-    results = write_batch(target, *writes, write("e", rule=Rule.FORWARD, expected=70))
-    assert [(each.group_id, each.partition, each.outcome, each.previous_offset) for each in results] == [
-        ("c", 0, Outcome.TARGET_ACTIVE, None),
-        ("b", 1, Outcome.UNCHANGED, 50),
-        ("a", 0, Outcome.NOT_FORWARD, 60),
-        ("b", 0, Outcome.COMMITTED, None),
-        ("d", 0, Outcome.FAILED, None),
-        ("a", 1, Outcome.COMMITTED, None),
-        ("e", 0, Outcome.NOT_FORWARD, 70),
-    ]
-    assert [each.error for each in results if each.error] == [
-        "UNKNOWN_MEMBER_ID",
-        "the target has offset 60, expected none: another client has committed since",
-        "UNKNOWN_TOPIC_OR_PART",
-        "the target has offset 70, which is ahead of 50 and was not committed by us",
-    ]
-    assert target.seconds == 0.0
-
-
 # Retries
 
 

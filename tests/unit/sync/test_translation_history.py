@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from fakes.reconciler_site import Site, mirrored_site
-from offset_sync.sync import translation_history
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
@@ -71,24 +70,6 @@ def reconciled(
     return site.reconciliations[-1]
 
 
-def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
-    site: Site, writer: TranslationHistory, appended: Appended
-) -> None:
-    writer.append(reconciled(site, 4))
-    keys = site.offsets.ids([("readers", "orders", 0)])
-    writer.append(reconciled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
-    writer.append(reconciled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
-    assert len(site.reconciliations[-1].translated.commits.key) == 2
-    site.reconciler.reconcile_all()
-    writer.append(site.reconciliations[-1])
-    writer.close()
-    assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
-        ("readers", "COMMITTED", 17),
-        ("readers", "UNCHANGED", 18),
-        ("others", "COMMITTED", None),
-    ]
-
-
 def test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_appended_together(
     site: Site, writer: TranslationHistory, appended: Appended
 ) -> None:
@@ -103,17 +84,3 @@ def test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_a
     assert len(appended.tables) < 3
     assert writer.error is None
     assert [row["source_offset"] for row in appended.rows()] == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
-    site: Site, writer: TranslationHistory, appended: Appended, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translation_history, "MOST_ROWS_KEPT", 2)
-    appended.errors = [OSError("disk full")] * 3
-    for offset in range(1, 5):
-        appended.has_begun.clear()
-        writer.append(reconciled(site, offset))
-        assert appended.has_begun.wait(PATIENCE_S)
-    writer.close()
-    assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]
-    assert len(appended.rows()) <= 3
