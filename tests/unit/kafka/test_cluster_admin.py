@@ -122,14 +122,6 @@ def test_a_leader_that_is_being_elected_is_asked_again_and_a_log_that_is_gone_or
         led_by(always(7), always("_AUTHENTICATION"))[0].ends(PLACES, deadline=30)
 
 
-def test_a_client_that_was_never_answered_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.05)
-    admin, client = led_by(always(7), always(7))
-    admin._requests._patience_s, client.silent_brokers = 0.05, 1
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    assert client.opened == 2
-
-
 def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     admin, client = led_by(always(7), always(None))
     assert set(admin.ends(PLACES, deadline=0.5)) == set(EVEN)

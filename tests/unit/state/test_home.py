@@ -1,4 +1,4 @@
-"""Where a group is at home: GroupHomes against the events one by one, and members."""
+"""Where a group is at home: GroupHomes, the logs that are unread and the members, against their events one by one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move
+from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs
 from offset_sync.state.key_index import KeyIndex
 from offset_sync.state.members import Members
 
@@ -149,6 +152,42 @@ def check_homes(history: Sequence[Event], silence_ms: int, wrong_ms: Sequence[in
         assert homes.moved_ms(rows, alias).tolist() == moved
         assert homes.with_members(alias) == known.with_members[number]
         assert homes._seen_ms[alias] == known.seen[number], "whose members have left is forgotten after the silence"
+
+
+# Whose commits count while a cluster's log of commits has not been read since the start
+
+_some_rows = st.lists(st.integers(0, 3), max_size=3)
+steps = st.lists(
+    st.tuples(st.sampled_from(["begin", "read", "brought", "brought", "brought"]), st.sampled_from("XY"), _some_rows)
+)
+
+
+@law(600)
+@given(steps, _some_rows)
+def test_which_commits_count_while_logs_are_unread(history: list[tuple[str, str, list[int]]], told: list[int]) -> None:
+    logs, unread, brought = UnreadLogs(), set[str](), dict[str, set[int]]()
+    assert (logs.aliases, logs.may_count("X", np.arange(4), np.zeros(4, np.bool_)).all()) == (frozenset(), True)
+    for kind, alias, rows in [("begin", "X", []), *history]:
+        if kind == "begin":
+            logs.begin("XY")
+            unread, brought = {"X", "Y"}, {alias: set() for alias in "XY"}
+        elif kind == "read":
+            assert logs.note_read([alias, "Z"]) == [alias] * (alias in unread)
+            if alias in unread:
+                brought[alias].clear()
+            unread.discard(alias)
+        else:
+            logs.note_brought(alias, np.array(rows, np.intp))
+            brought[alias].update(rows if unread else [])
+    assert logs.aliases == unread
+    every = np.arange(4)
+    for alias in "XY":
+        is_unread, others = alias in unread, unread - {alias}
+        counts = [row in told if others and (is_unread or row not in brought[alias]) else True for row in range(4)]
+        if is_unread:
+            counts = [each and row not in brought[alias] for row, each in enumerate(counts)]
+        assert logs.may_count(alias, every, np.isin(every, told)).tolist() == counts
+        assert logs.may_count(alias, every[:0], every[:0] > 0).tolist() == []
 
 
 class Coordinators:

@@ -84,6 +84,13 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
         assert own_writes.is_pending(*everything).tolist() == pending
 
 
+def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
+    own_writes, key = OwnWrites(), np.zeros(70, np.intp)
+    own_writes.begin(key, np.arange(70))
+    own_writes.inherit(0, range(70, 80))
+    assert own_writes.is_pending(key, np.arange(70)).tolist() == [False] * 6 + [True] * 64
+
+
 # In the light of a cluster's log
 
 
