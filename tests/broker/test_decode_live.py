@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
 from offset_sync.decode.consumer_offsets import decode_records
-from oracles.decode import decode_record
+from oracles.decode_check import alone
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions]
 
@@ -64,7 +63,7 @@ def test_nothing_a_real_broker_writes_is_malformed_and_both_decoders_agree(
     raw: list[tuple[bytes | None, bytes | None]], committed: list[Row]
 ) -> None:
     assert [row["error"] for row in committed if row["kind"] == "malformed"] == []
-    assert [asdict(decode_record(key, value)) for key, value in raw] == committed
+    assert [alone(record) for record in raw] == committed
 
 
 @pytest.fixture(scope="module")

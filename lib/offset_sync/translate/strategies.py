@@ -75,7 +75,6 @@ def choose(strategy: Strategy, committed: Int64s, source: PartitionLog, target: 
     return replace(
         choice,
         offset=offset if cut_at is None else np.minimum(offset, cut_at),
-        is_exact=choice.is_exact | is_idle,
         duplicates=np.where(is_idle, 0, choice.duplicates),
         duplicates_at_most=np.where(is_idle, 0, choice.duplicates_at_most),
     )

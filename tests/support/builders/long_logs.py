@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from fakes.pages import CountedPages, let_go_of_all_but
@@ -35,14 +33,3 @@ class Mirrored:
     def most(self) -> int:
         """How many pages of a log were held at once."""
         return max(pages.most for pages in self.pages)
-
-
-def disordered(rng: random.Random, own: int) -> LogIndex:
-    """A log in which records of other origins come late, again and with gaps, as a mirror that restarts sends."""
-    index, at = LogIndex(), 0
-    for _ in range(rng.randint(3, 14)):
-        origin, length = rng.choice((0, 1, 2)), rng.randint(1, 3)
-        origin_start = at if origin == own else rng.randint(0, 12)
-        index.extend(Runs.of([at], [length], [origin], [origin_start], [0]), at + length)
-        at += length + (rng.random() < 0.2)
-    return index

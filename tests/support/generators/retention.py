@@ -33,11 +33,11 @@ def place_of(cluster: str) -> LogKey:
     return (cluster, "orders", 0)
 
 
-def rows_of(log: Log, rng: random.Random) -> list[Row]:
+def rows_of(log: Log, rng: random.Random, splits: int = 6) -> list[Row]:
     """Return *log* as the indexer might have written it: in batches, with runs cut needlessly."""
     place = place_of(log.cluster)
     rows = [begin(0, place=place)]
-    for batch in increments(log, rng, batches=8, splits=6):
+    for batch in increments(log, rng, batches=8, splits=splits):
         rows += [
             run(each.start, each.length, each.origin, each.origin_start, place=place, seen_ms=each.indexed_at_ms)
             for each in batch.runs
@@ -105,7 +105,9 @@ class Indexes:
     def cut(self, at: Mapping[str, int]) -> Indexes:
         """Return what is left when rows that begin below the cut and end at or below it are gone."""
         rows = {
-            cluster: [r for r in mine if r["start_offset"] >= at[cluster] or _end(r) > at[cluster]]
+            cluster: [
+                r for r in mine if r["start_offset"] >= at[cluster] or r["start_offset"] + r["length"] > at[cluster]
+            ]
             for cluster, mine in self.rows.items()
         }
         return replace(self, rows=rows)
@@ -133,10 +135,6 @@ def _share(rows: Sequence[Row], share: float, *, is_first: bool) -> Sequence[Row
     """Return the first *share* of *rows*, or the others."""
     count = int(len(rows) * share)
     return rows[:count] if is_first else rows[count:]
-
-
-def _end(row: Row) -> int:
-    return int(row["start_offset"] + row["length"])
 
 
 def answers_of(found: Translations) -> list[Answer]:

@@ -31,16 +31,9 @@ class Mutant(NamedTuple):
 
 
 class _Visitor(MutationVisitor):
-    _said: frozenset[int] = frozenset()
-    """Names of fields that a cursor is given for its errors."""
-
     def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.Call) and m.matches(node.func, m.Attribute(m.Name("cursor"))):
-            self._said |= {id(each) for each in node.args if m.matches(each.value, m.SimpleString())}
         # mutmut leaves out decorated functions, whose wrappers its own runner cannot replace: here only code is.
-        return not isinstance(node, cst.FunctionDef) and (
-            id(node) in self._said or _says_nothing(node) or super()._skip_node_and_children(node)
-        )
+        return not isinstance(node, cst.FunctionDef) and (_says_nothing(node) or super()._skip_node_and_children(node))
 
 
 def mutants_of(module: str, path: Path) -> Iterator[Mutant]:

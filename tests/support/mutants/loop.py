@@ -12,9 +12,8 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,11 +21,10 @@ from hypothesis import Phase, is_hypothesis_test, settings
 
 from mutants.changes import Mutant, install, note_calls
 
-FEW_EXAMPLES = 30
-"""How many examples hypothesis tries first; a mutant that survives them meets the tests' own number."""
-QUICK_SECONDS = 3
-"""What the quick tests of a mutant may take together, of one processor."""
-_LEAST_SECONDS, _TIMES, _TIMES_IN_FULL = 3, 10, 100
+EXAMPLES = 60
+"""How many examples of a law hypothesis tries at most."""
+_LEAST_SECONDS, _TIMES = 3, 10
+"""What a test may take of a processor: so many times what it takes without a mutant."""
 _MOST_BYTES = 16 << 30
 _SURVIVED, _KILLED = 0, 1
 
@@ -40,10 +38,9 @@ class _Test(NamedTuple):
 class Loop:
     """Judges *mutants*; *survivors* are those that no test has failed with."""
 
-    def __init__(self, mutants: Sequence[Mutant], workers: int, *, quick: Collection[Mutant]) -> None:
-        self._mutants, self._workers, self._quick = mutants, workers, frozenset(quick)
+    def __init__(self, mutants: Sequence[Mutant], workers: int) -> None:
+        self._mutants, self._workers = mutants, workers
         self.survivors: list[Mutant] = []
-        self.judged = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -74,34 +71,24 @@ class Loop:
         mutant, read = running.pop(pid)
         with os.fdopen(read) as answer:
             killer = answer.read()
-        self.judged += 1
         if os.waitstatus_to_exitcode(status) == _SURVIVED:
             self.survivors.append(mutant)
             print(f"survived: {mutant.module} {mutant.function}: {mutant.change}", file=sys.stderr, flush=True)
         elif killer:
             tests = self._tests[mutant.module, mutant.function]
             tests.insert(0, tests.pop(next(n for n, each in enumerate(tests) if each.item.nodeid == killer)))
-        if self.judged % 100 == 0:
-            print(f"{self.judged} of {len(self._mutants)}, {len(self.survivors)} survived", file=sys.stderr, flush=True)
 
     def _judge(self, mutant: Mutant, write: int) -> int:
-        """Run the tests of a mutant until one fails, and write its name; of a quick one only the first round.
+        """Run the tests of a mutant until one fails, and write its name.
 
-        Quick tests come first, with few of hypothesis' examples; then the others, and laws with their own number.
         A loop without an end, or an array beyond all bounds, fails too.
         """
         install(mutant)
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-        tests = self._tests[mutant.module, mutant.function]
-        spent = list(accumulate(each.seconds for each in tests))
-        rounds = [(each, True) for each, seconds in zip(tests, spent) if seconds <= QUICK_SECONDS]
-        if mutant not in self._quick:
-            quick = {each for each, _ in rounds}
-            rounds += [(each, False) for each in tests if each not in quick or _is_law(each.item)]
-        for test, few in rounds:
-            seconds = time.process_time() + _LEAST_SECONDS + (_TIMES if few else _TIMES_IN_FULL) * test.seconds
+        for test in self._tests[mutant.module, mutant.function]:
+            seconds = time.process_time() + _LEAST_SECONDS + _TIMES * test.seconds
             resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.RLIM_INFINITY))
-            if _fails(test.item, few=few):
+            if _fails(test.item):
                 os.write(write, test.item.nodeid.encode())
                 return _KILLED
         return _SURVIVED
@@ -133,7 +120,7 @@ def _record(items: Sequence[pytest.Item], functions: set[tuple[str, str]], write
     for item in items:
         called.clear()
         began = time.process_time()
-        failed = _fails(item, few=True)
+        failed = _fails(item)
         os.write(write, json.dumps([failed, time.process_time() - began, sorted(called)]).encode() + b"\n")
     return _SURVIVED
 
@@ -143,19 +130,17 @@ def _distance(module: str, test: _Test) -> tuple[bool, float]:
     return module.rpartition(".")[2] not in test.item.nodeid, test.seconds
 
 
-def _is_law(item: pytest.Item) -> bool:
-    return is_hypothesis_test(getattr(item, "obj", None))
-
-
-def _fails(item: pytest.Item, *, few: bool) -> bool:
-    if _is_law(item):
-        test: Any = item.obj
+def _fails(item: pytest.Item) -> bool:
+    test: Any = getattr(item, "obj", None)
+    if is_hypothesis_test(test):
         test = getattr(test, "__func__", test)
         own = test.__dict__.setdefault("_own_settings", test._hypothesis_internal_use_settings)
-        number = min(own.max_examples, FEW_EXAMPLES) if few else own.max_examples
-        phases = (Phase.explicit, Phase.generate)
         test._hypothesis_internal_use_settings = settings(
-            own, max_examples=number, derandomize=True, database=None, phases=phases
+            own,
+            max_examples=min(own.max_examples, EXAMPLES),
+            derandomize=True,
+            database=None,
+            phases=(Phase.explicit, Phase.generate),
         )
     return not _passes(item)
 

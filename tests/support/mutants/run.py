@@ -24,53 +24,36 @@ REPO = Path(__file__).resolve().parents[3]
 LIB, SURVIVORS = REPO / "lib" / "offset_sync", REPO / "tests" / "mutants" / "survivors.txt"
 LEAST = 0.95
 _T = "tests/unit/translate/test_"
-_OF_WINDOWS = (
-    "exact_laws",
-    "exact_cases",
-    "paged_answers",
-    "read_heights",
-    "read_window",
-    "possible_duplicates",
-)
 TESTS = {
     "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
     "state/group_homes.py": ["tests/unit/state/test_home.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
-    "decode/byte_rows.py": ["tests/unit/decode/test_byte_rows.py"],
     "decode/*.py": ["tests/unit/decode"],
     "translate/exact.py": [
-        _T + name for name in ("exact_laws.py", "exact_cases.py", "paged_answers.py", "strategies.py", "partition.py")
+        _T + name for name in ("exact_laws.py", "exact_cases.py", "cut_targets.py", "strategies.py", "partition.py")
     ],
     "translate/partition*.py": [
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
-        "tests/unit/translate/index/test_log_contradiction.py",
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
-    "translate/index_retention.py": [
-        _T + name for name in ("index_retention_laws.py", "index_retention_cases.py", "logs_in_pieces.py")
-    ],
-    "translate/replication_gap.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
-    "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py", _T + "paged_answers.py"],
+    "translate/index_retention.py": [_T + name for name in ("index_retention_laws.py", "logs_in_pieces.py")],
+    "translate/replication_gap.py": [_T + "replication_gap.py", "tests/unit/status/test_status_oracle.py"],
+    "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
     "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
-    "translate/*.py": [_T + f"{name}.py" for name in _OF_WINDOWS],
-    "translate/index/*.py": ["tests/unit/translate/index", _T + "exact_laws.py", _T + "paged_answers.py"],
+    "translate/*.py": [_T + "exact_laws.py", _T + "read_heights.py", _T + "cut_targets.py"],
+    "translate/index/columns.py": ["tests/unit/translate/index", "tests/unit/state/test_home.py"],
+    "translate/index/*.py": [
+        "tests/unit/translate/index",
+        *(_T + name for name in ("exact_laws.py", "strategies.py")),
+        "tests/unit/state/test_index_start.py",
+    ],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.
 
 Only the tests nearest to it: each is run once, to see what it calls, before the first change."""
-_OPTIONS = (
-    "-q",
-    "--no-header",
-    "--no-summary",
-    "--assert=plain",
-    "-p",
-    "no:randomly",
-    "-p",
-    "no:xdist",
-    "-p",
-    "no:cacheprovider",
-)
+_WITHOUT = ("no:randomly", "no:xdist", "no:cacheprovider")
+_OPTIONS = ("-q", "--no-header", "--no-summary", "--assert=plain", *(f"-p{plugin}" for plugin in _WITHOUT))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -79,7 +62,6 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="*", help="only files whose names below lib/offset_sync contain this")
     parser.add_argument("--function", default="", help="only functions whose names contain this")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants side by side")
-    parser.add_argument("--quick", action="store_true", help="only quick tests, and few examples of each law")
     options = parser.parse_args(words)
     named = read_survivors(SURVIVORS.read_text(encoding="utf-8"))
     tests_of = {path: tests for pattern, tests in reversed(TESTS.items()) for path in sorted(LIB.glob(pattern))}
@@ -90,9 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
             mutants += [each for each in _mutants(path) if options.function in each.function]
-    # To see that a change is noticed by now, quick tests will do: a mutant that survives all tests costs most.
-    quick = [each for each in mutants if options.quick or _change(each) in named]
-    loop = Loop(mutants, options.workers, quick=quick)
+    loop = Loop(mutants, options.workers)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
     survived = {_change(each) for each in loop.survivors}

@@ -89,14 +89,9 @@ def text_of(start: int, epoch: int, ranges: Sequence[tuple[int, int]], kind: str
 def framed(head: str, content: bytes, kind: str = "r") -> str:
     """Return the text that has *content* as its numbers, whatever these are."""
     if kind == "z":
-        content = deflated(content)
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        content = packer.compress(content) + packer.flush()
     return f"offset-sync/1 {CLUSTER} {head} {kind}{base64.urlsafe_b64encode(content).decode().rstrip('=')}\0"
-
-
-def deflated(content: bytes) -> bytes:
-    """Return raw DEFLATE of *content*."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return packer.compress(content) + packer.flush()
 
 
 def leb128(number: int) -> bytes:

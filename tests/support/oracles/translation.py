@@ -68,13 +68,17 @@ class Log:
 
 @dataclass(frozen=True)
 class Case:
-    """A question: commits of *source_cluster* (*source* None: it has no index) are wanted on *target*'s cluster."""
+    """A question: commits of *source_cluster* (*source* None: it has no index) are wanted on *target*'s cluster.
+
+    *lost* are identities that a truncation has taken from the source's log; a ``MALFORMED`` one may be any.
+    """
 
     source_cluster: str
     source: Log | None
     target: Log
     now_ms: int = 0
     hole_grace_ms: int = 0
+    lost: tuple[tuple[str, int], ...] = ()
 
     @property
     def source_records(self) -> tuple[LogRecord, ...]:
@@ -122,7 +126,7 @@ def f(case: Case, record: LogRecord) -> float:
     if record.origin == case.source_cluster:
         return record.origin_offset
     position = pos(case, record.origin, record.origin_offset)
-    if position != UNREAD:
+    if position != UNREAD or (record.origin, record.origin_offset) in case.lost:
         return position
     evidence = passed_by(case, record)
     if evidence is None:
@@ -130,7 +134,8 @@ def f(case: Case, record: LogRecord) -> float:
     if evidence.indexed_at_ms > case.now_ms - case.hole_grace_ms:
         return UNREAD
     # A record there without an identity may be this one.
-    return max([evidence.offset, *(each.offset for each in case.source_records if each.is_malformed)])
+    is_any = any(origin == MALFORMED for origin, _ in case.lost)
+    return UNREAD if is_any else max([evidence.offset, *(r.offset for r in case.source_records if r.is_malformed)])
 
 
 def f_by_offset(case: Case) -> list[float]:
@@ -141,13 +146,8 @@ def f_by_offset(case: Case) -> list[float]:
     return result
 
 
-def running_max(values: Sequence[float]) -> list[float]:
-    """Return F for f: at each offset the greatest f up to and including it."""
-    return [max(values[: end + 1]) for end in range(len(values))]
-
-
 def first_unread(required: Sequence[float], committed: int) -> int:
-    """Return t(c): the first y with F(y) >= c, else the frontier of Y, which is ``len(required)``."""
+    """Return t(c): the first y with f(y) >= c, and so with F(y) >= c, else Y's frontier, which is ``len(required)``."""
     for offset, last_read in enumerate(required):
         if last_read >= committed:
             return offset
@@ -161,10 +161,9 @@ def might_stand_beyond(case: Case, record: LogRecord) -> bool:
 
 def answers(case: Case, commits: Iterable[int]) -> list[Answer]:
     """Answer every committed offset of *commits*, in their order."""
-    required_last = f_by_offset(case)
-    required = running_max(required_last)
+    required = f_by_offset(case)
     unknown = [record.offset for record in case.target.indexed if might_stand_beyond(case, record)]
-    return [_answer(case, committed, required_last, required, unknown) for committed in commits]
+    return [_answer(case, committed, required, unknown) for committed in commits]
 
 
 def readable_from(case: Case, committed: int) -> int:
@@ -173,7 +172,7 @@ def readable_from(case: Case, committed: int) -> int:
     The commit itself where something came late or again, or without an identity: it may be above the log start too.
     """
     records = case.source_records
-    if case.source is None or comes_late_or_again(records) or any(each.is_malformed for each in records):
+    if case.source is None or comes_late_or_again(records, case.lost) or any(each.is_malformed for each in records):
         return committed
     return max(committed, case.source.log_start)
 
@@ -185,9 +184,11 @@ def below_the_cut(case: Case, cut_at: int) -> Case:
     return replace(case, target=replace(case.target, records=kept, frontier=frontier))
 
 
-def comes_late_or_again(records: Iterable[LogRecord]) -> bool:
-    """Return whether a record is not above all those of its origin before it."""
+def comes_late_or_again(records: Iterable[LogRecord], lost: Iterable[tuple[str, int]] = ()) -> bool:
+    """Return whether a record is not above all those of its origin before it, and all *lost* ones."""
     highest: dict[str, int] = {}
+    for origin, number in lost:
+        highest[origin] = max(number, highest.get(origin, -1))
     for record in records:
         if not record.is_malformed:
             if record.origin_offset <= highest.get(record.origin, -1):
@@ -201,15 +202,15 @@ def may_be_read(case: Case, committed: int, f_of: list[float], unknown: list[int
 
     No more than it has read such records there, if Y has each record once.
     """
-    unreadable = sum(1 for r in case.source_records if r.is_malformed and r.offset < committed)
+    unreadable = sum(1 for r in case.source_records if r.is_malformed and r.offset < committed) + len(case.lost)
     places = max(0, committed - case.source_frontier) + unreadable
     unread = [r.offset for r in case.target.indexed if not r.is_malformed and f_of[r.offset] >= committed]
     count = sum(1 for y in (unread if unreadable else unknown) if y >= first)
     return count if places and comes_late_or_again(case.target.indexed) else min(count, places)
 
 
-def _answer(case: Case, committed: int, f_of: list[float], required: list[float], unknown: list[int]) -> Answer:
-    offset = first_unread(required, committed)
+def _answer(case: Case, committed: int, f_of: list[float], unknown: list[int]) -> Answer:
+    offset = first_unread(f_of, committed)
     clamped = max(offset, case.target.log_start)
     remaining = [record for record in case.target.indexed if record.offset >= clamped]
     expired = [record for record in case.target.indexed if offset <= record.offset < case.target.log_start]
@@ -220,14 +221,14 @@ def _answer(case: Case, committed: int, f_of: list[float], required: list[float]
     return Answer(
         offset=offset,
         clamped_offset=clamped,
-        state=_state(case, beyond, offset, required, any(y >= offset for y in unknown)),
+        state=_state(case, beyond, offset, any(y >= offset for y in unknown)),
         duplicates=duplicates,
         duplicates_at_most=duplicates + may_be_read(case, committed, f_of, unknown, clamped) + malformed,
         lost=sum(1 for record in expired if f_of[record.offset] >= readable_from(case, committed)),
     )
 
 
-def _state(case: Case, beyond: int, offset: int, required: list[float], has_unknown: bool) -> State:
+def _state(case: Case, beyond: int, offset: int, has_unknown: bool) -> State:
     if beyond > 0 and has_unknown:
         return State.INDEX_BEHIND
-    return State.AT_FRONTIER if offset == len(required) else State.EXACT
+    return State.AT_FRONTIER if offset == case.target.frontier else State.EXACT

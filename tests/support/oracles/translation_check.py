@@ -15,13 +15,14 @@ from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.partition_log import NOT_ASKED, PartitionLog, PartitionMetadata
-from oracles.translation import MALFORMED, Answer, Case, Log, answers
+from oracles.translation import MALFORMED, Answer, Case, Log
 
 
 def origin_codes(case: Case) -> dict[str, int]:
     """Return a code for every origin that occurs; a malformed record has the one that means no origin."""
     logs = [case.target] if case.source is None else [case.target, case.source]
-    names = {case.source_cluster, *(record.origin for log in logs for record in log.records)} - {MALFORMED}
+    names = {case.source_cluster, *(record.origin for log in logs for record in log.records)}
+    names = (names | {origin for origin, _ in case.lost}) - {MALFORMED}
     return {MALFORMED: UNKNOWN_ORIGIN, **{name: code for code, name in enumerate(sorted(names))}}
 
 
@@ -42,6 +43,9 @@ def growing(
     pages = {"target": KeptPages(), "source": KeptPages()}
     codes = origin_codes(case)
     source = None if case.source is None else LogIndex()
+    if source is not None:
+        lost = [(0, 1, codes[origin], number, 0) for origin, number in case.lost if origin != case.source_cluster]
+        source.lose(Runs.of(*np.array(lost, np.int64).reshape(-1, 5).T), len(case.lost) - len(lost))
     target = LogIndex()
     waiting = {"target": _batches(case.target, rng), "source": _batches(case.source, rng)}
     known = replace(case, target=replace(case.target, frontier=0))
@@ -113,44 +117,3 @@ def _state(is_at_frontier: bool, is_index_behind: bool) -> State:
 def every_commit(case: Case) -> range:
     """Return all committed offsets the source can have, and a few that it cannot have yet."""
     return range((case.target.log_end if case.source is None else case.source.log_end) + 3)
-
-
-def differing(
-    frontiers: object, commits: Sequence[int], wanted: Sequence[Answer], found: Sequence[Answer]
-) -> list[str]:
-    """Return a line for each answer that is not as *wanted*."""
-    pairs = zip(commits, wanted, found, strict=True)
-    return [f"at {frontiers}, commit {c}: expected {w}, got {g}" for c, w, g in pairs if w != g]
-
-
-def disagreements(case: Case, rng: random.Random | None = None, page_runs: int | None = None) -> list[str]:
-    """Return one line per commit of *case* that the core answers otherwise than brute force, at any time.
-
-    With *rng* the indexes are asked between their batches too, now and then, so that what an answer leaves behind in
-    them is tested as well. With *page_runs* they hold no more of their logs than they must, and each commit is asked
-    about alone, too.
-    """
-    commits = list(every_commit(case))
-    if rng:
-        rng.shuffle(commits)
-    lines: list[str] = []
-    for known, source, target in growing(case, rng, page_runs):
-        frontiers = (known.source and known.source.frontier, known.target.frontier)
-        if frontiers != (case.source and case.source.frontier, case.target.frontier) and rng and rng.random() < 0.4:
-            continue
-        wanted = answers(known, commits)
-        lines += differing(frontiers, commits, wanted, ask(known, commits, source, target))
-        if page_runs is not None:
-            alone = [answer for commit in commits for answer in ask(known, [commit], source, target)]
-            lines += differing(frontiers, commits, wanted, alone)
-    return lines
-
-
-def describe(case: Case) -> str:
-    """Return *case* as text, one log a line."""
-    logs = [log for log in (case.source, case.target) if log is not None]
-    lines = [f"commits of {case.source_cluster}, now {case.now_ms}, grace {case.hole_grace_ms}"]
-    for log in logs:
-        records = " ".join(f"{r.offset}={r.origin or '?'}{r.origin_offset}@{r.indexed_at_ms}" for r in log.records)
-        lines.append(f"{log.cluster}: [{log.log_start}, {log.log_end}) frontier {log.frontier}: {records}")
-    return "\n".join(lines)

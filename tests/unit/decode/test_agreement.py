@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -15,24 +16,22 @@ from offset_sync.decode import consumer_offsets
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode_check import Raw, decode
 
+Octets = st.SearchStrategy[bytes]
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 # Mostly text, sometimes not; 200 bytes need a varint of two.
 octets = st.one_of(text.map(str.encode), st.binary(max_size=6), st.just(b"m" * 200))
-int32, int64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+int32, int64 = (st.sampled_from([-1, 0, 1]) | st.integers(-(2**bits), 2**bits - 1) for bits in (31, 63))
 topic_ids = st.one_of(st.just(bytes(16)), st.binary(min_size=16, max_size=16), st.binary(max_size=20))
 tags = st.lists(st.tuples(st.sampled_from([0, 0, 1, 5, 300]), topic_ids), max_size=10)
+
+
+def commit_values(versions: st.SearchStrategy[int], metadata: Octets, tags: st.SearchStrategy[Any]) -> Octets:
+    times = dict.fromkeys(("committed_at_ms", "expires_at_ms"), int64)
+    return st.builds(commit_value, int64, version=versions, epoch=int32, metadata=metadata, tags=tags, **times)
+
+
 commit_keys = st.builds(commit_key, octets, octets, st.integers(-2, 2**31 - 1), st.sampled_from([0, 1]))
-commit_values = st.builds(
-    commit_value,
-    int64,
-    version=st.integers(-1, 6),
-    epoch=int32,
-    metadata=octets,
-    committed_at_ms=int64,
-    expires_at_ms=int64,
-    tags=tags,
-)
-commits = st.tuples(commit_keys, st.one_of(st.none(), commit_values))
+commits = st.tuples(commit_keys, st.one_of(st.none(), commit_values(st.integers(-1, 6), octets, tags)))
 
 
 def classic_value(version: int, members: int) -> bytes:
@@ -88,28 +87,13 @@ def test_batches_and_their_slices_are_decoded_as_each_record_by_itself(batch: li
     decode(batch, slice(min(start, end), max(start, end)))
 
 
-names = st.one_of(text.map(str.encode), st.just(b"n" * 200))
-sound = st.tuples(
-    st.builds(commit_key, names, names.filter(len), st.integers(0, 2**31 - 1), st.sampled_from([0, 1])),
-    st.one_of(
-        st.none(),
-        st.builds(
-            commit_value,
-            int64,
-            version=st.integers(0, 4),
-            epoch=int32,
-            metadata=names,
-            committed_at_ms=int64,
-            expires_at_ms=int64,
-            tags=st.one_of(
-                st.just([]), st.tuples(st.just(0), st.binary(min_size=16, max_size=16)).map(lambda one: [one])
-            ),
-        ),
-    ),
-)
+names = text.map(str.encode) | st.sampled_from([126, 127, 128, 200]).map(lambda size: b"n" * size)
+one_id = st.tuples(st.just(0), st.binary(min_size=16, max_size=16)).map(lambda one: [one])
+sound_keys = st.builds(commit_key, names, names.filter(len), st.integers(0, 2**31 - 1), st.sampled_from([0, 1]))
+sound = st.tuples(sound_keys, st.none() | commit_values(st.integers(0, 4), names, st.just([]) | one_id))
 
 
-@law(60)
+@law(300)
 @given(st.lists(sound, max_size=6))
 def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None:
     with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):

@@ -12,17 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.decode.mirror_headers import NOT_MIRRORED, Encoding, Identities, decode_identities
+from offset_sync.decode.mirror_headers import (
+    HEADER_COLUMNS,
+    NO_PLACE,
+    NOT_MIRRORED,
+    OTHER_ORIGIN,
+    Encoding,
+    Identities,
+    all_native,
+    decode_identities,
+    decode_stamps,
+    of_one_origin,
+    without_added,
+)
 
 LARGEST = 2**62 - 1
+INT64 = struct.Struct(">q")
+AT_MS = 1_700_000_000_000
+OWN_PLACE = b"orders-3"
 Header = bytes | None
 Answer = tuple[str, int] | str | None
-
-
-def decode(pairs: list[tuple[Header, Header]], encoding: Encoding = "text") -> Identities:
-    return decode_identities(
-        pa.array([origin for origin, _ in pairs], pa.binary()), pa.array([at for _, at in pairs], pa.binary()), encoding
-    )
+Batch = list[tuple[Header, Header, Header]]
 
 
 def answers(found: Identities) -> list[Answer]:
@@ -40,7 +50,7 @@ def answers(found: Identities) -> list[Answer]:
     ]
 
 
-def by_the_rules(origin: Header, at: Header, encoding: Encoding) -> Answer:
+def identity(origin: Header, at: Header, encoding: Encoding) -> Answer:
     if origin is None or at is None:
         return None
     try:
@@ -56,50 +66,74 @@ def by_the_rules(origin: Header, at: Header, encoding: Encoding) -> Answer:
     return (name, int(at)) if is_number and int(at) <= LARGEST else "malformed"
 
 
+def by_the_rules(origin: Header, at: Header, place: Header, encoding: Encoding, has_place: bool, known: bool) -> Answer:
+    """A record that names another place is native whatever else it says, one that names none may be anything."""
+    found, said = identity(origin, at, encoding), place or b""
+    if has_place and found is not None and said not in (OWN_PLACE, b"%b@%d" % (OWN_PLACE, AT_MS)):
+        if re.fullmatch(rb"(?s).+-[0-9]+(@-?[0-9]+)?", said) and not said.startswith(OWN_PLACE + b"@"):
+            return None
+        found = found if isinstance(found, str) else NO_PLACE
+    if known and isinstance(found, tuple) and found[0] != "IDC1":
+        return f"origin header {found[0]!a} is of no cluster that is mirrored to this one"
+    return found
+
+
+origins = st.none() | st.binary(max_size=4) | st.sampled_from([b"IDC1", b"IDC1", b"IDC2", b"", b"o" * 249, b"o" * 250])
+edges = st.sampled_from([0, 9, 10, 10**18, LARGEST, LARGEST + 1]) | st.integers(0, 2**63 - 1)
+octets = st.none() | st.binary(max_size=21) | st.from_regex(b"[0-9]{8}", fullmatch=True)
+numbers = {"text": edges.map(lambda number: b"%d" % number), "int64": edges.map(INT64.pack)}
+others = [b"", b"orders", b"orders/3", b"orders-3 ", b"orders-3@", b"orders-3@1700000000001", b"orders-3@1@", b"\xff"]
+elsewhere = [b"orders-2", b"orders-33", b"payments-3", b"payments-3@1700000000000", b"a-b-7", b"x-0@-1"]
+places = st.sampled_from([None, OWN_PLACE, OWN_PLACE, b"orders-3@1700000000000", *others, *elsewhere])
+
+
+def batches(encoding: Encoding) -> st.SearchStrategy[tuple[Encoding, Batch]]:
+    copies = st.tuples(st.sampled_from([b"IDC1", b"IDC1", b"IDC2"]), numbers[encoding], places)
+    return st.tuples(st.just(encoding), st.lists(copies | st.tuples(origins, octets | numbers[encoding], places)))
+
+
+@law(400)
+@given(st.sampled_from(["text", "int64"]).flatmap(batches), st.booleans(), st.booleans(), st.integers(0, 3))
+def test_every_record_is_judged_by_the_rules_in_every_slice(
+    drawn: tuple[Encoding, Batch], has_place: bool, known: bool, start: int
+) -> None:
+    encoding, records = drawn
+    columns = {
+        name: pa.array([record[n] for record in records], pa.binary()).slice(start)
+        for n, name in enumerate(HEADER_COLUMNS[: 2 + has_place])
+    }
+    times = np.full(max(0, len(records) - start), AT_MS)
+    found = decode_stamps(columns, encoding, ("orders", 3), times, {"IDC1"} if known else None)
+    expected = [by_the_rules(*record, encoding, has_place, known) for record in records[start:]]
+    told = [
+        "malformed" if wanted == "malformed" and isinstance(answer, str) else answer
+        for answer, wanted in zip(answers(found), expected, strict=True)
+    ]
+    assert told == expected
+
+
+NO_NUMBER, TOO_LARGE = "is not a decimal number without sign", "exceeds 4611686018427387903"
+
+
 @pytest.mark.parametrize(
-    ("offset", "reason"),
+    ("encoding", "offset", "reason"),
     [
-        (b"", "offset header is empty"),
-        (b"-1", "offset header is not a decimal number without sign"),
-        (b"+1", "offset header is not a decimal number without sign"),
-        (b" 1", "offset header is not a decimal number without sign"),
-        (b"1\n", "offset header is not a decimal number without sign"),
-        (b"1\0", "offset header is not a decimal number without sign"),
-        (b"1:", "offset header is not a decimal number without sign"),
-        (b"/1", "offset header is not a decimal number without sign"),
-        (b"0x1F", "offset header is not a decimal number without sign"),
-        (b"1.0", "offset header is not a decimal number without sign"),
-        ("١".encode(), "offset header is not a decimal number without sign"),
-        (b"4611686018427387904", "offset header exceeds 4611686018427387903"),
-        (b"9223372036854775807", "offset header exceeds 4611686018427387903"),
-        (b"9223372036854775808", "offset header exceeds 4611686018427387903"),
-        (b"9999999999999999999", "offset header exceeds 4611686018427387903"),
-        (b"00000000000000000001", "offset header has 20 bytes, more than 19 digits"),
-        (b"9" * 100_000, "offset header has 100000 bytes, more than 19 digits"),
+        ("text", b"", "is empty"),
+        *(("text", each, NO_NUMBER) for each in (b"-1", b"+1", b" 1", b"1\n", b"1\0", b"1:", b"/1", b"0x1F", b"1.0")),
+        ("text", "١".encode(), NO_NUMBER),
+        *(("text", b"%d" % each, TOO_LARGE) for each in (2**62, 2**63 - 1, 2**63, 10**19 - 1)),
+        ("text", b"00000000000000000001", "has 20 bytes, more than 19 digits"),
+        ("int64", b"", "has 0 bytes, not 8"),
+        ("int64", b"7", "has 1 bytes, not 8"),
+        ("int64", b"12345678", "is text, eight digits"),
+        ("int64", struct.pack(">q", -1), "-1 is negative"),
+        ("int64", struct.pack(">q", 2**62), TOO_LARGE),
     ],
 )
-def test_an_offset_that_is_no_plain_number_is_malformed(offset: bytes, reason: str) -> None:
-    assert answers(decode([(b"IDC1", b"5"), (b"IDC1", offset), (b"IDC1", b"123456")])) == [
-        ("IDC1", 5),
-        reason,
-        ("IDC1", 123456),
-    ]
-
-
-headers = st.one_of(st.none(), st.binary(max_size=21), st.integers(0, 2**64).map(lambda number: b"%d" % number))
-origins = st.one_of(st.none(), st.sampled_from([b"IDC1", b"IDC2", b"", b"o" * 250]), st.binary(max_size=4))
-encoded = st.one_of(headers, st.binary(min_size=8, max_size=8), st.from_regex(b"[0-9]{8}", fullmatch=True))
-
-
-@law(150)
-@given(st.lists(st.tuples(origins, encoded), max_size=20), st.sampled_from(["text", "int64"]), st.integers(0, 20))
-def test_every_record_is_judged_by_the_rules_in_every_slice(
-    pairs: list[tuple[Header, Header]], encoding: Encoding, start: int
-) -> None:
-    columns = [pa.array(list(column), pa.binary()).slice(start) for column in (list(zip(*pairs)) or [(), ()])]
-    found = answers(decode_identities(columns[0], columns[1], encoding))
-    expected = [by_the_rules(*pair, encoding) for pair in pairs[start:]]
-    assert [("malformed" if isinstance(answer, str) else answer) for answer in found] == expected
+def test_an_offset_that_is_no_plain_number_is_malformed(encoding: Encoding, offset: bytes, reason: str) -> None:
+    sound = b"123456" if encoding == "text" else struct.pack(">q", 123456)
+    found = decode_identities(*(pa.array(each, pa.binary()) for each in ([b"A", b"B"], [offset, sound])), encoding)
+    assert answers(found) == [f"offset header {reason}", ("B", 123456)]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.binary_view()])
@@ -107,3 +141,20 @@ def test_other_layouts_and_chunks_are_read(kind: pa.DataType) -> None:
     origin = pa.chunked_array([pa.array(["IDC1"], kind), pa.array([None, "IDC2"], kind)])
     found = decode_identities(origin, pa.array(["1", "2", "3"], kind), "text")
     assert answers(found) == [("IDC1", 1), None, ("IDC2", 3)]
+
+
+def test_at_home_every_record_is_native_and_in_a_copy_what_names_another_origin_is_malformed() -> None:
+    """Of a log whose records are all of one origin: headers that say otherwise are another client's."""
+    origin = [b"dc1", b"dc2", None, b"dc1", b"", b"\xff", b"o" * 250]
+    offset = [b"5", b"6", None, b"x", b"7", b"8", b"9"]
+    before = decode_identities(pa.array(origin, pa.binary()), pa.array(offset, pa.binary()), "text")
+    assert answers(all_native(before)) == [None] * 7
+    is_home = np.array([*(each == "dc1" for each in before.origins), False])[before.origin_code]
+    wrong = [before.reasons[row] for row in (3, 4, 5, 6)]
+    assert answers(of_one_origin(before, is_home)) == [("dc1", 5), OTHER_ORIGIN, None, *wrong]
+    of_origin = ["is empty", "is not valid UTF-8", "has 250 bytes, more than 249"]
+    assert wrong == [f"offset header {NO_NUMBER}", *(f"origin header {reason}" for reason in of_origin)]
+
+
+def test_what_a_mirror_adds_to_its_copies_is_no_part_of_a_record() -> None:
+    assert without_added([("a", b"1"), ("__mskmr", b"a"), ("k2k_offset", None)]) == (("a", b"1"),)

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.logs import NOW_MS, log
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, Known
@@ -59,12 +58,3 @@ def test_answers_are_those_of_brute_force_by_records_below_the_cut(
         assert all(last_read < committed for last_read in required[:offset]), "nothing below it is unread"
         assert offset == below.target.frontier or required[offset] >= committed, "and no later one would be safe"
         assert found.may_move[row] or offset < cut_at
-
-
-def test_an_index_that_began_above_the_cut_knows_nothing_of_what_is_left() -> None:
-    index = LogIndex(6)
-    case = Case("X", log("X", "X0:10"), log("Y", "X6:10", first=6), NOW_MS, 60_000)
-    here, there = logs_of(case, None, index)
-    there = replace(there, metadata=there.metadata._replace(cut_at=4))
-    found = translate_partition(np.array([8]), [None], here, there, Bounds(0))
-    assert State(found.state[0]) is State.NOT_INDEXED

@@ -9,34 +9,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from builders.logs import NOW_MS, ask, at_frontier, exact, indexed_at, log, offsets
 from offset_sync.model.values import State
 from oracles.translation import Answer
 
-# What the mirror does to order
+BY_HAND = {
+    "records sent again to the source count at their first offset": ("Y5:8 Y5:8", "Y0:8", (0, 1, 4, 6), (0, 6, 8, 8)),
+    "between reordered records the one not read is answered": ("Y0 Y2 Y1", "Y0:4", (1, 2, 3), (1, 1, 3)),
+    "what the mirror skipped is read once the group has passed more": (
+        "Y0 Y2 Y3",
+        "Y0:4",
+        (1, 2),
+        (1, 3),
+    ),
+    "a hole is passed at the lowest of all later records": ("Y0 Y5 Y2 Y3", "Y0:2", (1, 2), (1, 2)),
+    "a record that never came to the source stops the answer": ("X0:2 Y0:2 X4:9", "Y0:4 X0:2 X4:9", (4, 9), (2, 2)),
+    "an unreadable record of the target is unread by everyone": ("X0:3", "X0 ? X1 X2", (2,), (1,)),
+    "an unreadable record of the source hides an identity until it is passed": (
+        "Y0 ? Y2",
+        "Y0:3",
+        (1, 2, 3),
+        (1, 1, 3),
+    ),
+    "an unreadable record of the source may be one that was sent late": ("Y0 Y2 ?", "Y0:3", (1, 2, 3), (1, 1, 3)),
+}
 
 
-def test_records_sent_again_to_the_source_count_at_their_first_offset() -> None:
-    source = log("X", "Y5:8 Y5:8")
-    assert offsets(source, log("Y", "Y0:8"), 0, 1, 2, 3, 4, 6) == [0, 6, 7, 8, 8, 8]
-
-
-def test_a_commit_between_reordered_records_of_the_source_answers_the_one_not_read() -> None:
-    source = log("X", "Y5 Y7 Y6")
-    assert ask(source, log("Y", "Y5:9", first=5), 1, 2, 3) == [exact(6), exact(6, 1), exact(8)]
-
-
-# Holes
-
-
-def test_a_record_that_the_mirror_skipped_is_read_once_the_group_has_passed_later_ones() -> None:
-    source = log("X", "Y0 Y2 Y3")
-    assert ask(source, log("Y", "Y0:4"), 1, 2) == [exact(1), exact(3)]
-
-
-def test_a_hole_is_passed_at_the_lowest_of_all_later_records_not_at_the_next_one() -> None:
-    source = log("X", "Y0 Y5 Y2 Y3")
-    assert offsets(source, log("Y", "Y0:2"), 1, 2) == [1, 2]
+@pytest.mark.parametrize(("source", "target", "commits", "wanted"), BY_HAND.values(), ids=BY_HAND)
+def test_answers(source: str, target: str, commits: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    assert offsets(log("X", source), log("Y", target), *commits) == [*wanted]
 
 
 def test_a_young_hole_is_unread_because_the_record_may_only_be_pending() -> None:
@@ -45,20 +48,8 @@ def test_a_young_hole_is_unread_because_the_record_may_only_be_pending() -> None
     assert ask(source, log("Y", "Y0:4"), 3, grace_ms=59_999) == [at_frontier(4)]
 
 
-def test_a_record_that_was_never_mirrored_to_the_source_stops_the_answer() -> None:
-    source = log("X", "X0:2 Y0:2 X4:9")
-    assert ask(source, log("Y", "Y0:4 X0:2 X4:9"), 4, 9) == [exact(2, 2), exact(2, 7)]
-    assert ask(log("X", "X0:3"), log("Y", "X0 Z0 Z0 X1"), 1) == [exact(1)]
-
-
-# Own records need no index
-
-
 def test_a_record_of_the_source_itself_is_read_by_its_offset_even_where_the_source_has_no_index() -> None:
     assert ask(None, log("Y", "X0:3 X4:7"), 0, 2, 4, 5, 99) == [exact(0), exact(2), exact(3), exact(4), at_frontier(6)]
-
-
-# Frontiers and log ends
 
 
 def test_a_commit_beyond_the_index_of_the_source_is_answered_small_and_said_to_be_behind() -> None:
@@ -85,15 +76,5 @@ def test_an_unread_record_that_retention_took_is_a_loss_and_the_log_start_is_com
 def test_retention_beyond_the_index_commits_the_log_start() -> None:
     (answer,) = ask(None, log("Y", "X0:9", log_start=8, frontier=5), 3)
     assert (answer.offset, answer.clamped_offset, answer.lost) == (3, 8, 2)
-
-
-# Markers and unreadable records
-
-
-def test_an_unreadable_record_of_the_target_is_unread_by_everyone() -> None:
-    assert ask(None, log("Y", "X0 ? X1 X2"), 2) == [Answer(1, 1, State.EXACT, 1, 2, 0)]
-
-
-def test_an_unreadable_record_of_the_source_hides_an_identity_until_it_is_passed() -> None:
-    assert offsets(log("X", "Y0 ? Y2"), log("Y", "Y0:3"), 1, 2, 3) == [1, 1, 3]
-    assert offsets(log("X", "Y0 Y2 ?"), log("Y", "Y0:3"), 1, 2, 3) == [1, 1, 3]  # it may be Y1, sent late
+    both = (log(cluster, "X0:9", log_start=6) for cluster in "XY")
+    assert ask(*both, 5) == [Answer(5, 6, State.EXACT, 0, 0, 0)], "what the source has deleted too is not lost"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import re
-import tracemalloc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,9 @@ LARGEST = 2**63 - 1
 Range = tuple[int, int]
 
 
-def found(
-    start: int, epoch: int, ranges: list[Range], records: list[int] | None = None, left_out: int = 0
-) -> FoundList:
+def found(start: int, epoch: int, ranges: list[Range], records: Sequence[int] = (), left_out: int = 0) -> FoundList:
     starts, length = (np.array(column, np.int64) for column in ([a for a, _ in ranges], [b - a for a, b in ranges]))
-    counts = length if records is None else np.array(records, np.int64)
-    return FoundList(ReadList(start, epoch, OffsetRanges(starts, length)), counts, left_out)
+    return FoundList(ReadList(start, epoch, OffsetRanges(starts, length)), np.array(records or length), left_out)
 
 
 def told(text: str) -> tuple[int, int, list[Range]] | None:
@@ -75,7 +71,7 @@ def test_what_is_written_is_read_again(start: int, epoch: int, gaps: list[int], 
     assert told(written.text) == told(written.text.removesuffix("\0")) == (start, epoch, ranges)
     assert (written.records, written.left_out) == (sum(b - a for a, b in ranges), 0)
     plain = text_of(start, epoch, ranges)
-    assert len(written.text) <= len(plain)
+    assert written.text == min(plain, text_of(start, epoch, ranges, "z"), key=len)
     assert told(plain) == (start, epoch, ranges)
 
 
@@ -96,16 +92,10 @@ def test_what_does_not_fit_is_left_out_from_the_end_and_counted(seed: int, most:
         assert min(map(len, one_more)) > MOST_CHARACTERS or 2 * (len(kept) + 1) > MOST_BYTES
 
 
-@law(100)
-@given(st.text(st.characters(min_codepoint=32, max_codepoint=128), max_size=210))
-def test_a_cluster_id_is_read_again_or_refused(cluster_id: str) -> None:
-    if 1 <= len(cluster_id) <= 200 and cluster_id.isascii() and cluster_id.isprintable() and " " not in cluster_id:
-        decoded = decode_read_list(encode_read_list(found(7, 3, [(9, 12)]), cluster_id).text)
-        assert decoded is not None
-        assert decoded.cluster_id == cluster_id
-    else:
-        with pytest.raises(ValueError, match="not a cluster id"):
-            encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
+@pytest.mark.parametrize("cluster_id", ["", "c" * 201, "a b", "ü", "a\x7f"])
+def test_a_cluster_id_that_is_no_word_is_refused(cluster_id: str) -> None:
+    with pytest.raises(ValueError, match="not a cluster id"):
+        encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
 
 
 def entries() -> list[dict[str, Any]]:
@@ -142,29 +132,3 @@ def test_numbers_beyond_int64_are_refused_and_the_same_bytes_are_read_as_python_
     decoded = told(framed("9 0", b"".join(map(leb128, values))))
     is_ours = len(values) % 2 == 0 and all(values[1:]) and sum(values) + 9 <= LARGEST
     assert decoded == ((9, 0, ranges_from(9, values)) if is_ours else None)
-
-
-def test_not_more_is_inflated_than_a_list_can_have() -> None:
-    bomb = framed("0 0", b"\1" * 3_000_000, "z")
-    assert len(bomb) < MOST_CHARACTERS
-    tracemalloc.start()
-    assert told(bomb) is None
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10 * MOST_BYTES
-    assert told(framed("0 0", b"\1" * MOST_BYTES, "z")) is not None
-    assert told(framed("0 0", b"\1" * (MOST_BYTES + 2), "z")) is None
-
-
-def test_the_text_is_the_one_of_the_design() -> None:
-    head = f"offset-sync/1 {CLUSTER}"
-    assert encode_read_list(found(100, 7, [(102, 105), (107, 108)]), CLUSTER).text == f"{head} 100 7 rAgMCAQ\0"
-    assert encode_read_list(found(100, 7, [(100, 300)]), CLUSTER).text == f"{head} 100 7 rAMgB\0"
-    assert encode_read_list(found(0, 0, []), CLUSTER).text == f"{head} 0 0 r\0"
-    assert encode_read_list(found(9, 0, ranges_from(9, [2, 3, 2, 1, 1, 23])), CLUSTER).text == f"{head} 9 0 rAgMCAQEX\0"
-    borders = [2**bits - below for bits in range(7, 63, 7) for below in (0, 1)]
-    for numbers in ([1, 1, 1, 1, 1, 2], *([each, each] for each in borders)):
-        texts = [text_of(0, 0, ranges_from(0, numbers), kind) for kind in "rz"]
-        assert encode_read_list(found(0, 0, ranges_from(0, numbers)), CLUSTER).text == min(texts, key=len)
-    written = encode_read_list(found(0, 0, ranges_from(0, [1] * 100)), CLUSTER)
-    assert re.fullmatch(f"{head} 0 0 z[A-Za-z0-9_-]{{3,9}}\0", written.text)

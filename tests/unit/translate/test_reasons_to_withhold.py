@@ -8,6 +8,7 @@ import pytest
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, EpochEnd, State
 from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import withhold_all
 from offset_sync.translate.partition_log import (
     GivenOffsets,
@@ -21,10 +22,16 @@ from offset_sync.translate.partition_log import (
 
 INDEX = LogIndex()
 SOUND = PartitionMetadata("id", 0, 100, frozenset({"id"}), 100)
+RECREATED, CUT = State.TOPIC_RECREATED, State.LOG_TRUNCATED
 
 
-def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND) -> State | None:
-    return reason_to_withhold(PartitionLog(INDEX, 0, source), PartitionLog(INDEX, 1, target))
+def reason(
+    source: PartitionMetadata = SOUND,
+    target: PartitionMetadata = SOUND,
+    here: LogIndex = INDEX,
+    there: LogIndex = INDEX,
+) -> State | None:
+    return reason_to_withhold(PartitionLog(here, 0, source), PartitionLog(there, 1, target))
 
 
 @pytest.mark.parametrize(
@@ -32,40 +39,39 @@ def reason(source: PartitionMetadata = SOUND, target: PartitionMetadata = SOUND)
     [
         ({"topic_id": None}, State.TOPIC_MISSING),
         ({"topic_id": None, "is_refused": True}, State.TOPIC_UNAUTHORIZED),
-        ({"topic_id": "another"}, State.TOPIC_RECREATED),
-        ({"indexed_ids": frozenset({"id", "another"})}, State.TOPIC_RECREATED),
-        ({"frontier": 101}, State.LOG_TRUNCATED),
-        ({"log_end": 99}, State.LOG_TRUNCATED),
+        ({"topic_id": "another"}, RECREATED),
+        ({"indexed_ids": frozenset({"id", "another"})}, RECREATED),
+        ({"frontier": 101}, CUT),
+        ({"log_end": 99}, CUT),
         ({"is_missing": True}, State.PARTITIONS_DIFFER),
-        ({"is_cut_somewhere": True}, State.LOG_TRUNCATED),
+        ({"is_cut_somewhere": True}, CUT),
     ],
 )
 def test_a_reason_on_either_side_withholds(changed: dict[str, object], expected: State) -> None:
     unsound = SOUND._replace(**changed)  # type: ignore[arg-type]
-    assert reason(source=unsound) is expected
-    assert reason(target=unsound) is expected
+    assert reason(source=unsound) is reason(target=unsound) is expected
 
 
-def test_a_partition_that_neither_side_has_is_missing_and_does_not_differ() -> None:
-    missing = SOUND._replace(is_missing=True, log_end=0, frontier=0)
+def test_two_records_at_one_offset_on_either_side_withhold_the_log() -> None:
+    broken = LogIndex()
+    for number in (0, 5):
+        broken.extend(Runs.of([0], [10], [0], [number], [0]), 10)
+    assert reason(here=broken) is reason(there=broken) is reason(last_known({"id"}), here=broken) is CUT
+
+
+def test_what_nobody_has_is_missing_and_an_empty_target_or_a_silent_source_of_one_life_is_sound() -> None:
+    missing, bare = SOUND._replace(is_missing=True, log_end=0, frontier=0), SOUND._replace(frontier=0)
     assert reason(source=missing, target=missing) is State.PARTITION_MISSING
-
-
-def test_a_target_without_an_index_is_withheld_unless_its_log_is_empty() -> None:
-    def without_index(metadata: PartitionMetadata) -> State | None:
-        return reason_to_withhold(PartitionLog(INDEX, 0, SOUND), PartitionLog.of(None, 1, metadata))
-
-    bare = SOUND._replace(frontier=0)
-    assert without_index(bare) is State.NOT_INDEXED
-    assert without_index(bare._replace(log_start=100)) is None
-    assert without_index(bare._replace(log_end=0)) is None
-
-
-# A source that cannot be asked
-
-
-def test_a_silent_source_with_several_lives_is_withheld() -> None:
-    assert reason(source=last_known({"id", "another"})) is State.TOPIC_RECREATED
+    for target, expected in (
+        (bare, State.NOT_INDEXED),
+        (bare._replace(log_start=100), None),
+        (bare._replace(log_end=0), None),
+    ):
+        assert reason_to_withhold(PartitionLog(INDEX, 0, SOUND), PartitionLog.of(None, 1, target)) is expected
+    assert reason(target=SOUND._replace(cut_at=3, log_end=3)) is None
+    silent = last_known(set())
+    assert (silent.topic_id, silent.log_start, reason(source=silent)) == ("", 0, None)
+    assert reason(source=last_known({"id", "another"})) is RECREATED
 
 
 # Commits of a partition that is withheld, and offsets of records that are gone
@@ -76,9 +82,9 @@ def test_a_silent_source_with_several_lives_is_withheld() -> None:
     [
         (State.CLUSTER_UNREACHABLE, None, [State.CLUSTER_UNREACHABLE] * 3),
         (State.NOT_INDEXED, SOUND, [State.NOT_INDEXED, State.NOT_INDEXED, State.COMMIT_BEYOND_END]),
-        (State.LOG_TRUNCATED, SOUND, [State.LOG_TRUNCATED] * 3),
-        (State.NOT_INDEXED, SOUND._replace(cut_at=3), [State.LOG_TRUNCATED] * 3),
-        (State.NOT_INDEXED, SOUND._replace(topic_id="another"), [State.TOPIC_RECREATED] * 3),
+        (CUT, SOUND, [CUT] * 3),
+        (State.NOT_INDEXED, SOUND._replace(cut_at=3), [CUT] * 3),
+        (State.NOT_INDEXED, SOUND._replace(topic_id="another"), [RECREATED] * 3),
         (State.NOT_INDEXED, SOUND._replace(topic_id=None), [State.NOT_INDEXED] * 3),
     ],
 )
@@ -99,24 +105,14 @@ def test_an_offset_above_where_a_log_began_again_is_withheld_unless_it_is_later_
     offsets = given(
         (5, 0, 0, None), (6, last_ms, 0, None), (6, last_ms + 1, 0, None), (6, 0, 0, "new"), (6, 0, 0, "old")
     )
-    recreated, cut = State.TOPIC_RECREATED, State.LOG_TRUNCATED
-    found = of_former_incarnations(offsets, [Incarnation(5, noticed_ms, "new", is_recreated=True)])
-    assert found.tolist() == [ABSENT, recreated, ABSENT, ABSENT, recreated]
-    found = of_former_incarnations(offsets, [Incarnation(5, noticed_ms, "new", is_recreated=False)])
-    assert found.tolist() == [ABSENT, cut, ABSENT, cut, cut]
-    assert of_former_incarnations(offsets, []).tolist() == [ABSENT] * 5
+    for is_recreated, expected in (
+        (True, [ABSENT, RECREATED, ABSENT, ABSENT, RECREATED]),
+        (False, [ABSENT, CUT, ABSENT, CUT, CUT]),
+    ):
+        found = of_former_incarnations(offsets, [Incarnation(5, noticed_ms, "new", is_recreated=is_recreated)])
+        assert found.tolist() == expected
 
 
 def test_an_offset_whose_last_record_an_election_has_taken_is_withheld() -> None:
     offsets = given((10, 0, 1, None), (9, 0, 1, None), (10, 0, 2, None), (10, 0, ABSENT, None))
-    assert of_lost_records(offsets, [EpochEnd(2, 9)]).tolist() == [State.LOG_TRUNCATED, ABSENT, ABSENT, ABSENT]
-    assert of_lost_records(offsets, []).tolist() == [ABSENT] * 4
-
-
-def test_a_target_that_was_cut_is_sound_below_the_cut() -> None:
-    assert reason(target=SOUND._replace(cut_at=3, log_end=3)) is None
-
-
-def test_a_silent_source_of_which_nothing_is_known_is_trusted() -> None:
-    view = last_known(set())
-    assert (view.topic_id, view.log_start, reason(source=view)) == ("", 0, None)
+    assert of_lost_records(offsets, [EpochEnd(2, 9)]).tolist() == [CUT, ABSENT, ABSENT, ABSENT]

@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.hypothesis_strategies import law
-from generators.mirrored_logs import random_cases, random_world
+from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.translate.exact import Bounds, translate
-from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.position_cost import position_cost
 from offset_sync.translate.replication_gap import (
     NEVER_YOUNG,
-    OffsetCounts,
     OffsetRanges,
-    ReplicationGap,
+    copies_between,
+    deleted_of,
     joined,
     replication_gaps,
 )
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
-from oracles.translation_check import growing, logs_of, origin_codes
+from oracles.translation_check import every_commit, growing, logs_of, origin_codes
+
+pages = st.none() | st.integers(1, 4)
 
 
-def indexed(case: Case, page_runs: int | None = None) -> tuple[LogIndex, LogIndex]:
-    source, target = LogIndex(), LogIndex()
-    for _, source_found, target_found in growing(case, page_runs=page_runs):
-        source, target = source_found or source, target_found
-    return source, target
-
-
-def replication_gap(origin: int, source: LogIndex, target: LogIndex, *bounds: int) -> ReplicationGap:
-    """Of all parts; *bounds* are those of ``replication_gaps``."""
-    parts = [each.below(10**6) for each in replication_gaps(origin, source, target, *bounds)]
-    pending, skipped = joined([each.pending for each in parts]), joined([each.skipped for each in parts])
-    return ReplicationGap(pending, skipped, any(each.is_settling for each in parts))
-
-
-def cases(seed: int) -> list[Case]:
-    rng = random.Random(seed)
-    return [case for case in random_cases(random_world(rng), rng) if case.source is not None][:3]
-
-
-def offsets(stretches: OffsetRanges) -> list[int]:
-    return [n for start, length in zip(stretches.start, stretches.length) for n in range(start, start + length)]
+def offsets(parts: list[OffsetRanges]) -> list[int]:
+    ranges = joined(parts).below(10**6)  # further up is what was lost
+    assert (ranges.length > 0).all()
+    return [n for at, length in zip(ranges.start.tolist(), ranges.length.tolist()) for n in range(at, at + length)]
 
 
 def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -> tuple[list[int], list[int], bool]:
@@ -72,67 +52,43 @@ def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -
     return sorted(pending), sorted(skipped), is_settling
 
 
-@law(150)
-@given(st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
-def test_the_records_missing_at_the_target_are_those_of_the_definition(seed: int, page_runs: int | None) -> None:
-    rng = random.Random(seed)
-    for case in cases(seed):
-        source, target = indexed(case, page_runs)
-        for origin, code in origin_codes(case).items():
-            low, high = rng.choice(((-NO_LIMIT, NO_LIMIT), sorted(rng.sample(range(30), 2))))
-            bounds = rng.choice([NEVER_YOUNG, *(each.indexed_at_ms for each in case.target.indexed)]), low, high
-            found = replication_gap(code, source, target, *bounds)
-            if origin:
-                said = offsets(found.pending), offsets(found.skipped), found.is_settling
-                assert said == lacking(case, origin, *bounds)
+@law(400)
+@given(cases, generators, pages)
+def test_the_records_missing_at_the_target_are_those_of_the_definition(
+    case: Case, rng: random.Random, page_runs: int | None
+) -> None:
+    *_, (_, source, target) = growing(case, rng, page_runs)
+    for origin, code in origin_codes(case).items() if source is not None else ():
+        held = {record.origin_offset for record in case.target.indexed if record.origin == origin}
+        low, high = (np.array([rng.randint(0, 16) for _ in range(9)]) for _ in range(2))
+        found = copies_between(code, target, low, high).tolist()
+        if origin:
+            assert found == [len(held & set(range(*each))) for each in zip(low, high, strict=True)]
+            bounds = rng.choice((-NO_LIMIT, 2)), rng.choice((NO_LIMIT, 9))
+            since_ms = rng.choice([NEVER_YOUNG, *(each.indexed_at_ms for each in case.target.indexed)])
+            gaps = list(replication_gaps(code, source, target, since_ms, *bounds))
+            pending, skipped, is_settling = lacking(case, origin, since_ms, *bounds)
+            assert [offsets([gap.pending for gap in gaps]), offsets([gap.skipped for gap in gaps])] == [
+                pending,
+                skipped,
+            ]
+            told = any(gap.is_settling for gap in gaps)  # also by what was lost
+            assert told == is_settling or (told and case.lost)
+            deleted = lacking(case, origin, NEVER_YOUNG, -NO_LIMIT, case.target.frontier)
+            assert offsets(list(deleted_of(code, source, target))) == sorted(deleted[0] + deleted[1])
 
 
-def test_ranges_are_cut_and_counted_as_the_offsets_that_they_hold() -> None:
-    rng = random.Random(3)
-    for _ in range(50):
-        held = sorted(rng.sample(range(20), rng.randint(1, 9)))
-        ranges = joined([OffsetRanges(np.array([offset]), np.array([1])) for offset in held])
-        ranges = joined([OffsetRanges(np.array([30]), np.array([5])), ranges])
-        held += range(30, 35)
-        asked = np.array(rng.choices(range(-1, 37), k=9))
-        counts = OffsetCounts(asked)
-        for part in (OffsetRanges.none(), ranges.from_offset(12), ranges.below(12)):
-            counts.add(part)
-        above = [sum(offset >= one for offset in held) for one in asked.tolist()]
-        assert (counts.total, counts.first) == (len(held), held[0])
-        assert ranges.count_from(asked).tolist() == counts.count_from(asked).tolist() == above
-        with pytest.raises(ValueError, match="not asked"):
-            counts.count_from(asked + 99)
-        for one in asked.tolist():
-            parts = ranges.below(one), ranges.from_offset(one)
-            assert [offsets(part) for part in parts] == [[n for n in held if n < one], [n for n in held if n >= one]]
-            assert all((part.length > 0).all() for part in parts)
-
-
-@law(150)
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([None, 1, 2, 4]))
-def test_position_cost_is_what_the_records_between_say(seed: int, other: int, page_runs: int | None) -> None:
-    for each in cases(seed):
-        case = replace(each, target=replace(each.target, log_start=0))
-        source, target = indexed(case, page_runs)
-        young_since_ms = case.now_ms - case.hole_grace_ms
-        committed = np.arange(case.source_frontier + 1)
-        logs = logs_of(case, source, target)
-        answer = translate(committed, *logs, Bounds(young_since_ms)).offset
-        position = np.array(random.Random(other).choices(range(case.target.frontier + 1), k=len(committed)))
-        found = position_cost(committed, answer, position, *logs, young_since_ms)
-        needs = f_by_offset(case)
-        best = answers(case, committed.tolist())
-        for c, at, mine, repeats, skipped in zip(
-            committed.tolist(), position.tolist(), best, found.repeats.tolist(), found.skipped.tolist()
-        ):
-            read_again = sum(NO_RECORD < need < c for need in needs[at:])
-            assert mine.duplicates + repeats == read_again
-            assert skipped == sum(need >= c for need in needs[:at])
-
-
-@pytest.mark.parametrize("position", [0, 3, 9])
-def test_an_empty_log_costs_nothing_at_any_position(position: int) -> None:
-    source, target = PartitionLog.of(None, 0), PartitionLog(LogIndex(), 1)
-    found = position_cost(np.array([4]), np.array([3]), np.array([position]), source, target, young_since_ms=0)
-    assert (found.repeats.tolist(), found.skipped.tolist()) == ([0], [0])
+@law(400)
+@given(cases, generators, pages)
+def test_position_cost_is_what_the_records_between_say(case: Case, rng: random.Random, page_runs: int | None) -> None:
+    *_, (_, source, target) = growing(case, rng, page_runs)
+    commits, young_since_ms = list(every_commit(case)), case.now_ms - case.hole_grace_ms
+    logs, needs = logs_of(case, source, target), f_by_offset(case)
+    answer = translate(np.array(commits), *logs, Bounds(young_since_ms)).offset
+    position = np.array(rng.choices(range(case.target.frontier + 1), k=len(commits)))
+    found = position_cost(np.array(commits), answer, position, *logs, young_since_ms)
+    costs = zip(answers(case, commits), found.repeats.tolist(), found.skipped.tolist(), strict=True)
+    for c, at, (best, repeats, skipped) in zip(commits, position.tolist(), costs, strict=True):
+        read = [offset for offset, need in enumerate(needs) if NO_RECORD < need < c]
+        assert repeats == sum(at <= offset for offset in read) - sum(best.offset <= offset for offset in read)
+        assert skipped == sum(need >= c for need in needs[:at])

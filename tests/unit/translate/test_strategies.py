@@ -1,11 +1,11 @@
-"""The strategies beside exact, against their definitions in plain loops; never later than t(c)."""
+"""The strategies beside exact, against their definitions record by record; never later than t(c)."""
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -22,124 +22,205 @@ from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.strategies import answer_by_header, answer_by_timestamp
-from oracles.translation import Case, Log, LogRecord, answers
-from oracles.translation_check import growing, origin_codes
+from offset_sync.translate.strategies import answer_by_timestamp
+from oracles.translation import Answer, Case, Log, LogRecord, answers, below_the_cut
 
-ONE_WAY = World(("A", "B"), ("A",), (("A", "B"),), 40, marker=0.2)
-BOTH_WAYS = World(("A", "B"), ("A", "B"), (("A", "B"), ("B", "A")), 40, marker=0.2)
 CODES = {"A": 0, "B": 1, "C": 2}
-
-
-def logs_of(world: World, seed: int, spread: int, disorder: int) -> dict[str, Log]:
-    """Logs whose records have the time of their origin offset, *spread* records to one, a few of them late."""
-    rng = random.Random(seed)
-    late: dict[tuple[str, int], int] = {}
-
-    def timed(record: LogRecord) -> LogRecord:
-        shift = late.setdefault((record.origin, record.origin_offset), rng.randint(0, disorder))
-        return replace(record, timestamp_ms=1000 + record.origin_offset // spread - shift)
-
-    found = {}
-    for alias, log in write_logs(world, rng).items():
-        records = tuple(timed(record) for record in log if record is not None)
-        found[alias] = Log(alias, records, 0, len(log), len(log))
-    return found
-
-
-def times_of(log: Log) -> TimeIndex:
-    times, stretches = TimeIndex(), list[tuple[int, int, int]]()
-    for record in log.records:
-        start, length, at_ms = stretches.pop() if stretches else (record.offset, 0, record.timestamp_ms)
-        if (start + length, at_ms) == (record.offset, record.timestamp_ms):
-            stretches.append((start, length + 1, at_ms))
-        else:
-            stretches += [(start, length, at_ms), (record.offset, 1, record.timestamp_ms)]
-    for start, length, at_ms in stretches:
-        times.extend(*(np.array([number]) for number in (start, length, at_ms, at_ms)))
-    return times
-
-
-def indexed(case: Case) -> tuple[LogIndex, LogIndex]:
-    """Both indexes, with the timestamps; the codes are those of ``CODES`` where both clusters produce."""
-    source, target = LogIndex(), LogIndex()
-    for _, source_found, target_found in growing(case):
-        source, target = source_found or source, target_found
-    for index, log in ((source, case.source), (target, case.target)):
-        index.times = times_of(log) if log is not None else None
-    return source, target
-
-
-def by_timestamp(source: Sequence[LogRecord], target: Sequence[LogRecord], committed: int, end: int) -> int:
-    """The definition: the first record not older than the first unread one; the n-th of as many of one time."""
-    if not source or not target:
-        return target[0].offset if target else end
-    unread = [record for record in source if record.offset >= committed]
-    at_ms = (unread[0] if unread else source[-1]).timestamp_ms
-    found = next((record for record in target if record.timestamp_ms >= at_ms), None)
-    if found is None:
-        return end
-    here, there = ([record for record in log if record.timestamp_ms == at_ms] for log in (source, target))
-    if found.timestamp_ms != at_ms or len(here) != len(there):
-        return found.offset
-    read = sum(record.offset < committed for record in here)
-    return there[read].offset if read < len(there) else there[-1].offset + 1
-
-
-def by_header(source: Sequence[LogRecord], committed: int, target: str, look_back: int) -> int:
-    """The definition: the header of the record at the commit, else of the nearest one before it."""
-    unread = [record for record in source if record.offset >= committed]
-    if unread and unread[0].origin == target:
-        return unread[0].origin_offset
-    read = [record for record in source if record.offset < committed]
-    near = [record for record in read[max(0, len(read) - look_back) :] if record.origin == target]
-    return near[-1].origin_offset + 1 if near else ABSENT
-
-
-@law(200)
-@given(st.integers(0, 10**6), st.sampled_from([1, 3, 8]), st.sampled_from([0, 0, 2, 9]))
-def test_timestamp_is_its_definition_and_loses_nothing_of_one_origin(seed: int, spread: int, disorder: int) -> None:
-    logs = logs_of(replace(ONE_WAY, behind=0.5), seed, spread, disorder)
-    source, target = logs["A"], logs["B"]
-    committed = np.arange(source.log_end + 1)
-    found = answer_by_timestamp(committed, times_of(source), times_of(target), target.log_end, is_checked=True)
-    wanted = [by_timestamp(source.records, target.records, c, target.log_end) for c in committed.tolist()]
-    assert found.offset.tolist() == wanted
-    exact = answers(Case("A", source, target), committed.tolist())
-    assert all(mine <= best.offset for mine, best in zip(found.offset.tolist(), exact))
+BOTH_WAYS = (("A", "B"), ("B", "A"))
 
 
 def drawn(rng: random.Random, cluster: str) -> Log:
-    """Up to five records with few times, in any order, and offsets left out."""
+    """Up to five records with few times, in any order, and offsets left out; what a mirror without headers leaves."""
     kept = sorted(rng.sample(range(7), rng.choice((0, 1, 2, 3, 5))))
-    records = tuple(LogRecord(offset, cluster, offset, rng.randint(1, 4)) for offset in kept)
-    return Log(cluster, records, 0, 7, 7)
+    times = [rng.randint(1, 4) for _ in kept]
+    times = sorted(times) if rng.random() < 0.5 else times
+    return Log(cluster, tuple(LogRecord(o, cluster, o, at) for o, at in zip(kept, times, strict=True)), 0, 7, 7)
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_what_timestamp_may_repeat_is_counted_by_definition(seed: int) -> None:
+def mirrored(rng: random.Random, *, is_one_way: bool) -> list[Log]:
+    """Logs of which each copy has a header, seldom of a third cluster."""
+    clusters = ("A", "B", "C") if rng.random() < 0.2 else ("A", "B")
+    routes = BOTH_WAYS[:1] if is_one_way else BOTH_WAYS if len(clusters) == 2 else (*BOTH_WAYS, ("C", "A"))
+    written = write_logs(World(clusters, clusters[:1] if is_one_way else clusters, routes, 12, marker=0.5), rng)
+    logs = [tuple(record for record in written[alias] if record is not None) for alias in "AB"]
+    return [Log(alias, log, 0, len(written[alias]), len(written[alias])) for alias, log in zip("AB", logs, strict=True)]
+
+
+def index_of(log: Log, begin: int, seen_ms: int) -> LogIndex:
+    index = LogIndex(begin)
+    rows = [(r.offset, 1, CODES[r.origin], r.origin_offset, seen_ms) for r in log.indexed]
+    index.extend(Runs.of(*np.array(rows, np.int64).reshape(-1, 5).T), log.frontier)
+    index.times = TimeIndex()
+    index.times.extend(*np.array([(r.offset, 1, *[r.timestamp_ms] * 2) for r in log.indexed], int).reshape(-1, 4).T)
+    return index
+
+
+@dataclass(frozen=True)
+class Question:
+    """Commits of A that are asked for at B; *begins* and *seen_ms* are of both indexes, *log_start* of both logs."""
+
+    name: str
+    source: Log
+    target: Log
+    begins: tuple[int, int] = (0, 0)
+    seen_ms: tuple[int, int] = (0, 0)
+    idle_since_ms: int = -1
+    look_back: int = 1000
+    cut_at: int | None = None
+    page_runs: int = 0
+
+    def ask(self) -> Translations:
+        logs = []
+        for log, begin, seen_ms in zip((self.source, self.target), self.begins, self.seen_ms, strict=True):
+            index = index_of(log, begin, seen_ms)
+            if self.page_runs:
+                let_go_of_all_but(index, 1, self.page_runs, KeptPages())
+            said = PartitionMetadata("id", log.log_start, log.log_end, frozenset({"id"}), index.frontier)
+            logs.append(PartitionLog(index, CODES[log.cluster], said))
+        logs[1] = replace(logs[1], metadata=logs[1].metadata._replace(cut_at=self.cut_at))
+        commits = np.arange(self.source.log_end + 2)
+        strategy = Strategy(self.name, self.look_back, self.idle_since_ms)
+        return translate_partition(commits, [None] * len(commits), logs[0], logs[1], Bounds(10**15), strategy)
+
+
+class Choice(NamedTuple):
+    """What a strategy answers by itself."""
+
+    offset: int
+    is_exact: bool = False
+    duplicates: int = 0
+    at_most: int = 0
+    is_disordered: bool = False
+
+
+def by_timestamp(source: Sequence[LogRecord], target: Sequence[LogRecord], c: int, end: int, checked: bool) -> Choice:
+    """The definition: the first record not older than the first unread one; the n-th of as many of one time."""
+    if not source or not target:
+        return Choice(target[0].offset if target else end)
+    read, unread = ([r for r in source if (r.offset < c) is side] for side in (True, False))
+    newest, at_ms = max((r.timestamp_ms for r in read), default=-99), (unread or source[-1:])[0].timestamp_ms
+    first = next((record for record in target if record.timestamp_ms >= at_ms), None)
+    here, there = ([record for record in log if record.timestamp_ms == at_ms] for log in (source, target))
+    is_placed = first is not None and first.timestamp_ms == at_ms and len(here) == len(there)
+    is_placed &= checked or at_ms < max(r.timestamp_ms for r in source)
+    offset = end if first is None else first.offset
+    if is_placed:
+        rank = sum(record.offset < c for record in here)
+        offset = there[rank].offset if rank < len(there) else there[-1].offset + 1
+    last = max((r.offset for r in target if r.timestamp_ms <= newest), default=-1)
+    at_most = sum(offset <= r.offset <= last for r in target)
+    as_new = next((n for n, r in enumerate(read) if r.timestamp_ms >= at_ms), len(read))
+    repeats = 0 if is_placed or first is None else min(len(read) - as_new, at_most)
+    return Choice(offset, first is not None and repeats == 0, repeats, at_most, newest > at_ms)
+
+
+def by_header(source: Sequence[LogRecord], c: int, look_back: int) -> Choice:
+    """The definition: the header of the record at the commit, else of the nearest one before it."""
+    read, unread = ([r for r in source if (r.offset < c) is side] for side in (True, False))
+    if unread and unread[0].origin == "B":
+        return Choice(unread[0].origin_offset + max(0, c - unread[0].offset))
+    near = [record for record in read[max(0, len(read) - look_back) :] if record.origin == "B"]
+    return Choice(near[-1].origin_offset + 1 if near else ABSENT)
+
+
+def refused(asked: Question) -> bool:
+    origins = [{record.origin for record in log.indexed} for log in (asked.source, asked.target)]
+    return max(map(len, origins)) > 1 if asked.name == "timestamp" else not origins[0] | origins[1] <= {"A", "B"}
+
+
+def is_stamped(asked: Question, target: Log) -> bool:
+    return any(record.origin != log.cluster for log in (asked.source, target) for record in log.indexed)
+
+
+def is_idle(asked: Question, target: Log) -> bool:
+    is_known = asked.source.frontier == asked.source.log_end and target.frontier == target.log_end
+    ends = [max((r.timestamp_ms for r in log.indexed), default=-99) for log in (asked.source, target)]
+    seen_ms = [ms if log.indexed else 0 for ms, log in zip(asked.seen_ms, (asked.source, asked.target), strict=True)]
+    return is_known and max(seen_ms) <= asked.idle_since_ms and (asked.name == "header" or ends[1] <= ends[0])
+
+
+def choice_of(asked: Question, target: Log, c: int) -> Choice:
+    source = asked.source.indexed
+    found = by_header(source, c, asked.look_back)
+    if asked.name == "timestamp":
+        found = by_timestamp(source, target.indexed, c, target.frontier, is_stamped(asked, target))
+    if found.offset < 0 and c <= (source[0].offset if source else asked.source.frontier):
+        found = found._replace(offset=target.log_start)
+    if not target.indexed:
+        found = found._replace(offset=target.frontier)
+    if is_idle(asked, target) and c >= asked.source.log_end:
+        found = Choice(target.log_end, True, is_disordered=found.is_disordered)
+    return found if asked.cut_at is None else found._replace(offset=min(found.offset, asked.cut_at))
+
+
+def wanted(asked: Question, case: Case, c: int) -> tuple[State, Choice, Answer]:
+    """Return the state, and the answer: t(c) where headers tell records apart and the strategy's is not below it."""
+    target = case.target
+    choice = choice_of(asked, target, c)
+    (best,) = answers(case, [c])
+    state, offset, is_behind = best.state, choice.offset, c > asked.source.frontier
+    if asked.name == "header" or is_stamped(asked, target):
+        is_exact = not 0 <= choice.offset < best.offset
+        offset, is_late = best.offset if is_exact else choice.offset, choice.offset > best.offset
+        answer = replace(best, offset=offset, clamped_offset=max(offset, target.log_start))
+    else:
+        deleted = sum(offset <= r.offset < target.log_start for r in target.indexed)
+        counts = [max(0, each - deleted) for each in choice[2:4]]
+        lost = max(0, deleted - choice.duplicates)
+        if lost and asked.source.log_start > c:
+            lost = min(lost, wanted(asked, case, asked.source.log_start)[2].lost)
+        is_exact, is_late = offset >= target.frontier, False
+        state = State.INDEX_BEHIND if is_behind else State.AT_FRONTIER if is_exact else State.EXACT
+        answer = Answer(offset, max(offset, target.log_start), state, *counts, lost)
+    state = state if is_exact or choice.is_exact else State.APPROXIMATE
+    state = State.STRATEGY_REFUSED if is_late else State.NO_REFERENCE if choice.offset < 0 else state
+    is_unknown = c < asked.begins[0] > asked.source.log_start
+    is_unknown |= choice.offset <= min(asked.begins[1], target.frontier) > target.log_start
+    state = State.NOT_INDEXED if is_unknown else state
+    return State.COMMIT_BEYOND_END if c > asked.source.log_end else state, choice, answer
+
+
+def questions(seed: int, name: str) -> Question:
     rng = random.Random(seed)
-    source, target = drawn(rng, "A"), drawn(rng, "B")
-    committed = np.arange(9)
-    found = answer_by_timestamp(committed, times_of(source), times_of(target), 7, is_checked=True)
-    assert found.offset.tolist() == [by_timestamp(source.records, target.records, c, 7) for c in range(9)]
-    columns = found.offset, found.is_exact, found.duplicates, found.duplicates_at_most, found.is_disordered
-    for c, answer, is_exact, repeats, most, is_disordered in zip(range(9), *(column.tolist() for column in columns)):
-        read, unread = ([r for r in source.records if (r.offset < c) is side] for side in (True, False))
-        if not source.records or not target.records:
-            assert (is_exact, repeats, most) == (False, 0, 0)
+    logs = [drawn(rng, "A"), drawn(rng, "B")]
+    if name == "header" or rng.random() < 0.3:
+        logs = mirrored(rng, is_one_way=rng.random() < (0.2 if name == "header" else 0.9))
+    begins = [rng.choice((0, 0, 0, 3)) if name == "timestamp" else 0 for _ in logs]
+    for n, log in enumerate(logs):
+        kept = tuple(record for record in log.records if record.offset >= begins[n])
+        frontier = rng.choice((log.log_end, log.log_end, rng.randint(begins[n], max(begins[n], log.log_end))))
+        start = rng.choice((0, *[rng.randint(0, log.log_end)] * 2))
+        logs[n] = replace(log, records=kept, frontier=frontier, log_start=start, log_end=max(frontier, log.log_end))
+    cut_at = rng.choice((None, None, rng.randint(0, logs[1].frontier)))
+    seen_ms, look_back = (rng.choice((1, 5)), rng.choice((1, 5))), rng.choice((0, 1, 3, 1000))
+    return Question(
+        name, *logs, tuple(begins), seen_ms, rng.choice((-1, 4, 5)), look_back, cut_at, rng.choice((0, 1, 2))
+    )
+
+
+@law(800)
+@given(st.integers(0, 10**6), st.sampled_from(["timestamp", "timestamp", "header"]))
+def test_an_answer_is_its_definition_and_not_above_the_exact_one_where_headers_tell_records_apart(
+    seed: int, name: str
+) -> None:
+    asked = questions(seed, name)
+    case = Case("A", asked.source, asked.target, now_ms=9)
+    case = case if asked.cut_at is None else below_the_cut(case, asked.cut_at)
+    found = asked.ask()
+    states = [State(code) for code in found.state.tolist()]
+    if refused(asked):
+        assert (set(states[:-1]), set(found.wanted.tolist())) == ({State.STRATEGY_REFUSED}, {ABSENT})
+        return
+    counts = zip(*(each.tolist() for each in (found.duplicates, found.duplicates_at_most, found.lost)), strict=True)
+    for c, told in enumerate(counts):
+        state, choice, answer = wanted(asked, case, c)
+        assert (c, states[c], found.is_disordered[c]) == (c, state, choice.is_disordered)
+        if states[c].is_withheld:
+            assert (found.wanted[c], *told) == (ABSENT, 0, 0, 0)
             continue
-        newest = max((r.timestamp_ms for r in read), default=0)
-        assert is_disordered == (newest > (unread or source.records[-1:])[0].timestamp_ms)
-        last = max((r.offset for r in target.records if r.timestamp_ms <= newest), default=-1)
-        assert most == sum(answer <= r.offset <= last for r in target.records)
-        at_ms = (unread or read[-1:])[0].timestamp_ms
-        as_new = next((n for n, r in enumerate(read) if r.timestamp_ms >= at_ms), len(read))
-        first = next((r for r in target.records if r.timestamp_ms >= at_ms), None)
-        equal = [sum(r.timestamp_ms == at_ms for r in log.records) for log in (source, target)]
-        is_placed = first is not None and first.timestamp_ms == at_ms and equal[0] == equal[1]
-        assert repeats == (0 if is_placed or first is None else min(len(read) - as_new, most))
-        assert is_exact == (first is not None and repeats == 0)
+        assert found.wanted[c] == answer.clamped_offset
+        if name == "timestamp" and not is_stamped(asked, case.target):
+            assert told == (answer.duplicates, answer.duplicates_at_most, answer.lost)
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
@@ -160,191 +241,3 @@ def test_times_in_order_skip_nothing_also_where_a_stretch_hides_them(seed: int, 
     here, there = merged(times), merged([times[n] for n in copied])
     found = answer_by_timestamp(committed, here, there, len(copied), is_checked=is_checked)
     assert all(answer <= sum(n < c for n in copied) for c, answer in enumerate(found.offset.tolist()))
-
-
-@law(200)
-@given(st.integers(0, 10**6), st.sampled_from([0, 1, 3, 1000]), st.sampled_from([None, 1, 2]))
-def test_header_is_its_definition_and_loses_nothing_between_two_clusters(
-    seed: int, look_back: int, page_runs: int | None
-) -> None:
-    logs = logs_of(replace(BOTH_WAYS, behind=0.3), seed, 1, 0)
-    source, target = logs["A"], logs["B"]
-    case = Case("A", source, target)
-    index = indexed(case)[0]
-    if page_runs:
-        let_go_of_all_but(index, 1, page_runs, KeptPages())
-    committed = np.arange(source.log_end + 1)
-    found = answer_by_header(committed, index, target_origin=CODES["B"], look_back=look_back).tolist()
-    alone = [answer_by_header(committed[[c]], index, target_origin=1, look_back=look_back)[0] for c in committed]
-    assert found == alone == [by_header(source.records, c, "B", look_back) for c in committed.tolist()]
-    exact = answers(case, committed.tolist())
-    assert all(mine <= best.offset for mine, best in zip(found, exact))
-
-
-# Chosen in a partition
-
-
-def native(cluster: str, *times: int) -> Log:
-    records = tuple(LogRecord(n, cluster, n, time) for n, time in enumerate(times))
-    return Log(cluster, records, 0, len(times), len(times))
-
-
-def copied(cluster: str, origin: str, *times: int) -> Log:
-    records = tuple(LogRecord(n, origin, n, time) for n, time in enumerate(times))
-    return Log(cluster, records, 0, len(times), len(times))
-
-
-def chosen(
-    case: Case,
-    name: str,
-    *committed: int,
-    idle_since_ms: int = -1,
-    source_start: int = 0,
-    log_start: int = 0,
-    cut_at: int | None = None,
-) -> Translations:
-    """Translate as a pass does; nothing is idle unless *idle_since_ms* says so. The target is cut, or has a start."""
-    source, target = indexed(case)
-    codes = origin_codes(case)
-    logs = [
-        PartitionLog(index, codes.get(log.cluster, 99), metadata_of(index, log.log_end, start)._replace(cut_at=cut))
-        for log, index, start, cut in (
-            (case.source, source, source_start, None),
-            (case.target, target, log_start, cut_at),
-        )
-        if log is not None
-    ]
-    strategy = Strategy(name, 1000, idle_since_ms)
-    return translate_partition(np.array(committed), [None] * len(committed), *logs, Bounds(10**15), strategy)
-
-
-def metadata_of(index: LogIndex, log_end: int, log_start: int = 0) -> PartitionMetadata:
-    return PartitionMetadata("id", log_start, log_end, frozenset({"id"}), index.frontier)
-
-
-def states(found: Translations) -> list[str]:
-    return [State(code).name for code in found.state.tolist()]
-
-
-def test_a_mirror_without_headers_is_translated_by_timestamp() -> None:
-    case = Case("A", native("A", 1, 2, 2, 4, 5), native("B", 1, 2, 2, 2, 4))
-    found = chosen(case, "timestamp", 0, 1, 2, 3, 4, 5)
-    # The 2 was sent again, so which of them is which cannot be told; 5 is not there yet.
-    assert found.wanted.tolist() == [0, 1, 1, 4, 5, 5]
-    assert states(found) == ["EXACT", "EXACT", "APPROXIMATE", "EXACT", "AT_FRONTIER", "AT_FRONTIER"]
-    assert (found.duplicates.tolist()[2], found.duplicates_at_most.tolist()[2]) == (1, 3)
-    assert not found.is_disordered.any()
-    assert chosen(case, "timestamp", 4, 5, cut_at=2).wanted.tolist() == [2, 2]
-
-
-@pytest.mark.parametrize("name", ["timestamp", "header"])
-def test_origins_that_a_strategy_cannot_bear_refuse_the_whole_topic(name: str) -> None:
-    here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "C", 0, 2)), 0, 2, 2)
-    found = chosen(Case("A", here, copied("B", "A", 1)), name, 0, 1, 2)
-    assert states(found) == ["STRATEGY_REFUSED"] * 3
-    assert (found.wanted == -1).all()
-
-
-def test_header_without_a_reference_waits_until_the_topic_is_idle() -> None:
-    case = Case("A", native("A", 1, 2, 3), copied("B", "A", 1, 2, 3))
-    assert states(chosen(case, "header", 2, 3)) == ["NO_REFERENCE"] * 2
-    found = chosen(case, "header", 0, 2, 3, idle_since_ms=0)
-    assert (states(found), found.wanted.tolist()) == (["EXACT", "NO_REFERENCE", "AT_FRONTIER"], [0, -1, 3])
-
-
-def test_an_idle_topic_with_records_that_only_the_target_has_is_not_at_its_end() -> None:
-    by_time = Case("A", native("A", 1, 2), native("B", 1, 2, 7))
-    assert chosen(by_time, "timestamp", 2, idle_since_ms=0).wanted.tolist() == [1]
-    for source in (copied("A", "B", 1, 2), native("A", 1, 2)):
-        found = chosen(Case("A", source, native("B", 1, 2, 7)), "header", 2, idle_since_ms=0)
-        assert (states(found), found.wanted.tolist()) == (["STRATEGY_REFUSED"], [-1])
-
-
-def test_the_last_records_of_one_time_are_counted_off_only_where_headers_check_the_answer() -> None:
-    assert chosen(Case("A", native("A", 6, 6), native("B", 6, 6)), "timestamp", 1).wanted.tolist() == [0]
-    assert chosen(Case("A", native("A", 6, 6, 7), native("B", 6, 6)), "timestamp", 1).wanted.tolist() == [1]
-    assert chosen(Case("A", native("A", 6, 6), copied("B", "A", 6, 6)), "timestamp", 1).wanted.tolist() == [1]
-
-
-def test_what_the_source_has_deleted_too_is_not_lost() -> None:
-    case = Case("A", native("A", *range(7)), native("B", *range(7)))
-    for start in range(7):
-        found = chosen(case, "timestamp", 1, 5, source_start=start, log_start=4)
-        assert found.lost.tolist() == [max(0, 4 - max(1, start)), 0]
-    assert chosen(case, "timestamp", 3, source_start=4, log_start=4).lost.tolist() == [0]
-
-
-def test_a_greater_timestamp_before_a_commit_is_told_also_where_it_is_withheld() -> None:
-    found = chosen(Case("A", native("A", 1, 9, 3), native("B", 1, 9, 3)), "timestamp", 4)
-    assert (states(found), found.is_disordered.tolist()) == (["COMMIT_BEYOND_END"], [True])
-
-
-def test_an_answer_that_rests_on_what_is_below_an_index_is_withheld() -> None:
-    for begins in itertools.product((0, 3), (0, 2, 3), (0, 4), (0, 4)):
-        logs = []
-        for code, (begin, log_start) in enumerate((begins[:2], begins[2:])):
-            index, rows = LogIndex(begin), np.arange(begin, 8)
-            index.extend(Runs.of(rows, rows * 0 + 1, rows * 0 + code, rows, rows * 0), 8)
-            index.times = TimeIndex()
-            index.times.extend(rows, rows * 0 + 1, rows, rows)
-            logs.append(PartitionLog(index, code, metadata_of(index, 8, log_start)))
-        committed = np.arange(8)
-        found = translate_partition(committed, [None] * 8, *logs, Bounds(0), Strategy("timestamp", 1000, -1))
-        is_below = (committed < begins[0]) & (begins[0] > begins[1])
-        answer = np.maximum(np.maximum(committed, begins[0]), begins[2])
-        is_below |= (answer <= begins[2]) & (begins[2] > begins[3])
-        assert (found.state == State.NOT_INDEXED).tolist() == is_below.tolist(), begins
-
-
-@pytest.mark.parametrize("there", [(), (1,), (3,), (1, 3), (3, 1)])
-@pytest.mark.parametrize("here", [(), (1,), (2,), (2, 1), (4, 1)])
-def test_a_topic_is_idle_where_the_target_has_nothing_newer(here: Sequence[int], there: Sequence[int]) -> None:
-    case = Case("A", native("A", *here), native("B", *there))
-    idle, busy = (chosen(case, "timestamp", len(here), idle_since_ms=since).wanted.tolist() for since in (0, -1))
-    assert (idle == [len(there)]) == (not there or max(there) <= max(here, default=0))
-    assert there or busy == [0]
-
-
-@pytest.mark.parametrize("times", [(6, 6), (1, 2, 6, 6)])
-def test_groups_at_the_end_of_an_idle_topic_are_moved_to_the_end_and_repeat_nothing(times: Sequence[int]) -> None:
-    case, end = Case("A", native("A", *times), native("B", *times, 6)), len(times)
-    busy, idle = (chosen(case, "timestamp", end, idle_since_ms=since) for since in (-1, 0))
-    assert (busy.wanted.tolist(), busy.duplicates.tolist(), busy.duplicates_at_most.tolist()) == ([end - 2], [2], [3])
-    assert (idle.wanted.tolist(), idle.duplicates.tolist(), idle.duplicates_at_most.tolist()) == ([end + 1], [0], [0])
-    behind = replace(case, target=replace(case.target, log_end=end + 2))
-    assert chosen(behind, "timestamp", end, idle_since_ms=0).wanted.tolist() == [end - 2]
-
-
-def test_timestamp_is_refused_where_both_sides_produce_and_header_is_not() -> None:
-    here = Log("A", (LogRecord(0, "A", 0, 1), LogRecord(1, "B", 0, 1)), 0, 2, 2)
-    there = Log("B", (LogRecord(0, "B", 0, 1), LogRecord(1, "A", 0, 1)), 0, 2, 2)
-    assert states(chosen(Case("A", here, there), "timestamp", 0, 1)) == ["STRATEGY_REFUSED"] * 2
-    found = chosen(Case("A", here, there), "header", 0, 1, 2)
-    assert (states(found), found.wanted.tolist()) == (["EXACT", "EXACT", "APPROXIMATE"], [0, 0, 1])
-
-
-def test_what_retention_took_of_a_topic_without_headers_is_counted() -> None:
-    case = Case("A", native("A", 1, 2, 3, 4), native("B", 1, 2, 3, 4))
-    found = chosen(case, "timestamp", 1, log_start=3)
-    assert (found.wanted.tolist(), found.lost.tolist()) == ([3], [2])
-    case = Case("A", native("A", 1, 9, 3, 4), native("B", 1, 9, 3, 4))
-    found = [chosen(case, "timestamp", 3, log_start=start) for start in (0, 2, 4)]
-    columns = [(each.wanted[0], each.duplicates[0], each.duplicates_at_most[0], each.lost[0]) for each in found]
-    assert columns == [(1, 2, 3, 0), (2, 1, 2, 0), (4, 0, 0, 1)]  # the 9, read out of order, is deleted first
-
-
-@pytest.mark.parametrize("without", [{0}, {1}, {0, 1}])
-def test_a_topic_of_which_times_are_not_known_is_idle_by_its_ends_alone(without: set[int]) -> None:
-    logs, said = [], PartitionMetadata("id", 0, 2, frozenset({"id"}), 2)
-    for code in (0, 1):
-        index = LogIndex()
-        index.extend(Runs.of([0], [2], [code], [0], [0]), 2)
-        index.times = None if code in without else times_of(native("A", 1, 2))
-        logs.append(PartitionLog(index, code, said))
-    found = translate_partition(np.array([2]), [None], *logs, Bounds(0), Strategy("timestamp", 1000, 0))
-    assert found.wanted.tolist() == [2]
-
-
-def test_a_header_above_the_cut_of_its_target_is_answered_with_the_cut() -> None:
-    found = chosen(Case("A", copied("A", "B", *range(10)), native("B", *range(10))), "header", 8, cut_at=4)
-    assert (states(found), found.wanted.tolist()) == (["AT_FRONTIER"], [4])

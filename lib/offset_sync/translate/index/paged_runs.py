@@ -137,7 +137,7 @@ class PagedRuns:
         if self._stretches is None or self._stretches[0] != frontier:
             of_tail = Stretches.of(self.tail, self.tail_begin, frontier)
             parts = [each for each in (self.pages, of_tail) if len(each)]
-            self._stretches = frontier, in_a_row(parts) if parts else self.pages
+            self._stretches = frontier, in_a_row(parts)
         return self._stretches[1]
 
     def records_from(self, offset: Int64s, frontier: int) -> Int64s:

@@ -1,4 +1,4 @@
-"""The times of a log, and the n-th record of a time, against lists of records."""
+"""The times of a log, and the n-th record of a time, against lists of records; and when it was indexed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import random
 import numpy as np
 import pytest
 
-from offset_sync.translate.index.time_index import Ranked, TimeIndex, first_at_least
+from offset_sync.translate.index.indexing_times import IndexingTimes
+from offset_sync.translate.index.time_index import Ranked, TimeIndex
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_times_are_those_of_all_stretches_without_what_was_known(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(40))
+def test_times_are_those_of_all_records_without_what_was_known_and_are_counted_in_the_order_of_the_log(
+    seed: int,
+) -> None:
     rng, known_to, times = random.Random(seed), 0, TimeIndex()
     held: list[tuple[int, int, int]] = []  # offset, least and greatest of each record
-    for _ in range(3):
+    for _ in range(rng.choice((1, 3, 9))):
         starts = sorted(rng.choices(range(max(0, known_to - 6), known_to + 12), k=rng.randint(0, 5)))
-        added = [(start, rng.randint(0, 4), rng.randint(3, 6), rng.randint(7, 9)) for start in starts]
+        spread = rng.choice((0, 0, seed % 3))
+        added = [(start, rng.randint(0, 4), least := rng.randint(3, 6), least + spread) for start in starts]
         before, view, known_to = len(held), times.view(), held[-1][0] + 1 if held else 0
         times.extend(*np.array(added, np.int64).reshape(-1, 4).T)
         for start, length, least, most in added:
@@ -32,38 +36,38 @@ def test_times_are_those_of_all_stretches_without_what_was_known(seed: int) -> N
             assert found.records_below(asked).tolist() == [sum(r[0] < one for r in records) for one in asked.tolist()]
             ends = (found.start + found.length).tolist()
             assert found.greatest_to.tolist() == [max(r[2] for r in records if r[0] < end) for end in ends]
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_records_of_each_time_are_counted_in_the_order_of_the_log(seed: int) -> None:
-    rng, times, at = random.Random(seed), TimeIndex(), 0
-    held: list[tuple[int, int]] = []  # timestamp and offset of each record
-    stretches = list[tuple[int, int, int]]()
-    for _ in range(rng.choice((1, 3, 40))):
-        at, at_ms = at + rng.choice((0, 0, 2)), rng.randint(3, 6)
-        stretches.append((at, rng.randint(1, 3), at_ms))
-        held += [(at_ms, at + n) for n in range(stretches[-1][1])]
-        at += stretches[-1][1]
-    times.extend(*np.array([(*each, each[2]) for each in stretches], np.int64).T)
-    row = rng.randrange(len(stretches))
-    ranked, held = Ranked(times, row), [each for each in held if each[1] >= stretches[row][0]]
-    assert ranked.is_known
-    for at_ms in sorted({at_ms for at_ms, _ in held} | {2, 7}):
-        mine = [offset for one, offset in held if one == at_ms]
-        asked = np.arange(at + 2)
+    row = rng.randrange(len(times) or 1)
+    ranked, left = Ranked(times, row), [each for each in held if each[0] >= [*times.start.tolist(), 0][row]]
+    assert ranked.is_known == all(least == most for _, least, most in left)
+    for at_ms in range(2, 8) if ranked.is_known and left else ():
+        mine, asked = [offset for offset, least, _ in left if least == at_ms], np.arange(known_to + 2)
         as_ms = np.full(len(asked), at_ms)
         assert ranked.count(as_ms).tolist() == [len(mine)] * len(asked)
         assert ranked.rank(asked, as_ms).tolist() == [sum(each < one for each in mine) for one in asked.tolist()]
         if mine:
             ranks = np.arange(len(mine) + 1)
             assert ranked.offset_of(ranks, np.full(len(ranks), at_ms)).tolist() == [*mine, mine[-1] + 1]
-    times.extend(*np.array([[at], [1], [3], [4]], np.int64))
-    assert not Ranked(times, row).is_known
 
 
-def test_the_first_value_that_is_not_below_is_found_in_each_range() -> None:
-    values = np.array([1, 3, 3, 5, 0, 2, 2, 9])
-    ranges = [(first, end) for first in range(4) for end in range(first, 4)] + [(4, 8), (5, 5), (8, 8)]
-    for bound in range(-1, 11):
-        wanted = [next((n for n in range(*each) if values[n] >= bound), each[1]) for each in ranges]
-        assert first_at_least(values, *np.array(ranges).T, np.full(len(ranges), bound)).tolist() == wanted
+@pytest.mark.parametrize(("every", "taken"), [(61, 1), (7, 7), (100_000, 100_000)])
+def test_of_a_week_few_indexing_times_are_kept_and_no_age_is_wrong_by_much(every: int, taken: int) -> None:
+    """Ten records a second; each refresh of so many seconds brings the runs of its last *taken* ones."""
+    seconds = np.arange(7 * 24 * 3600)
+    made = IndexingTimes()
+    for first in range(0, len(seconds) - taken, every):
+        part = seconds[first : first + taken]
+        made.extend(part * 10, part * 1000)
+    assert 100 < len(made._offset) <= 257
+    newest = int(part[-1])
+    for age in (0, 1, 10, 100, 10_000, 600_000 - every):
+        told = made.indexed_at_ms((newest - age) * 10) // 1000
+        assert newest - age - (0.2 * age + every // taken + 1) <= told <= newest - age
+
+
+def test_a_second_has_one_time_and_a_clock_that_goes_back_does_not_make_records_older_than_those_before() -> None:
+    made = IndexingTimes()
+    assert made.first_since(0) is None
+    for start, at_ms in (([3, 5], [1000, 1999]), ([7], [2500]), ([9], [2999]), ([11, 13], [400, 3000])):
+        made.extend(np.array(start), np.array(at_ms))
+    assert [made.indexed_at_ms(offset) for offset in (3, 6, 7, 9, 12, 13)] == [1000, 1000, 2500, 2500, 2500, 3000]
+    assert [made.first_since(at_ms) for at_ms in (0, 1000, 1001, 3000, 3001)] == [3, 3, 7, 13, None]
