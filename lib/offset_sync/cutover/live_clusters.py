@@ -222,20 +222,24 @@ class LiveClusters:
 
         Ends that are not known yet are added; under load there is always one more record than before. A position is
         read where the source holds the commit that was decided on, and the target its answer, or nothing, or what was
-        known there. What is not known counts as unread.
+        known there. Of what is at home elsewhere the source may hold nothing new, as that would make it the home. What
+        is not known counts as unread.
         """
         answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
         self._live.follow()
         self._state.index.refresh()
         with self._state.lock:
-            rows, offsets = self._state.rows_of(self._source, self._included_keys(groups)), self._state.offsets
-            rows = rows[~offsets.clusters[self._source].columns["is_deleted"][rows]]
+            rows, offsets = self._included_keys(groups), self._state.offsets
+            is_moved = self._state.counts(self._source, rows)
+            is_moved &= ~offsets.clusters[self._source].columns["is_deleted"][rows]
             keys = [offsets.keys[row] for row in rows.tolist()]
             known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in answers]
         positions = records = 0
-        for key, there, here in zip(keys, *known, strict=True):
+        for key, is_own, there, here in zip(keys, is_moved.tolist(), *known, strict=True):
             held = [_offset_of(of_groups[key.group_id], key.topic_partition) for of_groups in answers.values()]
-            positions += None in held or held[0] not in (ABSENT, there, self._wanted.get(key)) or held[1] != here
+            is_read = held[0] in (ABSENT, there, self._wanted.get(key)) and held[1] == here
+            positions += None in held or not (is_read if is_own else held[1] in (ABSENT, here))
+        keys = [key for key, is_own in zip(keys, is_moved.tolist(), strict=True) if is_own]
         said = self._live.clusters.fetch(answers, places := {key.topic_partition for key in keys})
         with self._state.lock:
             for alias, place in itertools.product(answers, places):

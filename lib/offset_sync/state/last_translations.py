@@ -294,6 +294,11 @@ class LastTranslations:
         self.columns["outcome"][key[is_news]] = _GONE
         return is_news
 
+    def tell_again(self, key: NDArray[np.intp]) -> None:
+        """Have :meth:`note_gone` return *key* once more: another has recorded an answer since."""
+        outcome = self.columns["outcome"]
+        outcome[key[outcome[key] == _GONE]] = _WITHHELD
+
     def note_window(self, key: NDArray[np.intp], committed: Int64s, offset: Int64s, revision: int) -> None:
         """Remember unclamped answers as bounds for later windows."""
         column = self.columns
@@ -303,4 +308,6 @@ class LastTranslations:
         column["known_revision"][key[answered]] = revision
 
 
-_UNCHANGED, _COMMITTED, _GONE = (int(each) for each in (Outcome.UNCHANGED, Outcome.COMMITTED, Outcome.GONE))
+_UNCHANGED, _COMMITTED, _WITHHELD, _GONE = (
+    int(each) for each in (Outcome.UNCHANGED, Outcome.COMMITTED, Outcome.WITHHELD, Outcome.GONE)
+)

@@ -22,6 +22,8 @@ from offset_sync.tables.store import TableStore
 
 HOME = "home"
 """``step`` of the row that is written once a group's offsets are committed where it was moved to."""
+COMMIT = "commit"
+"""``step`` of the rows about a partition's commit, and about what became of it."""
 BEGUN = "begun"
 """``result`` in the row that is written before a commit is sent."""
 
@@ -49,6 +51,7 @@ class Moves:
         if not rows.num_rows:
             return False
         _note_commits(state, rows, is_live=is_live)
+        _note_answers(state, rows)
         now_ms = state.now_ms()
         # Rows may repeat, and rows NOTICED follow those of the moves: these did not happen now.
         fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]
@@ -75,6 +78,16 @@ def _note_commits(state: SyncState, rows: pa.Table, *, is_live: bool) -> None:
                 key = state.offsets.ids([GroupPartition(row["group_id"], row["stream"], row["partition"])])
                 if is_live or row["at"].timestamp() * 1000 > cluster.columns["actual_made_ms"][key[0]]:
                     cluster.own_writes.begin(key, np.array([row["target_offset"]]))
+
+
+def _note_answers(state: SyncState, rows: pa.Table) -> None:
+    """Have it told again of which keys the source is not the home: the command has recorded answers from there."""
+    for row in rows.filter(pc.equal(rows.column("step"), COMMIT)).to_pylist():
+        pair = row["source_cluster"], row["target_cluster"]
+        if pair in state.last_translations:
+            with state.lock:
+                key = state.offsets.ids([GroupPartition(row["group_id"], row["stream"], row["partition"])])
+                state.last(*pair).tell_again(key)
 
 
 class _Row(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import ABSENT, ClusterPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
@@ -103,8 +103,10 @@ class StatusReporter:
                 known_to = frontiers(self._state.index, aliases, partitions)
             metadata = self._clusters.fetch(aliases, partitions)
             self._catch_up.wait(metadata)
-            unexpected = {*_unexpected(directions, held)} if len(aliases) > 2 else ()
-            others = {pair: {*aliases} - {*pair} for pair in directions}
+            pairs = self._config.pairs()
+            everywhere = {alias for pair in pairs for alias in pair}
+            unexpected = {*_unexpected(directions, held, pairs)} if len(everywhere) > 2 else ()
+            others = {pair: everywhere - {*pair} for pair in directions}
             snapshot, homes = Snapshot(metadata, known_to), _homes(directions)
             moment = _Moment(held, progress, snapshot, now_ms, homes, unexpected, others)
             for direction, verdicts in directions.items():
@@ -271,12 +273,24 @@ def _homes(directions: Directions) -> dict[str, set[str]]:
     return found
 
 
-def _unexpected(directions: Directions, held: HeldOffsets) -> Iterator[tuple[object, ...]]:
-    """Yield the keys, with source and target, of which a target holds another offset than its own verdict says."""
-    for (source, alias), verdicts in directions.items():
-        for each in verdicts:
-            known = {None, wanted_of(each)}
-            if each["outcome"] != Outcome.NOT_FORWARD.name or each["error"] is None:
-                known.add(known_at_target(each))
-            if held.at_target(alias, each["key"]).offset not in known:
-                yield source, alias, each["key"]
+def _unexpected(directions: Directions, held: HeldOffsets, pairs: Iterable[Direction]) -> Iterator[tuple[object, ...]]:
+    """Yield the keys, with source and target, of which a target holds another offset than its own verdict says.
+
+    It may have none, where the home has moved on and not all of that is published yet.
+    """
+    keys: dict[str, set[GroupPartition]] = {}
+    for (source, _), verdicts in directions.items():
+        keys.setdefault(source, set()).update(each["key"] for each in verdicts)
+    for source, alias in pairs:
+        own = {each["key"]: each for each in directions.get((source, alias), ())}
+        for key in keys.get(source, ()):
+            if held.at_target(alias, key).offset not in _known(own.get(key)):
+                yield source, alias, key
+
+
+def _known(verdict: Row | None) -> set[int | None]:
+    """Return what a target may hold by its own verdict."""
+    if verdict is None:
+        return {None}
+    is_another = verdict["outcome"] == Outcome.NOT_FORWARD.name and verdict["error"] is not None
+    return {None, wanted_of(verdict), None if is_another else known_at_target(verdict)}

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, ClusterPartition, TopicPartition
+from offset_sync.model.values import ABSENT, ClusterPartition, Outcome, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata, Fetcher, Snapshot
 from offset_sync.state.committed_offsets import LAST_MOMENTS_MS, CommitRecords
 from offset_sync.state.group_homes import UNCERTAIN_MS
@@ -55,6 +55,7 @@ from offset_sync.translate.partition_log import GivenOffsets
 PATIENCE_S = 20.0
 """How long a start waits, in all, for the commits of the other clusters and for a target's metadata."""
 _POLL_S = 0.2
+_GONE = int(Outcome.GONE)
 _NOT_ASKED = "not queried: its index is used"
 _INDEXED_BEFORE_MS, _INDEXED_AFTER_MS = 1_000, 2_000
 """How far the time of an answer may be from the indexing time of the end of the index that it equals."""
@@ -213,7 +214,8 @@ class LeftWrites:
 
     def _is_recorded(self, source: str, target: str) -> NDArray[np.bool_]:
         last = self._state.last(source, target).columns
-        found: NDArray[np.bool_] = IS_HELD[last["outcome"]] & (last["source_offset"] != ABSENT)
+        is_told = IS_HELD[last["outcome"]] | (last["outcome"] == _GONE)  # a home that was left keeps its answer
+        found: NDArray[np.bool_] = is_told & (last["source_offset"] != ABSENT)
         return found
 
     def _may_have_waited(self, source: str, key: int, made_ms: int) -> bool:

@@ -98,6 +98,27 @@ def test_positions_that_the_tables_do_not_have_are_waited_for(site: Site) -> Non
     assert unread() == 1, "it may hold anything"
 
 
+def test_a_commit_at_the_source_that_may_make_it_the_home_is_waited_for(site: Site) -> None:
+    """By the tables the group reads one topic at X and another at Y, where it has come from."""
+    other = TopicPartition("pay-eu", 0)
+    for place in (ORDERS, other):
+        for alias in "XY":
+            site.put(log(alias, "X0:9"), place)
+    site.commit("X", "g", 3, other)
+    site.commit("Y", "g", 4, other)
+    site.commit("X", "g", 5)
+    clusters = moving(site)
+
+    def unread() -> int:
+        return clusters.unread(["g"], {})["positions of groups to read"]
+
+    assert unread() == 0
+    site.commit("X", "g", 6, other)
+    assert unread() == 1
+    site.read_all()
+    assert unread() == 0
+
+
 def test_records_below_the_ends_of_both_logs_are_waited_for(site: Site) -> None:
     site.commit("X", "g", 5)
     for alias, behind in (("X", 5), ("Y", 0)):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fakes.reconciler_site import Site, mirrored_site
-from offset_sync.model.values import GroupPartition
+from offset_sync.model.values import GroupPartition, Outcome
 from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.tables.catalog import CUTOVERS
 
@@ -79,3 +79,20 @@ def test_a_commit_of_the_value_that_is_being_written_here_too_is_one_of_a_comman
     site.offsets.clusters["Y"].own_writes.begin(site.offsets.ids([KEY]), np.array([7]))
     site.read_all()
     assert len(looks) == 1
+
+
+def test_a_home_that_is_left_is_told_again_after_a_command_that_has_answered_it_too() -> None:
+    """Its rows are newer than ours, by which the source is not the home."""
+    site = mirrored_site("Y")
+    site.commit("X", "g", 5)
+    site.reconcile()
+    site.commit("Y", "g", 9)
+    site.reconcile()
+    site.reconciliations.clear()
+    row = {"step": "commit", "result": "done", "source_cluster": "X", "partition": 0, "target_offset": 9}
+    step(site, site.clock_ms[0], **row)
+    site.moves.follow(site.state)
+    for _ in range(2):
+        site.reconcile()
+    gone = [each for each in site.reconciliations if Outcome.GONE in each.outcome]
+    assert [(each.translated.source, each.translated.target) for each in gone] == [("X", "Y")]

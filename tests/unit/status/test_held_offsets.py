@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,20 @@ def test_a_commit_at_a_third_cluster_that_no_verdict_knows_is_no_false_in_sync(a
     site.reconciled()
     site.clusters["Z"].commit("g", ORDERS, at_third)
     assert said(site) == (status, None if status == "InSync" else Reason.COMMITS_UNREAD())
+
+
+def test_a_commit_at_a_third_cluster_of_which_no_verdict_is_left_is_no_false_in_sync() -> None:
+    """The home has moved to Z: of X to Z that is published already, of X to Y not yet."""
+    site = StatusSite(config_of(["X", "Y", "Z"], status={"stalled_after": "2h"}))
+    for alias in "XYZ":
+        site.put(log(alias, "X0:10"))
+    site.commit("X", "g", 4)
+    site.reconciled()
+    verdicts = site.decided(site.clock_ms[0])
+    verdicts = verdicts.filter(pc.equal(verdicts["target_cluster"], "Y"))
+    site.clusters["Z"].commit("g", ORDERS, 7)
+    (row,) = site.report_on(verdicts, site.ask(), site.clock_ms[0]).to_pylist()
+    assert (row["status"], row["reason"]) == ("Mirroring", Reason.COMMITS_UNREAD())
 
 
 @law(150)

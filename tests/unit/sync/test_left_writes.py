@@ -20,12 +20,13 @@ def ours(
     """Return which offsets count as ours that Y's log has, written now.
 
     A driver has answered X's commit of 3 with 5 at Y, and died; the next one has read these *since* at X, *is_whole*:
-    all that there are, each so long after the one before. Of *members* are groups at Y.
+    all that there are, each so long after the one before. Of *members* are groups at Y. Of a *site* it has answered.
     """
-    site = site or mirrored_site()
-    site.commit("Y", "other", 1)
-    site.commit("X", "g", 3)
-    site.reconcile()
+    if site is None:
+        site = mirrored_site()
+        site.commit("Y", "other", 1)
+        site.commit("X", "g", 3)
+        site.reconcile()
     begin_again_by_the_tables(site)
     left = LeftWrites(site.state, Translator(site.config, site.state), site, lambda alias: False, patience_s=0)
     left.begin()
@@ -46,3 +47,12 @@ def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> N
     assert ours(8, members=["g"]) == ours(8, is_whole=False) == []
     assert ours(4, 6, 8) == [6, 8, 10]
     assert ours(4, 6, 8, apart_ms=20_000) == [8, 10], "the newest, and what was it a moment before"
+
+
+def test_a_reset_to_what_was_answered_before_the_group_left_its_home_is_its_own() -> None:
+    site = mirrored_site("Y")
+    site.commit("X", "g", 3)
+    site.reconcile()
+    site.commit("Y", "g", 9)
+    site.reconcile()
+    assert ours(site=site) == []
