@@ -245,8 +245,7 @@ BY_NUMBER: dict[int, tuple[Protection, ...]] = {
             "translate.index_retention._kept_for",
             lambda *_told: 1 << 62,
             "translate/test_index_retention_laws.py::"
-            "test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds"
-            "[Z0:3 X3:9-? Z0:3 X3:9-99-begins1-0.0]",
+            "test_what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
         ),
         kept_by(
             "an index that was cut begins at a row",
