@@ -76,6 +76,7 @@ def test_however_the_logs_grow_after_a_cut_no_unread_record_is_skipped(whole: In
         ("X0:9", ". . X0:9", (6, 10), 99, (6, 8)),
         ("Z0:3 X3:9", "Z0:3 . X3:9", (6, 8), 99, (6, 7)),
         ("Z0:3 X3:9", "? Z0:3 X3:9", (6, 8), 99, (2, 0)),
+        ("Z0 X1:9", "? Z0 X1:9", (6, 8), 99, (0, 0)),
         # Sent again, so the first place too
         ("Z0 X1:9 Z0", "? Z0 X1:9", (6, 8), 99, (0, 0)),
         ("Z2:4 X2:9 Z2", "? Z2:4 X2:9", (6, 8), 99, (0, 0)),
