@@ -80,16 +80,16 @@ test-contents: install ## Tests of lib/offset_sync_contents, copies recognised b
 	@for each in tests/contents tests/spark/contents tests/broker/contents; do $(PYTEST) $$each $(ARGS) || exit 1; done
 
 protections: install ## Take out each thing that must not break, and see its one test fail (ARGS='--tell clock' for some)
-	@PYTHONPATH=lib:tests/support $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
+	@PYTHONPATH=lib:tests/support:consumer/python $(BIN)/python -P tests/protections.py --workers $(WORKERS) $(ARGS)
 
-test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50', --removed)
+test-tables: install ## 500 random histories of the tables with interruptions at any call, half an hour (ARGS='--examples 50')
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m histories.run $(ARGS)
 
 search: install ## All histories of a group's commits, our writes, lost answers, crashes and moves, up to a depth
 	@PYTHONPATH=lib:tests/support $(BIN)/python -m search.explore $(ARGS)
 
 soak: install ## The simulation by fresh seeds, an hour long (ARGS='--hours 8'); fails with a short history, or a state not reached
-	@PYTHONPATH=lib:tests/support $(BIN)/python -m simulation.soak $(ARGS)
+	@PYTHONPATH=lib:tests/support:consumer/python $(BIN)/python -m simulation.soak $(ARGS)
 
 chaos: install ## Both jobs, brokers and MirrorMaker 2 killed, stopped and doubled at random: nothing ahead (ARGS='--minutes 10 --seed N')
 	@PYTHONPATH=lib:tests/support $(BIN)/python benchmarks/live_chaos.py $(ARGS)

@@ -12,8 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,40 +29,25 @@ if TWICE := [name for name, times in Counter(each.name for each in ALL).items() 
     raise ValueError(f"more than one protection is called {TWICE[0]!r}")
 
 
-def _each(protections: Sequence[Protection]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Have a test run with each of *protections*."""
-
-    def marked(test: Callable[..., None]) -> Callable[..., None]:
-        test = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")(test)
-        # Each run is ended by a timeout of its own, long before this one.
-        test = pytest.mark.timeout(3 * proof.TEST_ENDS_WITHIN_S)(test)
-        return pytest.mark.parametrize("protection", protections, ids=[each.name for each in protections])(test)
-
-    return marked
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+    # Each run is ended by a timeout of its own, long before this one.
+    pytest.mark.timeout(3 * proof.TEST_ENDS_WITHIN_S),
+]
 
 
-@contextmanager
-def _proven() -> Iterator[None]:
-    try:
-        yield
-    except proof.Unproven as reason:
-        pytest.fail(str(reason), pytrace=False)
-
-
-@_each(ALL)
+@pytest.mark.parametrize("protection", ALL, ids=lambda each: each.name)
 def test_it_is_noticed_if_a_protection_is_taken_out(
     protection: Protection, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    with _proven():
-        if protection not in BY_TEST:  # a seed runs nowhere else
-            proof.passes(protection, tmp_path / "as-it-is")
-        record_property("said", proof.noticed(protection, tmp_path / "without"))
-
-
-@_each(BY_TEST)
-def test_what_notices_it_passes_as_it_is(protection: Protection, tmp_path: Path) -> None:
-    with _proven():
+    if protection not in BY_TEST:  # a seed runs nowhere else
         proof.passes(protection, tmp_path / "as-it-is")
+    record_property("said", proof.noticed(protection, tmp_path / "without"))
+
+
+@pytest.mark.parametrize("protection", BY_TEST, ids=lambda each: each.name)
+def test_what_notices_it_passes_as_it_is(protection: Protection, tmp_path: Path) -> None:
+    proof.passes(protection, tmp_path / "as-it-is")
 
 
 class _Printer:

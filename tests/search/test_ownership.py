@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -18,8 +17,8 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
-from protections.invariant_patches import matches_again_and_again, matches_in_any_order, none_of_them
-from protections.of_simulation import PROTECTIONS
+from protections import of_invariants, of_processes, of_simulation
+from protections.entry import false_for, nothing, true_for
 from search.explore import explore
 from search.rows import Shape
 
@@ -39,7 +38,7 @@ def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
 
 
 def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
-    with patch.object(OwnWrites, "is_pending", lambda _writes, keys, _offset: np.ones(len(keys), np.bool_)):
+    with patch.object(OwnWrites, "is_pending", true_for(1)):
         _acknowledge(offsets, key, *told)
 
 
@@ -52,55 +51,41 @@ def decide_unread(write: Any, actual: Any) -> Outcome | None:
     return Outcome.UNCHANGED if actual is not None and actual.offset == write.offset else None
 
 
-def _homes(name: str) -> Mapping[str, object]:
-    return next(dict(each.patches) for each in PROTECTIONS if each.name == name)
-
-
-Taken = tuple[Mapping[str, object], Shape, int]
-OUT: dict[str, Taken] = {
-    "a record is matched by one write": ({_WRITES + "_matches": matches_again_and_again}, TWO, 5),
-    "a match ends the writes before it": ({_WRITES + "_matches": matches_in_any_order}, TWO, 6),
-    "a retry of a write in doubt is the same write": ({_WRITES + "_matches": match_a_retry_for_itself}, TWO, 5),
-    "our own commits are known": (_homes("our own commits are known"), TWO, 4),
-    "writes in doubt are resolved by what the target holds": ({_WRITES + "resolve": lambda *_told: None}, TWO, 6),
-    "a write whose answer is lost may have been applied": ({_WRITES + "doubt": OwnWrites.abort}, LATE_START, 4),
-    "a refused write is over": ({_WRITES + "abort": lambda *_told: None}, TWO, 5),
+OUT: dict[str, tuple[str, object, Shape, int]] = {
+    "a retry of a write in doubt is the same write": (_WRITES + "_matches", match_a_retry_for_itself, TWO, 5),
+    "writes in doubt are resolved by what the target holds": (_WRITES + "resolve", nothing, TWO, 6),
+    "a write whose answer is lost may have been applied": (_WRITES + "doubt", OwnWrites.abort, LATE_START, 4),
+    "a refused write is over": (_WRITES + "abort", nothing, TWO, 5),
     "a commit that followed our write is not overwritten by its answer": (
-        {"offset_sync.state.committed_offsets.ClusterOffsets.acknowledge": acknowledge_what_was_read},
+        "offset_sync.state.committed_offsets.ClusterOffsets.acknowledge",
+        acknowledge_what_was_read,
         TWO,
         5,
     ),
-    "a home that is not silent stays the home": (_homes("a home that is not silent stays the home"), TWO, 5),
-    "two clusters that are active have no home": (_homes("two clusters that are active have no home"), TWO, 5),
-    "cutover decides": ({"offset_sync.state.group_homes.last_active": ignore_moves}, PARTITIONS, 5),
-    "a newer commit at the target stays": (
-        {_PLAN + "_is_newer_word": lambda _home, *told: none_of_them(_home, *told[1:])},
-        TWO,
-        6,
-    ),
-    "what we wrote at a home raises nothing": ({_PLAN + "_is_raised_by_ours": none_of_them}, LATE_START, 4),
+    "moves count": ("offset_sync.state.group_homes.last_active", ignore_moves, PARTITIONS, 5),
+    "a newer commit at the target stays": (_PLAN + "_is_newer_word", false_for(2), TWO, 6),
     "a step back is followed": (
-        {_PLAN + "rules": lambda *told: rules(*told[:3], np.full_like(told[3], -1))},
+        _PLAN + "rules",
+        lambda *told: rules(*told[:3], np.full_like(told[3], -1)),
         TWO,
         4,
     ),
-    "a group's own commit is only set forward": (
-        {_PLAN + "rules": lambda actual, *_told: np.zeros(len(actual), np.intp)},
-        TWO,
-        4,
-    ),
-    "an unread commit is left alone": ({"search.histories.decide": decide_unread}, TWO, 5),
-    "the next driver recognises what was left": (
-        {
-            "offset_sync.sync.left_writes.LeftWrites.of": lambda _left, _target, rows, *_told: np.zeros(
-                len(rows), np.bool_
-            )
-        },
-        LATE_START,
-        5,
-    ),
-    "the next driver knows the writes in the history": ({_WRITES + "inherit": lambda *_told: None}, LATE_START, 5),
+    "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
+    "the next driver knows the writes in the history": (_WRITES + "inherit", nothing, LATE_START, 5),
 }
+KNOWN = {
+    "a write of ours explains one commit": (TWO, 5),
+    "our commits are known in the order of our writes": (TWO, 6),
+    "our own commits are known": (TWO, 4),
+    "a home that is not silent stays the home": (TWO, 5),
+    "two clusters that are active have no home": (TWO, 5),
+    "what we wrote at a home raises nothing elsewhere": (LATE_START, 4),
+    "another client's offset is moved forward only": (TWO, 4),
+    "what a killed driver has written and not recorded is ours": (LATE_START, 5),
+}
+"""Protections that something else notices too."""
+LISTED = {each.name: each.patches[0] for of in (of_invariants, of_processes, of_simulation) for each in of.PROTECTIONS}
+OUT |= {name: (*LISTED[name], *within) for name, within in KNOWN.items()}
 
 
 @pytest.mark.parametrize(("shape", "depth"), [(TWO, 5), (LATE_START, 5), (PARTITIONS, 4), (THREE, 4)])
@@ -111,7 +96,6 @@ def test_every_short_history_is_right(shape: Shape, depth: int) -> None:
 
 @pytest.mark.parametrize("name", OUT)
 def test_a_protection_that_is_missing_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    patches, shape, depth = OUT[name]
-    for place, value in patches.items():
-        monkeypatch.setattr(place, value)
+    place, instead, shape, depth = OUT[name]
+    monkeypatch.setattr(place, instead)
     assert explore(shape, depth).wrong

@@ -6,9 +6,10 @@ import pytest
 
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action
+from simulation.histories import failure
 from simulation.one_thread import without_threads
 from simulation.shape import Shape
-from simulation.shrink import failure
+from simulation.simulation import Simulation
 
 ORDERS = TopicPartition("orders", 0)
 pytestmark = [pytest.mark.no_cover]
@@ -60,8 +61,8 @@ HISTORIES = {
         "clocks,late",
         READ_AT_ONCE_BY_A_FAST_CLOCK,
     ),
-    "500001249: a step back may be later than what a poll has found": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
-    "7: below what we wrote between two polls is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
+    "500001249: a step back may be later": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
+    "7: below our write is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
     "630000471: commits of a micro-batch that comes again are as old as before": ("pages", MICRO_BATCH_COMES_AGAIN),
     "7431: what is read again is not in the index": ("set_back,cut_grows,drop", READ_AND_NOT_WRITTEN_DOWN),
 }
@@ -91,4 +92,4 @@ def test_a_history_keeps_the_promise(name: str) -> None:
     kinds = frozenset(faults.split(","))
     shape = Shape(("X", "Y"), routes, (ORDERS,), ("g0", "g1"), skew_ms, kinds, silence_ms, (), listed, polled)
     with without_threads():
-        assert failure(shape, actions(history)) is None
+        assert failure(Simulation(shape, actions(history))) is None

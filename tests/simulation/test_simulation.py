@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from protections.entry import Seed
-from simulation.finding import first_failure
+from simulation.histories import first_failure
 from simulation.shape import LISTS, ON_REQUEST
-from simulation.soak import tried
 from tools.thorough import examples
 
 REPEATED = ("102", "108", "109:second", "113:third_anew", "119:shrink", "169:unreadable", "175:backlog", "7:elected")
@@ -29,33 +28,19 @@ pytestmark = [pytest.mark.long, pytest.mark.no_cover]
 
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:
-    seeds = range(examples(60))
-    result = tried(seeds, seconds=500, is_plain=True)
-    assert (result.failure, result.seeds) == (None, len(seeds))
-
-
-def digests(hash_seed: int, *seeds: str) -> subprocess.Popen[bytes]:
-    """Begin to print a digest of what becomes of each of *seeds*."""
-    support = Path(__file__).parents[1] / "support"
-    path = os.pathsep.join([str(support.parents[1] / "lib"), str(support)])
-    command = [sys.executable, "-m", "simulation.digest", *seeds]
-    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": path}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
-
-
-def lines_of(process: subprocess.Popen[bytes], seconds: float) -> list[bytes]:
-    """Return what *process* prints, which ends within *seconds* or is killed."""
-    try:
-        return process.communicate(timeout=seconds)[0].splitlines()
-    finally:
-        process.kill()
+    assert first_failure(Seed(frozenset(), steps=600), seeds=examples(60)) is None
 
 
 def test_a_seed_comes_to_the_same_in_every_process() -> None:
-    processes = [digests(hash_seed, *REPEATED) for hash_seed in (0, 7)]
-    first, second = [lines_of(process, 500) for process in processes]
-    assert len(first) == len(REPEATED)
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join(str(tests.parent / each) for each in ("lib", "tests/support", "consumer/python"))
+    command = [sys.executable, "-m", "simulation.histories", *REPEATED]
+    first, second = [
+        subprocess.check_output(command, timeout=500, env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path})
+        for seed in ("0", "7")
+    ]
     assert first == second
+    assert len(first.splitlines()) == len(REPEATED)
 
 
 @pytest.mark.parametrize("fault", [*ON_REQUEST, LISTS])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -15,16 +15,6 @@ import yaml
 from offset_sync.spark.versions import SPARK
 
 REPO = Path(__file__).parents[2]
-ORGANISATIONS = {
-    "commons-pool2": "org.apache.commons",
-    "delta-spark_4.2_2.13": "io.delta",
-    "delta-storage": "io.delta",
-    "kafka-clients": "org.apache.kafka",
-    "lz4-java": "at.yawk.lz4",
-    "scala-parallel-collections_2.13": "org.scala-lang.modules",
-    "spark-sql-kafka-0-10_2.13": "org.apache.spark",
-    "spark-token-provider-kafka-0-10_2.13": "org.apache.spark",
-}
 IVY = """<ivysettings>
   <settings defaultResolver="folder"/>
   <caches defaultCacheDir="{folder}/cache"/>
@@ -42,19 +32,15 @@ NEEDS = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>
 
 def repository(folder: Path) -> Path:
     """Make a Maven repository of the installed jars: Spark's Kafka source needs all others; return Ivy's settings."""
-    found = dict[str, str]()
-    for jar in (REPO / "jars" / "spark").glob("*.jar"):
-        name, version = re.fullmatch(r"(.+?)-(\d+\.\d[\w.]*)", jar.stem).groups()  # type: ignore[union-attr]
-        found[name] = version
-        place = folder / ORGANISATIONS[name].replace(".", "/") / name / version
+    pinned = [each.attrib for each in ET.parse(REPO / "conf" / "jars" / "ivy.xml").iter("dependency")]
+    jars = [(each["org"], each["name"], each["rev"]) for each in pinned if each["conf"].startswith("spark->")]
+    for organisation, name, version in jars:
+        place = folder / organisation.replace(".", "/") / name / version
         place.mkdir(parents=True)
-        shutil.copy(jar, place)
-    assert found.keys() == ORGANISATIONS.keys()
-    for name, version in found.items():
-        others = {each: found[each] for each in found if each != name} if name.startswith("spark-sql") else {}
-        needed = "".join(NEEDS.format(ORGANISATIONS[each], each, number) for each, number in others.items())
-        place = folder / ORGANISATIONS[name].replace(".", "/") / name / version
-        (place / f"{name}-{version}.pom").write_text(POM.format(ORGANISATIONS[name], name, version, needed))
+        shutil.copy(REPO / "jars" / "spark" / f"{name}-{version}.jar", place)
+        others = [each for each in jars if each[1] != name] if name.startswith("spark-sql") else []
+        needed = "".join(NEEDS.format(*each) for each in others)
+        (place / f"{name}-{version}.pom").write_text(POM.format(organisation, name, version, needed))
     settings = folder / "ivysettings.xml"
     settings.write_text(IVY.format(folder=folder))
     return settings

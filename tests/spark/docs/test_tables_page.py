@@ -1,11 +1,9 @@
-"""Every example of docs/tables.md, run unchanged, over a day's tables in the place of ``data/tables``."""
+"""Every example of docs/tables.md, run unchanged over a day's tables in the place of ``data/tables``; and all views."""
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import datetime, timezone
-from decimal import Decimal
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -13,11 +11,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from builders.spark_tables import append_all
+from builders.spark_tables import append_all, comparable
 from generators.scripted_day import Day
 from generators.scripted_day_rows import commit_row
+from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
 from offset_sync.tables.store import TableStore
+from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
 from offset_sync.tables.views.spark import register_views
 from write_docs import PAGE
@@ -37,19 +37,11 @@ TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
 
 
 @pytest.fixture(scope="module")
-def day() -> Day:
-    day = Day()
-    rewound = commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000)  # so that a group went back
-    day.rows[OFFSET_COMMITS].append(rewound)
-    return day
-
-
-@pytest.fixture(scope="module")
-def root(spark: SparkSession, template: Path, day: Day, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Tables of a day; an older report comes after the last one."""
-    tables = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables")))
-    earlier = Day(steps=100)
-    append_all(tables, {SYNC_STATUS: earlier.arrow(SYNC_STATUS)})
+def root(template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Tables of a day in which a group went back; an older report comes after the last one."""
+    tables, day = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables"))), Day()
+    day.rows[OFFSET_COMMITS].append(commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000))
+    append_all(tables, {SYNC_STATUS: Day(steps=100).arrow(SYNC_STATUS)})
     Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())
     append_all(tables, {table: day.arrow(table) for table in day.rows})
     return tables.root
@@ -63,16 +55,6 @@ def here(text: str, root: str) -> str:
     return text.replace("data/tables", root)
 
 
-def plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Decimal) else round(value, 9) if isinstance(value, float) else value
-
-
-def comparable(found: Any) -> list[str]:
-    """Rows as texts, sorted; of a share nine digits, and DuckDB's sum, which is a decimal, as the number it is."""
-    rows = [{k: plain(v) for k, v in row.items()} for row in found.to_pylist()]
-    return sorted(json.dumps(row, default=lambda value: str(value).removesuffix("+00:00")) for row in rows)
-
-
 def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: SparkSession, root: str) -> None:
     register_views(spark, root)
     tables = open_tables(root)
@@ -83,17 +65,28 @@ def test_every_sql_example_gives_the_same_rows_in_spark_and_in_duckdb(spark: Spa
         assert comparable(spark.sql(text).toArrow()) == comparable(found), text
 
 
-@pytest.mark.parametrize("text", PYTHON, ids=range(len(PYTHON)))
-def test_every_python_example_runs_and_finds_rows(spark: SparkSession, root: str, text: str) -> None:
-    names: dict[str, Any] = {"spark": spark}
-    exec(here(text, root), names)
-    assert names["rows"].num_rows > 0
-    if any(word in text for word in TRAVELS):
-        assert set(names["rows"]["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
+def test_every_example_of_python_and_of_spark_alone_finds_rows_also_those_of_then(
+    spark: SparkSession, root: str
+) -> None:
+    for text in [*PYTHON, *(f"rows = spark.sql({text!r}).toArrow()" for text in SPARK_SQL)]:
+        names: dict[str, Any] = {"spark": spark}
+        exec(here(text, root), names)
+        assert names["rows"].num_rows > 0
+        if any(word in text for word in TRAVELS):
+            assert {*names["rows"]["reported_at"].to_pylist()} == {Day(steps=100).ends_at}
 
 
-def test_the_report_of_then_is_found_by_spark_alone(spark: SparkSession, root: str) -> None:
-    (text,) = SPARK_SQL
-    found = spark.sql(here(text, root)).toArrow()
-    assert set(found["reported_at"].to_pylist()) == {Day(steps=100).ends_at}
-    assert found.num_rows >= 4
+def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(
+    spark: SparkSession, tables: TableStore
+) -> None:
+    append_all(tables, random_history(11, 200))
+    register_views(spark, tables.root)
+    lagging = lagging_groups(timedelta(minutes=10), timedelta(minutes=1))
+    cost = failover_cost([BEGINS + LASTS * share / 5 for share in range(6)])
+    asked = [(view, f"SELECT * FROM {view.name}") for view in VIEWS]
+    for view, sql in [*asked, *zip(QUESTIONS, (cost, lagging), strict=True)]:
+        found = spark.sql(sql)
+        rows = comparable(found.toArrow())
+        assert len(rows) > 5
+        assert rows == comparable(open_tables(tables.root).sql(sql).to_arrow_table()), view.name
+        assert found.dtypes == [(column.name, column.type) for column in view.columns], view.name

@@ -1,8 +1,7 @@
-"""Large micro-batches: tasks write what they have made, the tables are those of small ones, no run is collected."""
+"""Large micro-batches: tasks write what they have made, and the tables are those of small ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -10,137 +9,110 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from fakes.indexing import ORDERS
-from fakes.spark_indexing import BUILDER, Site, any_headers
+from builders.record_schemas import MIRRORED_RECORDS
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
 from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.batch_rows import to_runs
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
+from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
+from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
 
 FEW = 10
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+FAR_US = 10**16
+"""Beyond what nanoseconds have room for."""
+BUILDER = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
+Ranges = dict[TopicPartition, tuple[int, int]]
 
 
-@pytest.fixture
-def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows came to the driver, each time that any did."""
-    found: list[int] = []
-    collect = ClassicFrame.toArrow
+class Site(Job):
+    """Indexes three logs of cluster Y by Spark."""
 
-    def counted(self: ClassicFrame) -> pa.Table:
-        rows = collect(self)
-        found.append(rows.num_rows)
-        return rows
+    def __init__(self, spark: SparkSession, tables: TableStore) -> None:
+        self.spark = spark
+        super().__init__(Plan(dict.fromkeys((ORDERS, SECOND, PAY), 0), []), tables)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ClassicFrame, "toArrow", counted)
-    return found
+    def recreate(self, topic_id: str) -> None:
+        """Have ``orders`` be another topic at both clusters."""
+        self.topics["orders"] = self.topics_of_x["orders"] = MemoryTopic(topic_id, 2)
+
+    def reread(self, ranges: Ranges) -> DataFrame:  # type: ignore[override]
+        """Return the present records in these ranges."""
+        return self.frame(ranges, 7)
+
+    def frame(self, ranges: Ranges, seed: int) -> DataFrame:
+        """Return records as the query reads them: copies, native ones, of any origin, unreadable ones, false ones."""
+        odd = [(None, None), (b"far-1", b"7"), (b"IDC-X", b"-1"), (b"IDC-X", b"2000"), (b"far-2", b"7")]
+        rows = []
+        for place, (first, end) in ranges.items():
+            for n in range(first, end):
+                kind = (7 * n + seed) % 20
+                headers = odd[kind] if kind < len(odd) else (b"IDC-X", b"%d" % n)
+                rows.append(dict(zip(MIRRORED_RECORDS.names, (*place, n, FAR_US + n * 1000, *headers))))
+        frame = self.spark.createDataFrame(pa.Table.from_pylist(rows, MIRRORED_RECORDS))
+        return frame.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
+
+    def index(self, batch_id: int, count: int) -> None:  # type: ignore[override]
+        """Index *count* more records of each log."""
+        start = self.plan.start_offsets(batch_id)
+        if batch_id == len(self.plan.ends):
+            self.plan.ends.append({place: end + count for place, end in start.items()})
+        ends = self.plan.end_offsets(batch_id)
+        self.logs["Y"] = {place: MemoryEnds(0, end) for place, end in ends.items()}
+        self.indexer(self.frame({place: (start[place], end) for place, end in ends.items()}, batch_id), batch_id)
+
+    def rows(self, table: Table, *without: str) -> list[str]:
+        """Return the rows of *table*, without columns that have the time of this run."""
+        return sorted(map(str, self.tables.all_rows(table).drop_columns(list(without)).to_pylist()))
 
 
-def few_are(records: int, patch: pytest.MonkeyPatch) -> None:
-    """Have the driver work on so many records by itself, and take so many rows of what tasks have made."""
+def few_are(records: int, patch: pytest.MonkeyPatch, *, elsewhere: bool) -> None:
+    """Have the driver work on so many records by itself; this session may pass for one that has executors."""
     for module in (checkpoint, map_batches):
         patch.setattr(module, "DRIVER_MAX_RECORDS", records)
+    patch.setattr(record_indexer, "has_executors", lambda _records: elsewhere)
 
 
-@pytest.fixture
-def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten records are many, and this session passes for one that has executors."""
-    few_are(FEW, monkeypatch)
-    monkeypatch.setattr(record_indexer, "has_executors", lambda _records: True)
-
-
-def of_sites(spark: SparkSession, root: Path, patch: pytest.MonkeyPatch, story: Callable[[Site], None]) -> list[Site]:
-    """Return what went through *story* in small micro-batches, in large ones, and in large ones with executors."""
-    found = []
-    ways = (("small", DRIVER_MAX_RECORDS, False), ("local", FEW, False), ("large", FEW, True))
-    for name, few, elsewhere in ways:
-        tables, folder = TableStore(str(root / name)), root / f"{name}-read"
+def test_tables_are_the_same_by_any_writer_however_often_and_whatever_is_read_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sites = []
+    for name, few, elsewhere in (("small", DRIVER_MAX_RECORDS, False), ("local", FEW, False), ("large", FEW, True)):
+        few_are(few, monkeypatch, elsewhere=elsewhere)
+        tables = TableStore(str(tmp_path / name))
         tables.create()
-        folder.mkdir()
-        few_are(few, patch)
-        patch.setattr(record_indexer, "has_executors", lambda _records, answer=elsewhere: answer)
-        found.append(Site(spark, tables, folder))
-        story(found[-1])
-    return found
+        sites.append(site := Site(spark, tables))
+        for batch_id, count in ((0, 120), (0, 120), (1, 60)):
+            site.index(batch_id, count)
+        assert pc.sum(tables.all_rows(RECORD_RUNS).column("length")).as_py() == 3 * 180
+        assert site.progress.backfill().records == 3 * (2 * 120 + 60)
+        for topic_id in ("orders-2", "orders-3"):
+            # The second is written before the change is known: all but the records read again are a repetition.
+            site.recreate(topic_id)
+            site.index(2, 50)
+        assert pc.sum(tables.all_rows(RECORD_RUNS).column("length")).as_py() == 3 * 180 + 2 * 230 + 50 + 2 * 230
+        assert tables.all_rows(QUARANTINE).num_rows > 4 * FEW
+    small, *others = sites
+    for each in others:
+        assert each.rows(QUARANTINE, "seen_at") == small.rows(QUARANTINE, "seen_at")
+        times = ("indexed_at", "complete_until")
+        assert each.rows(RECORD_RUNS, *times) == small.rows(RECORD_RUNS, *times)
+        assert each.tables.version(RECORD_RUNS) == small.tables.version(RECORD_RUNS)
 
 
-def check_same(small: Site, large: Site) -> None:
-    assert small.rows(QUARANTINE, "seen_at") == large.rows(QUARANTINE, "seen_at")
-    assert small.rows(RECORD_RUNS, "indexed_at", "complete_until") == large.rows(
-        RECORD_RUNS, "indexed_at", "complete_until"
-    )
-    assert small.tables.version(RECORD_RUNS) == large.tables.version(RECORD_RUNS)
-
-
-def test_tables_are_the_same_by_any_writer_and_however_often(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_no_other_attempt_of_a_task_than_the_one_that_was_checked_is_written(
+    spark: SparkSession, tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def story(site: Site) -> None:
-        for _restart in range(2):
-            site.index(0, 120, any_headers(1))
-        site.index(1, 60, any_headers(2))
-
-    small, local, large = of_sites(spark, tmp_path, monkeypatch, story)
-    check_same(small, local)
-    check_same(small, large)
-    runs = large.tables.all_rows(RECORD_RUNS)
-    assert pc.sum(runs.column("length")).as_py() == 3 * 180
-    assert len(runs.column("indexed_at").unique()) == 2
-    assert large.tables.all_rows(QUARANTINE).num_rows > 4 * FEW
-    assert large.progress.backfill().records == small.progress.backfill().records == 3 * (2 * 120 + 60)
-
-
-def test_what_has_other_records_since_is_read_again_and_its_former_rows_do_not_count(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def story(site: Site) -> None:
-        site.index(0, 50, any_headers(1))
-        site.recreate("orders-2")
-        site.index(1, 50, any_headers(2))
-        site.recreate("orders-3")
-        # Written before the change was known: all but the records read again are a repetition.
-        site.index(1, 50, any_headers(2))
-
-    small, local, large = of_sites(spark, tmp_path, monkeypatch, story)
-    check_same(small, local)
-    check_same(small, large)
-    runs = large.tables.all_rows(RECORD_RUNS)
-    assert pc.sum(runs.column("length")).as_py() == 3 * 50 + (2 * 100 + 50) + 2 * 100
-
-
-def kept_by(spark: SparkSession) -> set[int]:
-    """Data that Spark keeps for all, other tests among them."""
-    return set(spark.sparkContext._jsc.getPersistentRDDs())
-
-
-def test_records_are_read_once_and_no_row_of_theirs_comes_to_the_driver(
-    spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None, collected: list[int]
-) -> None:
-    (folder := tmp_path / "read").mkdir()
-    site, before = Site(spark, tables, folder), kept_by(spark)
-    seen = []
-    for batch_id, count in enumerate((100, 300)):
-        site.index(batch_id, count, any_headers(batch_id))
-        seen.append(sorted(collected))
-        collected.clear()
-        assert site.tasks_that_read() == 2 * (batch_id + 1)
-    assert seen[0] == seen[1]
-    assert sum(seen[0]) <= 2 * (FEW + 1) + 3 * 3 + 2, "the last are of the two files that tasks have written"
-    assert kept_by(spark) <= before
-
-
-def test_rows_of_another_attempt_of_a_task_than_the_one_that_was_checked_are_not_written(
-    spark: SparkSession, tables: TableStore, tmp_path: Path, by_tasks: None
-) -> None:
-    (folder := tmp_path / "read").mkdir()
-    records = Site(spark, tables, folder).frame({ORDERS: (0, 100)}, any_headers(1))
-    to_written = partial(to_runs, alias="Y", now=EPOCH)
+    few_are(FEW, monkeypatch, elsewhere=True)
+    records, to_written = Site(spark, tables).frame({ORDERS: (0, 100)}, 1), partial(to_runs, alias="Y", now=EPOCH)
     checked, later = (cut_by_tasks(records, BUILDER, ["X"]).kept[0] for _attempt in range(2))
     assert write_by_tasks(tables, RECORD_RUNS, checked.rows, checked.checked(to_written))
     with pytest.raises(Exception, match="a task attempt that was not checked"):

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from fakes.reconciler_site import config_of
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.jobs.runner import open_tables
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError
-from offset_sync.tables.catalog import DRIVERS
 
 
-def test_it_knows_delta_times_are_utc_and_defaults_hold_where_the_user_said_nothing(spark: SparkSession) -> None:
-    for key, value in {
+def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does_not_show(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    conf = spark.sparkContext._jsc.sc().getConf()
+    wanted = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
         "spark.sql.shuffle.partitions": "2",  # the user's, as the master
-    }.items():
-        assert spark.conf.get(key) == value
-    assert spark.sparkContext.getConf().get("spark.scheduler.mode") == "FAIR"
-    assert spark.sparkContext.getConf().get("spark.kafka.consumer.cache.capacity") == "4096"
-    assert spark.sparkContext.master == "local[2]"
-
-
-def test_what_the_configuration_hides_spark_does_not_show_either(spark: SparkSession) -> None:
-    jvm: Any = spark._jvm
-    conf = spark.sparkContext._jsc.sc().getConf()
+        "spark.master": "local[2]",
+        "spark.scheduler.mode": "FAIR",
+        "spark.kafka.consumer.cache.capacity": "4096",
+        "spark.sql.redaction.options.regex": HIDDEN_NAMES,
+    }
+    assert {name: conf.get(name) for name in wanted} == wanted
     for name in ("kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.sasl.username", "SSL.KEYSTORE.PASSWORD"):
         pairs = jvm.scala.collection.immutable.List.newBuilder()
         shown = jvm.org.apache.spark.util.Utils.redact(conf, pairs.addOne(jvm.scala.Tuple2(name, "s3cret")).result())
         assert "s3cret" not in str(shown), name
-    assert conf.get("spark.sql.redaction.options.regex") == HIDDEN_NAMES
-
-
-@pytest.mark.parametrize("reads_internal_topics", [False, True])
-def test_each_job_says_whether_it_reads_internal_topics(spark: SparkSession, reads_internal_topics: bool) -> None:
-    same = open_session("again", reads_internal_topics=reads_internal_topics)
-    expected = str(reads_internal_topics).lower()
-    assert same.conf.get("spark.sql.streaming.kafka.useDeprecatedOffsetFetching") == expected
 
 
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
@@ -53,21 +39,8 @@ def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: py
         open_session("connect")
 
 
-@pytest.mark.parametrize(
-    ("cores", "clusters", "slots"), [(2, 1, 2), (2, 2, 4), (2, 3, 6), (16, 2, 32), (16, 10, 32), (64, 2, 64)]
-)
+@pytest.mark.parametrize(("cores", "clusters", "slots"), [(2, 3, 6), (16, 10, 32), (64, 2, 64)])
 def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
     assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
     for master in ("local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"):  # counted by the user
         assert with_slots(master, cores, clusters) == master
-
-
-def test_a_session_that_was_there_before_is_used_and_goes_on(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
-    with open_tables(config_of(["X", "Y"], tables=places), "name") as tables:
-        tables.create([DRIVERS])
-        assert spark.read.format("delta").load(tables.path(DRIVERS)).count() == 0
-    assert spark.range(3).count() == 3

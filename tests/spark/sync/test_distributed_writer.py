@@ -17,39 +17,39 @@ from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
 from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.distributed_writer import TaskWrites
 
-
-def writes(groups: int, partitions: int = 2) -> list[OffsetWrite]:
-    return [
-        OffsetWrite(
-            group_id=f"gruppe-{group}",
-            topic="orders",
-            partition=partition,
-            offset=10 * group,
-            leader_epoch=partition or None,
-            rule=Rule.FORWARD,
-            expected_offset=None if group % 2 else 7,
-            refresh=group == 3,
-        )
-        for partition in range(partitions)
-        for group in range(groups)
-    ]
+WRITES = [
+    OffsetWrite(
+        group_id=f"gruppe-{group}",
+        topic="orders",
+        partition=partition,
+        offset=10 * group,
+        leader_epoch=partition or None,
+        rule=Rule.FORWARD,
+        expected_offset=None if group % 2 else 7,
+        refresh=group == 3,
+    )
+    for partition in range(2)
+    for group in range(40)
+]
 
 
 class NotingCommit:
-    """Writes down what each call is given, one file a call; runs in the executors."""
+    """Notes what each call is given in a file of its own, which takes *seconds*; runs in the executors."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, seconds: float = 0) -> None:
+        self.folder, self.seconds, self.fence = folder, seconds, ""
 
     def for_tasks(self) -> NotingCommit:
         return self
 
     def fenced_by(self, fence: Fence) -> NotingCommit:
+        self.fence = f"{type(fence).__name__} {fence.is_open()}"
         return self
 
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        calls = [f"{write!r} by {os.getpid()}" for write in wanted]
+        calls = [f"{write!r} by {os.getpid()} under {self.fence}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
+        time.sleep(self.seconds)
         return [
             WriteOutcome(w.group_id, w.topic, w.partition, Outcome.FAILED, w.expected_offset, f"error of {w.offset}")
             if w.offset % 20
@@ -62,41 +62,22 @@ class NotingCommit:
 
 
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
-    commit, wanted = NotingCommit(tmp_path), writes(groups=40)
-    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, wanted)
-    assert outcomes == NotingCommit(tmp_path.parent).write(wanted)
+    commit = NotingCommit(tmp_path)
+    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, WRITES)
+    assert outcomes == NotingCommit(tmp_path.parent).write(WRITES)
     calls = commit.calls()
     assert len(calls) > 1
-    assert sorted(line.rpartition(" by ")[0] for call in calls for line in call) == sorted(map(repr, wanted))
-    assert all(not line.endswith(f" by {os.getpid()}") for call in calls for line in call)
+    assert sorted(line.rpartition(" by ")[0] for call in calls for line in call) == sorted(map(repr, WRITES))
+    assert not any(f" by {os.getpid()} " in line for call in calls for line in call)
     groups = [{line.split("'")[1] for line in call} for call in calls]
     assert sum(map(len, groups)) == len(set().union(*groups)) == 40
-
-
-class SlowCommit:
-    """Takes a minute, in the executors; says first under which fence it writes."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def for_tasks(self) -> SlowCommit:
-        return self
-
-    def fenced_by(self, fence: Fence) -> SlowCommit:
-        (self.folder / f"{uuid.uuid4().hex}").write_text(f"{type(fence).__name__} {fence.is_open()}")
-        return self
-
-    def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        time.sleep(60)
-        return []
 
 
 class Overtaken:
     """A lease that is lost as soon as *is_time*."""
 
-    def __init__(self, is_time: Callable[[], bool]) -> None:
-        self.is_time = is_time
-        self.lost_at = math.inf
+    def __init__(self, is_time: Callable[[], object]) -> None:
+        self.is_time, self.lost_at = is_time, math.inf
 
     def renew(self) -> None:
         if self.is_time():
@@ -110,12 +91,10 @@ class Overtaken:
 def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    def said() -> set[str]:
-        return {file.read_text() for file in tmp_path.iterdir()} - {""}
-
-    fence = Overtaken(lambda: bool(said()))
+    commit = NotingCommit(tmp_path, seconds=60)
+    fence = Overtaken(commit.calls)
     with pytest.raises(TakenOverError, match="by another driver"):
-        TaskWrites(spark, fence, groups_per_task=10).write(SlowCommit(tmp_path), writes(groups=40))
+        TaskWrites(spark, fence, groups_per_task=10).write(commit, WRITES)
     assert time.monotonic() - fence.lost_at < 30
-    assert said() == {"TaskFence True"}
+    assert all(line.endswith("under TaskFence True") for call in commit.calls() for line in call)
     assert spark.range(3).count() == 3  # no other job is ended with them

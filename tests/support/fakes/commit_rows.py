@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,22 +12,7 @@ from offset_sync.ingest.commit_batch import DECODED_SCHEMA, decode_batches
 from offset_sync.model.values import OffsetRange, TopicPartition
 
 
-class Read(Protocol):
-    """Has a log of commits."""
-
-    def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
-        """Yield decoded records."""
-
-
-class AsTables:
-    """Adds to ``read`` of a log of commits what makes a table of it."""
-
-    def table(self: Read, ranges: Mapping[TopicPartition, OffsetRange]) -> pa.Table:
-        """Return the same as a table."""
-        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)
-
-
-class CommitRowsInMemory(AsTables):
+class CommitRowsInMemory:
     """Returns, whatever is asked for, the records that were put in last."""
 
     def __init__(self) -> None:
@@ -40,3 +25,7 @@ class CommitRowsInMemory(AsTables):
     def read(self, ranges: Mapping[TopicPartition, OffsetRange]) -> Iterator[pa.RecordBatch]:
         """Yield them, decoded."""
         return decode_batches(self._batches)
+
+    def table(self, ranges: Mapping[TopicPartition, OffsetRange]) -> pa.Table:
+        """Return the same as a table."""
+        return pa.Table.from_batches(list(self.read(ranges)), DECODED_SCHEMA)

@@ -69,7 +69,6 @@ class MemoryTables:
 
     versions: dict[str, list[pa.Table]] = field(default_factory=dict)
     writers: set[tuple[str, str, int]] = field(default_factory=set)
-    reads: list[tuple[str, int, int]] = field(default_factory=list)
     dies_at: Table | None = None
     batch_rows: int = 1_000
     files: Any = None
@@ -105,13 +104,10 @@ class MemoryTables:
         versions, known = self.versions.get(table.name, []), self._whole.get(table.name)
         if known is None or known[0] != versions:  # a test may have taken some away, or put others there
             known = self._whole[table.name] = [*versions], self.read_added(table, 0, len(versions)).combine_chunks()
-        else:
-            self.reads.append((table.name, 0, len(versions)))
         return known[1]
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
         """Return the rows of versions in ``(after, until]``, in an order of no meaning."""
-        self.reads.append((table.name, after, until))
         parts = self.versions.get(table.name, [])[after:until]
         return pa.concat_tables([self._backwards(part) for part in reversed(parts)]) if parts else table.no_rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -53,13 +52,9 @@ class KilledError(BaseException):
 
 
 class Calls:
-    """Counts the calls of one operation; *met* counts what happened at which of them.
-
-    *has_met*: it has happened in the last operation.
-    """
+    """Counts the calls of one operation; *has_met*: what was to happen has happened in the last one."""
 
     def __init__(self) -> None:
-        self.met: Counter[tuple[str, str]] = Counter()
         self._left, self._by, self.has_met = -1, NEVER, False
         self._act: Callable[[str, str], object] = lambda _what, _name: None
 
@@ -88,7 +83,6 @@ class Calls:
             if self._left != -1 or not self._by.what:
                 return plain(*arguments, **named)
             what, self._by = self._by.what, NEVER
-            self.met[what, name] += 1
             if what == LOST:
                 plain(*arguments, **named)
             if what in ERRORS:

@@ -69,7 +69,6 @@ class IndexFollower:
         world = self._world
         if not world.run(self._index.refresh, by, ends=self._start, only_reads=True) or by.what:
             return
-        world.ledger.pages += sum(len(log.paged.pages) for log in self._index.all_logs().values())
         known, ever = records_in(self._index), records_of(world.ledger.ever)
         for log, (begin, end, records) in records_of(world.ledger.held.rows).items():
             known_from, known_to, known_records = known[log]

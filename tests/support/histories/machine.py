@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from histories.calls import CALLS, ENDS, ERRORS, NEVER, Interruption
 from histories.disk import DAMAGE
@@ -25,17 +24,14 @@ BY = st.one_of(
     st.builds(Interruption, _WHAT, st.just(""), st.integers(0, _MOST_CALLS)),
     st.builds(Interruption, _WHAT, _CALL, st.sampled_from([0, 0, 0, 1, 2])),
 )
-SLOT = st.sampled_from([0, 0, 0, 1])
 _STRETCH = st.tuples(
     st.integers(0, len(LOGS) - 1), st.sampled_from(["dc1", "dc2", ""]), st.integers(0, 1), st.integers(1, 3)
 )
 _STRETCHES = st.lists(_STRETCH, min_size=1, max_size=6)
 _STEPS: dict[str, tuple[int, tuple[st.SearchStrategy[Any], ...]]] = {
     # How often, and what is given to the method of this name.
-    "append": (4, (SLOT, _STRETCHES)),
-    "append_on": (4, (SLOT, st.lists(_STRETCHES, min_size=2, max_size=4))),
-    "note_topic": (3, (SLOT,)),
-    "replace": (1, ()),
+    "append": (4, (_STRETCHES,)),
+    "append_on": (4, (st.lists(_STRETCHES, min_size=2, max_size=4),)),
     "seal": (3, (st.sampled_from([1, 12]),)),
     "compact": (2, (st.sampled_from([PREFIX, PREFIX, None]),)),
     "cut": (2, (st.tuples(*[st.integers(0, 3)] * len(LOGS)),)),
@@ -44,7 +40,6 @@ _STEPS: dict[str, tuple[int, tuple[st.SearchStrategy[Any], ...]]] = {
     "follow_rows": (3, ()),
     "follow_index": (4, ()),
     "start_readers": (1, ()),
-    "claim": (1, (SLOT,)),
     "lose_power": (1, (st.sampled_from([*DAMAGE]), st.sampled_from([*DAMAGE]))),
 }
 
@@ -59,8 +54,6 @@ def _steps(draw: st.DrawFn) -> tuple[Any, ...]:
 _UNINTERRUPTED = ("append_on", "start_readers", "lose_power")
 STEPS = _steps()
 DAMAGES = st.tuples(*_STEPS["lose_power"][1])
-FIGURES: Counter[tuple[str, str]] = Counter()
-"""What has happened in all histories: (a rule, "") or (an interruption, the call)."""
 
 
 def histories(empty: Path) -> type[RuleBasedStateMachine]:
@@ -83,14 +76,7 @@ class _Histories(RuleBasedStateMachine):
         self.rows, self.index = RowFollower(self.world), IndexFollower(self.world)
 
     def teardown(self) -> None:
-        FIGURES.update(self.world.calls.met)
-        FIGURES["histories", ""] += 1
-        FIGURES["pages", ""] += self.world.ledger.pages
         self.world.close()
-
-    @initialize()
-    def begin(self) -> None:
-        self.world.claim(0)
 
     @precondition(lambda machine: not machine.world.is_down)
     @rule(step=STEPS)
@@ -102,7 +88,6 @@ class _Histories(RuleBasedStateMachine):
             "start_readers": self._start_readers,
         }
         (of.get(name) or getattr(self.world, name))(*given)
-        FIGURES["steps", name] += 1
 
     @precondition(lambda machine: machine.world.is_down)
     @rule(by=BY, left=DAMAGES)
@@ -110,7 +95,6 @@ class _Histories(RuleBasedStateMachine):
         self.world.lose_power(*left)
         self.world.boot(by)
         self._start_readers()
-        FIGURES["steps", "boot"] += 1
 
     @precondition(lambda machine: not machine.world.is_down)
     @invariant()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import BEGINS, INDEXED_TOPICS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import BEGINS, RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 
 LOGS = (("dc1", 0), ("dc1", 1), ("dc2", 0))
@@ -63,18 +63,6 @@ def of_rows(rows: pa.Table) -> Counter[Row]:
         )
         for row in rows.to_pylist()
     )
-
-
-def topics(*numbers: int) -> pa.Table:
-    """Return rows of ``indexed_topics``, of which no driver says who has written them."""
-    rows = [{"cluster": "dc1", "topic": TOPIC, "topic_id": str(number)} for number in numbers]
-    return pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema)
-
-
-def report(number: int) -> pa.Table:
-    """Return all rows of ``sync_status`` in the report of this number."""
-    rows = [{"group_id": f"{number}-{each}"} for each in range(number % 4)]
-    return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
 
 
 class Source:

@@ -1,21 +1,18 @@
-"""Many histories, with what they met: ``make test-tables``; ``--removed`` takes out what keeps tables whole."""
+"""Many histories: ``make test-tables``."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from histories.machine import FIGURES, histories
-from histories.removed import REMOVED
+from histories.machine import histories
 from histories.world import template
 
 
@@ -41,62 +38,18 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
         shutil.rmtree(empty)
 
 
-def told() -> str:
-    """Return the figures of all histories so far."""
-    steps = {name: count for (kind, name), count in FIGURES.items() if kind == "steps"}
-    pages = f"pages read back and compared: {FIGURES['pages', '']}"
-    lines = [f"{FIGURES['histories', '']} histories, {sum(steps.values())} steps; {pages}"]
-    lines += [f"  {name}: {count}" for name, count in sorted(steps.items())]
-    met: dict[str, dict[str, int]] = {}
-    for (what, call), count in FIGURES.items():
-        if call and what != "steps":
-            met.setdefault(what, {})[call] = count
-    for what, calls in sorted(met.items()):
-        at = ", ".join(f"{call} {count}" for call, count in sorted(calls.items()))
-        lines.append(f"{what}, {sum(calls.values())} times: {at}")
-    return "\n".join(lines)
-
-
-def try_without(name: str, examples: int, steps: int, seed: int) -> bool:
-    """Take out what is called *name*; print how it was noticed, and return whether it was."""
-    FIGURES.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, attribute, other in REMOVED[name]:
-            patch.setattr(owner, attribute, other)
-        try:
-            try_histories(examples, steps, seed, is_shrunk=False)
-        except Exception as problem:
-            causes = [*problem.exceptions] if isinstance(problem, BaseExceptionGroup) else [problem]
-            first = "; ".join(f"{type(each).__name__} {str(each).partition(chr(10))[0][:120]}" for each in causes)
-            print(f"noticed after {FIGURES['histories', '']} histories: {name}: {first}")
-            return True
-    print(f"not noticed by {examples} histories: {name}")
-    return False
-
-
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
-    """Try histories, print what they met, and return the exit code."""
+    """Try histories, print the seed, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--seed", type=int, default=None, help="default: one by the time, which is printed")
-    parser.add_argument("--removed", nargs="?", const="", help="take out one of, or each: " + "; ".join(REMOVED))
     chosen = parser.parse_args(words)
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     print(f"--seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the figures so far are told
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
-    began = time.monotonic(), time.process_time()
-    try:
-        if chosen.removed is not None:
-            names = [name for name in REMOVED if chosen.removed in name]
-            noticed = [try_without(name, chosen.examples, chosen.steps, seed) for name in names]
-            return int(not all(noticed))
-        try_histories(chosen.examples, chosen.steps, seed)
-        return 0
-    finally:
-        print("" if chosen.removed is not None else told())
-        print(f"{time.monotonic() - began[0]:.0f} s, {time.process_time() - began[1]:.0f} s of processor time")
+    try_histories(chosen.examples, chosen.steps, seed)
+    return 0
 
 
 if __name__ == "__main__":

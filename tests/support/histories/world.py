@@ -21,19 +21,18 @@ from histories.calls import ENDS, NEVER, POWER, Calls, Interruption, KilledError
 from histories.clock import HOUR_S, Clock, keep_for
 from histories.disk import Disk
 from histories.ledger import Ledger
-from histories.model import Row, Source, Stretch, of_rows, report, to_begins, to_rows, topics
-from offset_sync.model.errors import TableError, TakenOverError
+from histories.model import Row, Source, Stretch, of_rows, to_begins, to_rows
+from offset_sync.model.errors import TableError
 from offset_sync.state import record_index, seal
-from offset_sync.state.lease import FencedTables, Lease
 from offset_sync.tables import segments
-from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.segments import PREFIX
 from offset_sync.tables.store import TableStore
 
 KEEP = timedelta(hours=10)
-TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS, DRIVERS, SYNC_STATUS)
-_FAILURES = (OSError, DeltaError, TableError, RuntimeError, TakenOverError)
+TABLES = (RECORD_RUNS, INDEXED_TOPICS, LOG_INCARNATIONS)
+_FAILURES = (OSError, DeltaError, TableError, RuntimeError)
 PAUSE_S = 4 * HOUR_S
 """Longer than a file may wait for its entry, and never a multiple of what is kept."""
 
@@ -46,17 +45,6 @@ def template() -> Path:
         keep_for(tables.log(table), KEEP)
         tables.log(table).set_properties({"delta.checkpointInterval": "5"})
     return Path(tables.root)
-
-
-class Driver:
-    """One start of ``index_records``; later ones have a greater *number*."""
-
-    def __init__(self, root: str, now: Callable[[], float]) -> None:
-        self.lease = Lease(TableStore(root), "index_records", threading.Event(), now)
-        self.tables = FencedTables(root, self.lease)
-        self.lease.claim()
-        self.number = self.lease._mine[0].epoch
-        self.has_repeated = False
 
 
 def _nothing() -> None:
@@ -83,12 +71,9 @@ class World:
         patch.setattr(record_index, "MOST_UNSEALED", 48)
         self.source, self.ledger = Source(), Ledger(self.root, KEEP.total_seconds())
         self.plan: tuple[int, list[Row]] = (0, [])
-        self.newest = self.settled = self._told = 0
-        self.is_contested = False
-        self.is_down = False
-        self.drivers: list[Driver | None] = [None, None]
+        self.is_down, self.is_sure = False, True
         self._broken = list[BaseException]()
-        self.keeper, self.other = self.store(), self.store()
+        self.writer, self.keeper, self.other = self.store(), self.store(), self.store()
 
     def close(self) -> None:
         """Delete the tables, and leave all as it was before."""
@@ -147,7 +132,8 @@ class World:
         self._broken += problems  # what it interrupts must not take this for a failure of its own
 
     def _die(self) -> None:
-        self.is_down, self.drivers = True, [None, None]
+        self.is_down = True
+        self._end_writer()
 
     def lose_power(self, of_logs: str, of_data: str) -> None:
         """Leave of what was not stored what is left."""
@@ -168,90 +154,27 @@ class World:
         self.ledger.kept.note(self.clock.seconds)
         self.clock.pass_seconds(seconds)
 
-    # Writers
+    # The writer
 
-    def claim(self, slot: int, by: Interruption = NEVER) -> None:
-        """Start a driver in the place of the one in *slot*, which is dead."""
-        self.drivers[slot] = None
-        found = list[Driver]()
-
-        def start() -> None:
-            found.append(Driver(str(self.root), lambda: self.clock.seconds))
-
-        self.is_contested = not self.run(start, by, ends=_nothing)
-        if found:
-            self.drivers[slot], self.newest = found[0], max(self.newest, found[0].number)
-
-    def append(self, slot: int, stretches: Sequence[Stretch], by: Interruption = NEVER) -> None:
-        """Have a driver append the next micro-batch, or the last one again where it cannot know that it is there."""
-        driver = self._ready(slot)
+    def append(self, stretches: Sequence[Stretch], by: Interruption = NEVER) -> None:
+        """Append the next micro-batch, or the last one again where the driver cannot know that it is there."""
+        if self.is_sure and self.ledger.held.appended == self.plan[0]:
+            self.plan = self.plan[0] + 1, self.source.read(stretches)
         number, rows = self.plan
-        is_new = bool(driver.has_repeated and self.ledger.held.appended == number and stretches)
-        if is_new and driver.number == self.newest and not self.is_contested:
-            number, rows = self.plan = number + 1, self.source.read(stretches)
-        if not rows:
-            driver.has_repeated = True
-            return
-        must_fail = self.settled > driver.number
 
         def act() -> None:
-            driver.tables.append(RECORD_RUNS, to_rows(rows), ("query", number))
+            self.writer.append(RECORD_RUNS, to_rows(rows), ("query", number))
 
-        if self._write(driver, act, by, must_fail=must_fail):
-            driver.has_repeated = True
-            self.ledger.enter(RECORD_RUNS, lambda held: held.with_rows(number, rows))
-        else:
-            driver.has_repeated = False
-            self.ledger.doubt(RECORD_RUNS, lambda held: held.with_rows(number, rows))
+        self.is_sure = self.run(act, by, ends=self._end_writer)
+        (self.ledger.enter if self.is_sure else self.ledger.doubt)(lambda held: held.with_rows(number, rows))
 
-    def append_on(self, slot: int, batches: Sequence[Sequence[Stretch]]) -> None:
-        """Have a driver append one micro-batch after the other."""
+    def append_on(self, batches: Sequence[Sequence[Stretch]]) -> None:
+        """Append one micro-batch after the other."""
         for each in batches:
-            self.append(slot, each)
+            self.append(each)
 
-    def note_topic(self, slot: int, by: Interruption = NEVER) -> None:
-        """Have a driver append a row that comes again whenever it is appended again."""
-        driver = self._ready(slot)
-        self._told += 1
-        told, must_fail = self._told, self.settled > driver.number
-
-        def act() -> None:
-            driver.tables.append(INDEXED_TOPICS, topics(told))
-
-        if self._write(driver, act, by, must_fail=must_fail):
-            self.ledger.enter(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
-        else:
-            self.ledger.doubt(INDEXED_TOPICS, lambda held: held._replace(topics=(*held.topics, told)))
-
-    def _ready(self, slot: int) -> Driver:
-        """Return the driver in *slot*, or the one there is, once the one before it may not write any more."""
-        if self.drivers == [None, None]:
-            self.claim(slot)
-        driver = next(each for each in (self.drivers[slot], self.drivers[1 - slot]) if each is not None)
-        if not driver.lease.is_settled:
-            self.pass_time(driver.lease._settled_at - self.clock.seconds)
-        self.settled = max(self.settled, driver.number)
-        return driver
-
-    def _write(self, driver: Driver, act: Callable[[], None], by: Interruption, *, must_fail: bool) -> bool:
-        def dies() -> None:
-            self.drivers = [None if each is driver else each for each in self.drivers]
-
-        try:
-            is_done = self.run(act, by, ends=dies)
-        except TakenOverError:
-            assert self.newest > driver.number or self.is_contested, "the newest driver was refused"
-            dies()
-            return False
-        assert not (is_done and must_fail), "a driver that was taken over has written"
-        return is_done
-
-    def replace(self, by: Interruption = NEVER) -> None:
-        """Replace all rows of a report."""
-        self._told += 1
-        told = self._told
-        is_done = self.run(lambda: self.keeper.replace(SYNC_STATUS, report(told)), by, ends=self._end_keeper)
-        (self.ledger.enter if is_done else self.ledger.doubt)(SYNC_STATUS, lambda held: held._replace(report=told))
+    def _end_writer(self) -> None:
+        self.writer, self.is_sure = self.store(), self.plan[0] == 0
 
     # Maintenance
 
@@ -267,21 +190,17 @@ class World:
         """Remove so many thirds of each log."""
         begins, gone = self.source.begins(thirds), list[int]()
         if not self._maintain(lambda: gone.append(seal.cut(self.keeper, to_begins(begins), KEEP)), by):
-            self.ledger.doubt(RECORD_RUNS, lambda held: held.without(begins))
+            self.ledger.doubt(lambda held: held.without(begins))
         elif gone[0]:
             before = len(self.ledger.held.rows)
-            self.ledger.enter(RECORD_RUNS, lambda held: held.without(begins))
+            self.ledger.enter(lambda held: held.without(begins))
             assert before - len(self.ledger.held.rows) == gone[0]
 
     def clean_up(self, seconds: float, by: Interruption = NEVER) -> None:
         """Delete what is not kept any more after so many seconds."""
         self.pass_time(seconds)
 
-        def clean_up() -> None:
-            for table in (RECORD_RUNS, DRIVERS):
-                Maintainer(self.keeper, KEEP).clean_up(table)
-
-        self._maintain(clean_up, by)
+        self._maintain(lambda: Maintainer(self.keeper, KEEP).clean_up(RECORD_RUNS), by)
 
     def _maintain(self, act: Callable[[], object], by: Interruption) -> bool:
         return self.run(act, by, ends=self._end_keeper)
@@ -300,9 +219,10 @@ class World:
     # What another process does meanwhile, uninterrupted
 
     def meanwhile_take_over(self) -> None:
-        """Start a driver beside the others, and have it repeat the last micro-batch."""
-        self.claim(1)
-        self.append(1, [])
+        """Have another driver repeat the last micro-batch."""
+        number, rows = self.plan
+        self.other.append(RECORD_RUNS, to_rows(rows), ("query", number))
+        self.ledger.enter(lambda held: held.with_rows(number, rows))
 
     def meanwhile_clean_up(self) -> None:
         """Join and seal files, and delete what is not kept any more."""
@@ -321,18 +241,10 @@ class World:
             self.pass_time(PAUSE_S)
         self.meanwhile_clean_up()
 
-    def meanwhile_replace(self) -> None:
-        """Replace the report."""
-        self._told += 1
-        told = self._told
-        self.other.replace(SYNC_STATUS, report(told))
-        self.ledger.enter(SYNC_STATUS, lambda held: held._replace(report=told))
-
 
 MEANWHILE: dict[str, Callable[[World], None]] = {
     "another takes over": World.meanwhile_take_over,
     "others clean up": World.meanwhile_clean_up,
     "another seals": World.meanwhile_seal,
     "hours pass": World.meanwhile_pause,
-    "another replaces": World.meanwhile_replace,
 }

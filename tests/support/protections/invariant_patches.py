@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,46 +12,22 @@ import numpy as np
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.model.values import OffsetWrite
 from offset_sync.state.group_homes import Homes, homes
-from offset_sync.status.classify import _told
-from offset_sync.sync.offset_writer import _Batch
 from offset_sync.sync.reconcile_request import Selection
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.translate.index.incarnations import split_by_incarnation
-from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import yes
+from offset_sync.translate.exact import translate_no_later
+from offset_sync.translate.pieces import Pieces
+from simulation.one_thread import Done, InlineExecutor
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back = CutoverProcedure._commit_and_read_back
-
-
-def first_argument(first: Any, *_others: Any) -> Any:
-    """Return what was given, as it is."""
-    return first
-
-
-def cut_as_if_old(runs: Any, source: Any, _young_since_ms: int) -> Pieces:
-    """Take no hole for a young one."""
-    return cut_pieces(runs, source, NEVER_YOUNG)
 
 
 def read_by_all(runs: Any) -> Pieces:
     """Take records of unknown identity for read."""
     is_so = np.zeros(len(runs), np.bool_)
     return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, ~is_so, is_so)
-
-
-def as_if_of_the_present(copies: Any, _incarnations: Any, _settled_from: Any) -> Any:
-    """Take every copy for one of the present incarnation."""
-    return copies, np.zeros(len(copies), np.int64)
-
-
-def as_if_none_were_late(copies: Any, incarnations: Any, _settled_from: Any) -> Any:
-    """Take no copy for one that may be of either incarnation."""
-    return split_by_incarnation(copies, incarnations, [0] * len(incarnations))
 
 
 def matches_whatever(writes: Any, key_id: int, _value: int) -> bool:
@@ -82,35 +56,14 @@ def append_at_once(history: Any, done: Any) -> None:
     history._tables.append(OFFSET_TRANSLATIONS, rows)
 
 
-class AtOnce:
-    """An executor whose work is done before anything else."""
-
-    are_failures_seen = True
-
-    def __init__(self, _workers: int) -> None:
-        pass
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-    def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do it now."""
-        try:
-            found = work(*arguments)
-        except BaseException:
-            if self.are_failures_seen:
-                raise
-            found = {}
-        return SimpleNamespace(result=lambda: found)
-
-
-class Unseen(AtOnce):
+class Unseen(InlineExecutor):
     """An executor whose work may fail, which no one notices."""
 
-    are_failures_seen = False
+    def submit(self, work: Any, *arguments: Any) -> Done:
+        try:
+            return super().submit(work, *arguments)
+        except BaseException:
+            return Done({})
 
 
 def take_in_as_if_ready(batch: Any, *arguments: Any) -> None:
@@ -123,11 +76,6 @@ def home_first(procedure: Any, plans: Any, timeout_s: float) -> Any:
     """Make the target the home before its offsets are there."""
     procedure._make_home(plans, timeout_s)
     return _commit_and_read_back(procedure, plans, timeout_s)
-
-
-def held_back_only(assessment: Any) -> Any:
-    """Know of no other reason for which a group is not in sync."""
-    return [_told(assessment.held_back)]
 
 
 class UnsettledOnly:
@@ -152,29 +100,26 @@ class OpenLock(nullcontext[None]):
         return True
 
 
-def all_of_them(_pass: Any, _source: str, _target: str, commits: Any, *_rest: Any) -> Any:
-    """Take every commit for the last one still."""
-    return commits
-
-
-def none_of_them(_columns: Any, key: Any, *_offsets: Any) -> Any:
-    """Take no answer for one that our own write would raise."""
-    return np.zeros(len(key), np.bool_)
-
-
-def expecting_nothing(**given: Any) -> OffsetWrite:
-    """Make a write that expects no offset at the target."""
-    return OffsetWrite(**given | {"expected_offset": None})
-
-
-def looked_at_once(admin: Any, fence: Any, *others: Any) -> _Batch:
-    """Make a batch that looks at the lease before it writes, and not for each request."""
-    return _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others)  # type: ignore[arg-type]
-
-
 def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:
     """Date each commit that is found when it was asked for."""
     return [each._replace(since_ms=poller._state.now_ms()) for each in _compare(poller, answers, held)]
+
+
+def whatever_was_read(_known: Any, _read: Any, ends: Any, asked_at: Any) -> Any:
+    """Take a log for complete as soon as its end was asked for."""
+    return dict.fromkeys(ends, asked_at)
+
+
+def deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
+    """Drop what was deleted at one cluster."""
+    return (offsets.column("is_deleted") != 0).any(axis=0)
+
+
+def later_too(committed: Any, chosen: Any, *of_logs: Any) -> Any:
+    """Let a strategy answer later than is exact."""
+    found = translate_no_later(committed, chosen, *of_logs)
+    offset, is_so = np.where(chosen >= 0, chosen, found.offset), np.zeros(len(chosen), np.bool_)
+    return found._replace(offset=offset, clamped_offset=offset, is_too_late=is_so)
 
 
 def never_contested(*activity_and_times: Any) -> Homes:

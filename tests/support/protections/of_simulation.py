@@ -9,29 +9,30 @@ from numpy.typing import NDArray
 
 from fakes.unchecked import UncheckedLogs
 from offset_sync.ingest.polled_commits import CommitPoller
-from offset_sync.model.values import ABSENT
 from offset_sync.state.group_homes import Activity, Homes, homes
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.offset_writer import _Batch
-from offset_sync.translate.exact import Answers, needs_of_unindexed, translate_no_later
+from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
-from protections.entry import Protection, Seed, kept_by, no, nothing, yes
+from protections import invariant_patches as without
+from protections.entry import (
+    absent_for,
+    as_if,
+    false_for,
+    given,
+    gives,
+    kept_by,
+    kept_together,
+    no,
+    nothing,
+    protections,
+    seed,
+    setting,
+    true_for,
+    yes,
+)
 
-_STATE, _INGEST, _TRANSLATE = "offset_sync.state.", "offset_sync.ingest.", "offset_sync.translate."
-_POLLED, _LISTS = _INGEST + "polled_commits.", "offset_sync.sync.read_lists.ReadLists."
 _begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
-
-
-def _as_chosen(committed: Any, chosen: Any, *of_logs: Any) -> Answers:
-    answers = translate_no_later(committed, chosen, *of_logs)
-    offset = np.where(chosen >= 0, chosen, answers.offset)
-    is_too_late = np.zeros(len(offset), np.bool_)
-    return answers._replace(offset=offset, clamped_offset=offset, is_too_late=is_too_late)
-
-
-def _try_as_if_it_were_to_write(batch: Any, left: float, ends_at: float) -> None:
-    batch.dry_run = False
-    _try(batch, left, ends_at)
 
 
 def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> None:
@@ -42,19 +43,6 @@ def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64
 def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
     ever = vars(writes).get("ever", set())
     return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
-
-
-def _newest_wins(activity: Activity, now_ms: int, _silence_ms: int, _uncertain_ms: Any = None) -> Homes:
-    return homes(activity, now_ms, 0)
-
-
-def _never_contested(activity: Activity, now_ms: int, silence_ms: int, _uncertain_ms: Any = None) -> Homes:
-    found = homes(activity, now_ms, silence_ms)
-    return found._replace(is_contested=np.zeros(len(found.home), np.bool_))
-
-
-def _claim_nothing(_writes: Any, key: NDArray[np.intp], _offset: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.zeros(len(key), np.bool_)
 
 
 def _newer_by_offset(offsets: Any, records: Any) -> Any:
@@ -88,234 +76,159 @@ def _dated_by_the_poll(activity: Activity, *times: Any) -> Homes:
     return homes(activity._replace(since_ms=activity.committed_ms), *times)
 
 
-def _seed(seed: int, *faults: str, steps: int = 400) -> Seed:
-    return Seed(frozenset(faults), seed, steps)
-
-
-PROTECTIONS = (
-    kept_by(
-        "a hole ages only while the index keeps up",
-        "state.translator.watched_until_ms",
-        lambda _log, _log_end, now_ms: now_ms,
-        _seed(18, "late"),
-    ),
-    kept_by(
-        "an index that grows may still be behind",
-        "ingest.log_check.Completeness.of",
-        lambda _known, _read, ends, asked_at: dict.fromkeys(ends, asked_at),
-        _seed(183, "late", "backlog"),
-    ),
-    kept_by(
-        "lives of logs are told apart",
-        "ingest.incarnation_check.IncarnationCheck._rows",
-        lambda _check, *_said: ([], 0),
-        _seed(42, "third_anew"),
-    ),
-    Protection(
-        "leader epochs are compared",
-        (
-            (_INGEST + "incarnation_check.IncarnationCheck._is_questionable", no),
-            (_STATE + "checked_metadata.CheckedMetadata._changes", lambda *_said: {}),
+PROTECTIONS = protections(
+    {
+        "a hole ages only while the index keeps up": kept_by(
+            "state.translator.watched_until_ms", given(2), seed(18, "late")
         ),
-        _seed(4, "cut_grows"),
-    ),
-    kept_by(
-        "leader epochs are compared before each translation",
-        "state.checked_metadata.CheckedMetadata._changes",
-        lambda *_said: {},
-        _seed(161, "cut_grows"),
-    ),
-    kept_by(
-        "answers at a target that was cut end at the cut",
-        "translate.index.log_index.LogIndex.below",
-        lambda log, _offset: log,
-        _seed(78, "cut_grows"),
-    ),
-    kept_by(
-        "records that an election has lost are not what was read",
-        "state.translator.of_lost_records",
-        lambda given, _ends: np.full(len(given.offset), ABSENT),
-        _seed(0, "elected"),
-    ),
-    kept_by(
-        "copies that a cut has taken are unread",
-        "translate.index.log_index.LogIndex.lose",
-        nothing,
-        _seed(120, "cut_grows"),
-    ),
-    kept_by(
-        "holes below an index that began late are read with the next record only",
-        "translate.partition.needs_of_unindexed",
-        lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
-        _seed(47, "late_index", "drop"),
-    ),
-    kept_by(
-        "below an index that began late there may be copies that a cut has taken, or of a former life",
-        "translate.exact._may_differ",
-        lambda first_runs, *_known: np.zeros(len(first_runs), np.bool_),
-        _seed(5322, "late_index", "cut_grows", steps=600),
-    ),
-    kept_by(
-        "the first own record of an index that began late may be a copy that came back",
-        "translate.exact._is_echo",
-        lambda first_runs, _origin: np.zeros(len(first_runs), np.bool_),
-        _seed(226, "late_index", "echo"),
-    ),
-    kept_by(
-        "our clock may be ahead of the index's",
-        "state.cluster_clock.ClockOffset.at_most",
-        lambda _clock: 0,
-        _seed(15, "clocks", "late"),
-    ),
-    kept_by(
-        "a truncation of __consumer_offsets is noticed",
-        "ingest.commit_log_check.CommitLogCheck.look",
-        lambda _check, _id: UncheckedLogs().look(_id),
-        _seed(0, "shrink"),
-    ),
-    kept_by(
-        "a log that could not be read at the start may have a newer commit",
-        "state.group_homes.UnreadLogs.may_count",
-        lambda _logs, _source, rows, _answered: rows >= 0,
-        _seed(53, "unreadable"),
-    ),
-    kept_by(
-        "a commit that some cluster has is not forgotten",
-        "simulation.persisted.is_over",
-        lambda offsets, _kept_ms: (offsets.column("is_deleted") != 0).any(axis=0),
-        _seed(201, "expire", "crash"),
-    ),
-    kept_by(
-        "a driver that was taken over writes nothing",
-        "state.lease.Lease.is_open",
-        yes,
-        _seed(77, "second", "pause"),
-    ),
-    kept_by(
-        "what another driver took in is read",
-        "simulation.persisted.Persisted.restore_between",
-        lambda *_arguments: np.empty(0, np.intp),
-        _seed(57, "second", "pause"),
-    ),
-    kept_by("a hole is on no list", "translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, _seed(4, "lists", "drop")),
-    kept_by(
-        "a list is of a leader epoch",
-        "simulation.skipping.is_skipped",
-        lambda _world, _where, found, offset: found and offset in found.listed,
-        _seed(79, "lists", "cut_grows"),
-    ),
-    kept_by(
-        "a rewind that is noted after a list was planned takes it away",
-        "sync.read_lists.ReadLists._rewinds",
-        lambda _lists, _row: (0,),
-        _seed(52, "lists", "reset", "pause"),
-    ),
-    kept_by(
-        "what was set back elsewhere is not listed there",
-        "state.sync_state.SyncState._is_back_elsewhere",
-        lambda _state, _alias, rows: np.zeros(len(rows), np.bool_),
-        _seed(5207, "lists", "drop", "reorder", "reset", steps=600),
-    ),
-    Protection(
-        "a second record of our value is the group's own",
-        (
-            (_STATE + "own_writes.OwnWrites.begin", _begin_and_keep),
-            (_STATE + "own_writes.OwnWrites.claim", _claim_whatever_was_written),
+        "an index that grows may still be behind": kept_by(
+            "ingest.log_check.Completeness.of",
+            without.whatever_was_read,
+            seed(183, "late", "backlog"),
         ),
-        _seed(1, "moves"),
-    ),
-    kept_by("our own commits are known", "state.own_writes.OwnWrites.claim", _claim_nothing, _seed(0, "moves")),
-    kept_by(
-        "records of different partitions have no order by offset",
-        "state.committed_offsets.ClusterOffsets._is_newer",
-        _newer_by_offset,
-        _seed(35, "coordinators"),
-    ),
-    kept_by(
-        "clusters' clocks are not believed",
-        "state.cluster_clock.ClusterClock.made_ms",
-        lambda _clock, timestamp_ms, _read: timestamp_ms,
-        _seed(0, "skewed"),
-    ),
-    kept_by(
-        "what a clock was measured to be counts for a backlog",
-        "state.cluster_clock.ClusterClock.ahead_ms",
-        None,
-        _seed(1, "skewed"),
-    ),
-    kept_by("a home that is not silent stays the home", "state.group_homes.homes", _newest_wins, _seed(1, "twins")),
-    kept_by(
-        "two clusters that are active have no home", "state.group_homes.homes", _never_contested, _seed(1, "twins")
-    ),
-    kept_by("times that are near each other have no order", "state.group_homes.UNCERTAIN_MS", -1, _seed(1, "twins")),
-    kept_by("members count as active", "state.group_homes.GroupHomes.note_members", nothing, _seed(2, "tools")),
-    kept_by("cutover decides", "state.group_homes.GroupHomes.note_moves", nothing, _seed(14, "moves")),
-    kept_by(
-        "what we wrote at a home raises nothing elsewhere",
-        "sync.write_plan._is_raised_by_ours",
-        lambda _mine, key, *_told: np.zeros(len(key), np.bool_),
-        _seed(330, "retention", "reset", "late_index", "drop", "resend", steps=600),
-    ),
-    kept_by(
-        "at home what the coordinator holds counts",
-        "state.committed_offsets.ClusterOffsets.position",
-        lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
-        _seed(554, "moves"),
-    ),
-    kept_by(
-        "a polled commit is as old as the last answer of its own group",
-        "ingest.polled_commits.CommitPoller.poll",
-        _poll_as_if_all_had_answered,
-        _seed(17, "polls"),
-    ),
-    kept_by(
-        "a driver that starts knows of recorded polls only",
-        "ingest.polled_commits.CommitPoller._recorded_ms",
-        lambda poller: _Always(poller._state.now_ms()),
-        _seed(0, "polls"),
-    ),
-    kept_by(
-        "a polled commit may have been made at any time of an interval",
-        "state.group_homes.homes",
-        _dated_by_the_poll,
-        _seed(7, "polls"),
-    ),
-    kept_by(
-        "our own writes are known among what is polled",
-        "state.own_writes.OwnWrites.claim",
-        _claim_nothing,
-        _seed(1, "polls"),
-    ),
-    kept_by(
-        "what coordinators do not hold any more was deleted",
-        "ingest.polled_commits.CommitPoller._held",
-        lambda _poller: {},
-        _seed(1, "polls"),
-    ),
-    kept_by("all groups have to answer at first", "ingest.polled_commits.TransientError", KeyError, _seed(0, "polls")),
-    kept_by(
-        "polls and records of the log have no order by offset",
-        "state.committed_offsets.ClusterOffsets._is_newer",
-        _newer_by_offset,
-        _seed(2, "polls"),
-    ),
-    kept_by(
-        "a history of polls and of the log is in the order of its times",
-        "state.commit_log_incarnations.Places._is_polled",
-        lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
-        _seed(9, "polls"),
-    ),
-    kept_by("polls tell nothing of a cluster's clock", "state.restore.POLLED", -1_000, _seed(2, "polls")),
-    kept_by(
-        "a strategy answers no later than exact",
-        "translate.partition.translate_no_later",
-        _as_chosen,
-        _seed(1, "by_header", "reorder", "late"),
-    ),
-    kept_by(
-        "with --no-writes nothing is written",
-        "sync.offset_writer._Batch._try",
-        _try_as_if_it_were_to_write,
-        _seed(1, "no_writes"),
-    ),
+        "lives of logs are told apart": kept_by(
+            "ingest.incarnation_check.IncarnationCheck._rows", gives(([], 0)), seed(42, "third_anew")
+        ),
+        "leader epochs are compared": kept_together(
+            {
+                "ingest.incarnation_check.IncarnationCheck._is_questionable": no,
+                "state.checked_metadata.CheckedMetadata._changes": gives({}),
+            },
+            seed(4, "cut_grows"),
+        ),
+        "leader epochs are compared before each translation": kept_by(
+            "state.checked_metadata.CheckedMetadata._changes", gives({}), seed(161, "cut_grows")
+        ),
+        "answers at a target that was cut end at the cut": kept_by(
+            "translate.index.log_index.LogIndex.below", given(0), seed(78, "cut_grows")
+        ),
+        "records that an election has lost are not what was read": kept_by(
+            "state.translator.of_lost_records",
+            absent_for(0),
+            seed(0, "elected"),
+        ),
+        "copies that a cut has taken are unread": kept_by(
+            "translate.index.log_index.LogIndex.lose", nothing, seed(120, "cut_grows")
+        ),
+        "holes below an index that began late are read with the next record only": kept_by(
+            "translate.partition.needs_of_unindexed",
+            lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
+            seed(47, "late_index", "drop"),
+        ),
+        "below an index that began late there may be copies that a cut has taken, or of a former life": kept_by(
+            "translate.exact._may_differ", false_for(0), seed(5322, "late_index", "cut_grows", steps=600)
+        ),
+        "the first own record of an index that began late may be a copy that came back": kept_by(
+            "translate.exact._is_echo", false_for(0), seed(226, "late_index", "echo")
+        ),
+        "our clock may be ahead of the index's": kept_by(
+            "state.cluster_clock.ClockOffset.at_most", gives(0), seed(15, "clocks", "late")
+        ),
+        "a truncation of __consumer_offsets is noticed": kept_by(
+            "ingest.commit_log_check.CommitLogCheck.look",
+            lambda _check, _id: UncheckedLogs().look(_id),
+            seed(0, "shrink"),
+        ),
+        "a log that could not be read at the start may have a newer commit": kept_by(
+            "state.group_homes.UnreadLogs.may_count", true_for(2), seed(53, "unreadable")
+        ),
+        "a commit that some cluster has is not forgotten": kept_by(
+            "simulation.persisted.is_over",
+            without.deleted_anywhere,
+            seed(201, "expire", "crash"),
+        ),
+        "a driver that was taken over writes nothing": kept_by(
+            "state.lease.Lease.is_open", yes, seed(77, "second", "pause")
+        ),
+        "what another driver took in is read": kept_by(
+            "simulation.persisted.Persisted.restore_between",
+            lambda *_arguments: np.empty(0, np.intp),
+            seed(57, "second", "pause"),
+        ),
+        "a hole is on no list": kept_by("translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(4, "lists", "drop")),
+        "a list is of a leader epoch": kept_by(
+            "offset_sync_consumer.progress.Progress.is_read",
+            lambda progress, offset, _epoch: progress.read_list and progress.read_list.contains(offset),
+            seed(81, "lists", "cut_grows"),
+        ),
+        "a rewind that is noted after a list was planned takes it away": kept_by(
+            "sync.read_lists.ReadLists._rewinds", gives((0,)), seed(52, "lists", "reset", "pause")
+        ),
+        "what was set back elsewhere is not listed there": kept_by(
+            "state.sync_state.SyncState._is_back_elsewhere",
+            false_for(2),
+            seed(5207, "lists", "drop", "reorder", "reset", steps=600),
+        ),
+        "a second record of our value is the group's own": kept_together(
+            {
+                "state.own_writes.OwnWrites.begin": _begin_and_keep,
+                "state.own_writes.OwnWrites.claim": _claim_whatever_was_written,
+            },
+            seed(1, "moves"),
+        ),
+        "our own commits are known": kept_by("state.own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
+        "records of different partitions have no order by offset": kept_by(
+            "state.committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(35, "coordinators")
+        ),
+        "clusters' clocks are not believed": kept_by(
+            "state.cluster_clock.ClusterClock.made_ms", given(1), seed(0, "skewed")
+        ),
+        "what a clock was measured to be counts for a backlog": kept_by(
+            "state.cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")
+        ),
+        "a home that is not silent stays the home": kept_by(
+            "state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")
+        ),
+        "two clusters that are active have no home": kept_by(
+            "state.group_homes.homes", without.never_contested, seed(1, "twins")
+        ),
+        "times that are near each other have no order": kept_by("state.group_homes.UNCERTAIN_MS", -1, seed(1, "twins")),
+        "members count as active": kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(2, "tools")),
+        "cutover decides": kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(14, "moves")),
+        "what we wrote at a home raises nothing elsewhere": kept_by(
+            "sync.write_plan._is_raised_by_ours",
+            false_for(1),
+            seed(330, "retention", "reset", "late_index", "drop", "resend", steps=600),
+        ),
+        "at home what the coordinator holds counts": kept_by(
+            "state.committed_offsets.ClusterOffsets.position",
+            lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
+            seed(554, "moves"),
+        ),
+        "a polled commit is as old as the last answer of its own group": kept_by(
+            "ingest.polled_commits.CommitPoller.poll", _poll_as_if_all_had_answered, seed(17, "polls")
+        ),
+        "a driver that starts knows of recorded polls only": kept_by(
+            "ingest.polled_commits.CommitPoller._recorded_ms",
+            lambda poller: _Always(poller._state.now_ms()),
+            seed(0, "polls"),
+        ),
+        "a polled commit may have been made at any time of an interval": kept_by(
+            "state.group_homes.homes", _dated_by_the_poll, seed(7, "polls")
+        ),
+        "our own writes are known among what is polled": kept_by(
+            "state.own_writes.OwnWrites.claim", false_for(1), seed(1, "polls")
+        ),
+        "what coordinators do not hold any more was deleted": kept_by(
+            "ingest.polled_commits.CommitPoller._held", gives({}), seed(1, "polls")
+        ),
+        "all groups have to answer at first": kept_by(
+            "ingest.polled_commits.TransientError", KeyError, seed(0, "polls")
+        ),
+        "polls and records of the log have no order by offset": kept_by(
+            "state.committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(2, "polls")
+        ),
+        "a history of polls and of the log is in the order of its times": kept_by(
+            "state.commit_log_incarnations.Places._is_polled",
+            lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
+            seed(9, "polls"),
+        ),
+        "polls tell nothing of a cluster's clock": kept_by("state.restore.POLLED", -1_000, seed(2, "polls")),
+        "a strategy answers no later than exact": kept_by(
+            "translate.partition.translate_no_later", without.later_too, seed(1, "by_header", "reorder", "late")
+        ),
+        "with --no-writes nothing is written": kept_by(
+            "sync.offset_writer._Batch._try", setting(_Batch._try, dry_run=False), seed(1, "no_writes")
+        ),
+    }
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deltalake import DeltaTable
 from deltalake.transaction import CommitProperties
 
+from offset_sync.state import seal
 from offset_sync.state.lease import Lease, unended
-from protections.entry import kept_by, no, nothing, yes
-
-_LEASE, _UNIT = "offset_sync.state.lease.", "tests/unit/"
+from offset_sync.tables.definition import Table
+from offset_sync.tables.maintenance import Maintainer
+from offset_sync.tables.table_log import Change, TableLog
+from protections.entry import given, gives, kept_by, kept_together, no, nothing, protections, setting, yes
 
 
 def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
@@ -20,163 +23,149 @@ def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._lo
         lease._newer, lease._open_until = None, lease._now() + lease._length_s
 
 
-def _length_used_unentered(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
-    lease._length_s = 60.0
-    look(lease)
-
-
 def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._needed_s) -> float:
     length_s: float = needed(lease, look_s)
     lease._look_s = 0.0
     return length_s
 
 
-PROTECTIONS = (
-    # Several processes write one table at once, on S3 too.
-    kept_by(
-        "an append whose answer was lost is there once",
-        "tables.table_log.TableLog._is_entered",
-        no,
-        "tables/test_append.py::test_an_append_whose_answer_was_lost_is_there_once",
-    ),
-    kept_by(
-        "the loser of a race between writers decides again",
-        "tables.table_log.TableLog._was_overtaken",
-        no,
-        "tables/test_append.py::test_what_was_changed_between_the_look_and_the_entry_does_not_stop_it",
-    ),
-    kept_by(
-        "two removals of the same files do not both go through",
-        "tables.table_log.CommitProperties",
-        lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
-        "tables/test_append.py::test_of_two_removals_of_the_same_files_by_one_look_only_one_goes_through",
-    ),
-    kept_by(
-        "a file that maintenance may have deleted gets no entry",
-        "tables.table_log.Change.is_stale",
-        no,
-        "tables/test_append.py::test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it",
-    ),
-    kept_by(
-        "a driver that could overwrite the entries of others does not start",
-        "tables.storage_check._is_one_lost",
-        no,
-        "tables/test_create.py::test_a_server_that_accepts_two_entries_of_one_number_is_refused",
-    ),
-    # A request to the storage of the tables takes seconds.
-    kept_by(
-        "a claim lasts four checks where the storage is slow",
-        "state.lease._LOOKS",
-        1.5,
-        "state/test_lease.py::test_on_slow_storage_a_claim_is_longer_and_its_driver_writes",
-    ),
-    kept_by(
-        "a new driver waits for all claims before its own that have not ended",
-        "state.lease.unended",
-        lambda *claims, _all=unended: _all(*claims)[-1:],
-        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
-    ),
-    kept_by(
-        "a greater length counts only for checks that began after its entry",
-        "state.lease.Lease._look",
-        _length_used_at_once,
-        "state/test_lease.py::test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning",
-    ),
-    kept_by(
-        "a greater length that could not be entered is not used",
-        "state.lease.Lease._look",
-        _length_used_unentered,
-        "state/test_lease.py::test_no_driver_writes_while_a_former_one_may_and_the_last_one_does",
-    ),
-    kept_by(
-        "the next check begins two checks before the end of the last one",
-        "state.lease.Lease._needed_s",
-        _no_time_for_a_check,
-        "state/test_lease.py::test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time",
-    ),
-    kept_by(
-        "check warns of a slow storage",
-        "jobs.check._SLOW_S",
-        float("inf"),
-        "jobs/test_check_command.py::test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow",
-    ),
-    # A checkpoint is an older copy, or an append is missing.
-    kept_by(
-        "records that a checkpoint which was set back has passed over count as unread",
-        "state.index_logs.with_gaps",
-        lambda rows, _frontier: rows,
-        "ingest/test_record_indexer.py::test_a_checkpoint_that_was_set_back_leaves_no_record_out_without_a_trace",
-    ),
-    kept_by(
-        "a micro-batch records where it began",
-        "ingest.batch_rows.BEGINS",
-        -2,
-        "ingest/test_record_indexer.py::test_a_micro_batch_that_was_passed_over_is_unread_by_everyone",
-    ),
-    # Tables or checkpoints are of another format.
-    kept_by(
-        "tables of another format are refused",
-        "tables.table_log.check_table",
-        nothing,
-        "tables/test_format.py::test_tables_of_another_format_are_neither_read_nor_written[1]",
-    ),
-    kept_by(
-        "checkpoints without a format are refused",
-        "tables.format._JOBS",
-        "none",
-        "tables/test_format.py::test_checkpoints_of_another_format_are_refused[None]",
-    ),
-    # last_known is unreadable, or newer than a restored table.
-    kept_by(
-        "what last_known is based on is compared with the tables",
-        "state.last_known.LastKnown._entries",
-        lambda _last_known, versions: ["any"] * len(versions),
-        "state/test_last_known.py::"
-        "test_what_does_not_fit_is_not_believed_and_replaced[a table that was set back has another entry]",
-    ),
-    kept_by(
-        "last_known is not used where a commit arrived late",
-        "state.last_known._is_later",
-        yes,
-        "state/test_last_known.py::test_a_commit_that_arrives_late_counts_in_its_place",
-    ),
-    # The power fails.
-    kept_by(
-        "an entry that a power failure has emptied is removed, and its append repeated",
-        "tables.store.repair_log",
-        no,
-        "tables/test_power_failure.py::test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once",
-    ),
-    kept_by(
-        "an empty entry before others is refused by name",
-        "tables.log_repair._damaged",
-        lambda _table: [],
-        "tables/test_power_failure.py::test_an_entry_before_others_is_refused_by_name_with_the_remedy",
-    ),
-    kept_by(
-        "a plan is on the disk before any row is written by it",
-        "tables.files.Files.sync",
-        nothing,
-        "ingest/test_checkpoint.py::test_a_plan_is_stored_before_anything_is_done_by_it",
-    ),
-    kept_by(
-        "a plan that a power failure has emptied is planned again under another name",
-        "ingest.checkpoint.Checkpoint._rename",
-        nothing,
-        "ingest/test_checkpoint.py::test_a_plan_that_was_not_stored_is_planned_again_under_another_name",
-    ),
-    # The disk is full.
-    kept_by(
-        "an append that found no room comes again once",
-        "tables.transaction_log.Version.has_written",
-        no,
-        "tables/test_power_failure.py::"
-        "test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once",
-    ),
-    kept_by(
-        "the folder that is full is named",
-        "ingest.query_errors._is_full",
-        no,
-        "ingest/test_failing_batches.py::test_the_folder_that_is_full_is_named_and_no_other",
-    ),
+def _entered_unchecked(
+    self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: bool
+) -> None:
+    change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
+    self._tables.log(table).commit(lambda _now: change)
+
+
+def _cleaned_of_all(log: TableLog) -> None:
+    with log._lock:
+        log._checkpoint().vacuum(retention_hours=0, full=True, dry_run=False)
+
+
+def _without_a_row(pieces: Any, portions: Any = seal._portions) -> Any:
+    return (each.slice(0, max(1, each.num_rows - 1)) for each in portions(pieces))
+
+
+def _moved_uncounted(self: Maintainer, table: Table, old: Any, new: Any, began_at: float) -> None:
+    self._enter(table, old, new, began_at, moves=True)
+
+
+def _checkpoint_unstored(log: TableLog) -> DeltaTable:
+    table = log._open()
+    table.create_checkpoint()
+    return table
+
+
+PROTECTIONS = protections(
+    {
+        # Several processes write one table at once, on S3 too.
+        "an append whose answer was lost is there once": kept_by(
+            "tables.table_log.TableLog._is_entered", no, "tables/test_append.py an_append_whose_answer"
+        ),
+        "the loser of a race between writers decides again": kept_by(
+            "tables.table_log.TableLog._was_overtaken", no, "tables/test_append.py what_was_changed_between"
+        ),
+        "two removals of the same files do not both go through": kept_by(
+            "tables.table_log.CommitProperties",
+            lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
+            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+        ),
+        "a change of files is decided by those that there are then": kept_by(
+            "tables.maintenance.Maintainer._enter",
+            _entered_unchecked,
+            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+        ),
+        "a maintained table keeps for a while what its readers may need": kept_by(
+            "tables.table_log.TableLog.clean_up",
+            _cleaned_of_all,
+            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+        ),
+        "a file is sealed only if it has all rows of those that it replaces": kept_together(
+            {"state.seal._portions": _without_a_row, "tables.maintenance.Maintainer.move": _moved_uncounted},
+            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
+        ),
+        "a file that maintenance may have deleted gets no entry": kept_by(
+            "tables.table_log.Change.is_stale", no, "tables/test_append.py a_file_that_is_too"
+        ),
+        "a driver that could overwrite the entries of others does not start": kept_by(
+            "tables.storage_check._is_one_lost", no, "tables/test_create.py a_server_that_accepts"
+        ),
+        # A request to the storage of the tables takes seconds.
+        "a claim lasts four checks where the storage is slow": kept_by(
+            "state.lease._LOOKS", 1.5, "state/test_lease.py on_slow_storage_a_claim"
+        ),
+        "a new driver waits for all claims before its own that have not ended": kept_by(
+            "state.lease.unended",
+            lambda *claims, _all=unended: _all(*claims)[-1:],
+            "state/test_lease.py no_driver_writes_while",
+        ),
+        "a greater length counts only for checks that began after its entry": kept_by(
+            "state.lease.Lease._look", _length_used_at_once, "state/test_lease.py what_a_claim_or"
+        ),
+        "a greater length that could not be entered is not used": kept_by(
+            "state.lease.Lease._look",
+            setting(Lease._look, _length_s=60.0),
+            "state/test_lease.py no_driver_writes_while",
+        ),
+        "the next check begins two checks before the end of the last one": kept_by(
+            "state.lease.Lease._needed_s",
+            _no_time_for_a_check,
+            "state/test_lease.py a_watched_lease_looks",
+        ),
+        "check warns of a slow storage": kept_by(
+            "jobs.check._SLOW_S", float("inf"), "jobs/test_check_command.py a_place_elsewhere_is_left"
+        ),
+        # A checkpoint is an older copy, or an append is missing.
+        "records that a checkpoint which was set back has passed over count as unread": kept_by(
+            "state.index_logs.with_gaps", given(0), "ingest/test_record_indexer.py a_micro_batch_that_was"
+        ),
+        "a micro-batch records where it began": kept_by(
+            "ingest.batch_rows.BEGINS", -2, "ingest/test_record_indexer.py a_micro_batch_that_was"
+        ),
+        # Tables or checkpoints are of another format.
+        "tables of another format are refused": kept_by(
+            "tables.table_log.check_table", nothing, "tables/test_format.py tables_of_another_format[1]"
+        ),
+        "checkpoints without a format are refused": kept_by(
+            "tables.format._JOBS", "none", "tables/test_format.py checkpoints_of_another_format[None]"
+        ),
+        # last_known is unreadable, or newer than a restored table.
+        "what last_known is based on is compared with the tables": kept_by(
+            "state.last_known.LastKnown._entries",
+            lambda _last_known, versions: ["any"] * len(versions),
+            "state/test_last_known.py what_does_not_fit[a table that was set back has another entry]",
+        ),
+        "last_known is not used where a commit arrived late": kept_by(
+            "state.last_known._is_later", yes, "state/test_last_known.py a_commit_that_arrives"
+        ),
+        # The power fails.
+        "an entry that a power failure has emptied is removed, and its append repeated": kept_by(
+            "tables.store.repair_log", no, "tables/test_power_failure.py an_append_whose_entry"
+        ),
+        "an entry is on the disk before a write returns, and before the next one": kept_by(
+            "tables.table_log.TableLog._store", nothing, "tables/test_any_history.py what_was_acknowledged_is_there[0]"
+        ),
+        "a checkpoint is on the disk before the entries go that say the same": kept_by(
+            "tables.table_log.TableLog._checkpoint",
+            _checkpoint_unstored,
+            "tables/test_maintenance.py a_checkpoint_is_stored",
+        ),
+        "an empty entry before others is refused by name": kept_by(
+            "tables.log_repair._damaged", gives([]), "tables/test_power_failure.py an_entry_before_others"
+        ),
+        "a plan is on the disk before any row is written by it": kept_by(
+            "tables.files.Files.sync", nothing, "ingest/test_checkpoint.py a_plan_is_stored"
+        ),
+        "a plan that a power failure has emptied is planned again under another name": kept_by(
+            "ingest.checkpoint.Checkpoint._rename", nothing, "ingest/test_checkpoint.py a_plan_that_was"
+        ),
+        # The disk is full.
+        "an append that found no room comes again once": kept_by(
+            "tables.transaction_log.Version.has_written",
+            no,
+            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
+        ),
+        "the folder that is full is named": kept_by(
+            "ingest.query_errors._is_full", no, "ingest/test_failing_batches.py the_folder_that_is_full"
+        ),
+    }
 )

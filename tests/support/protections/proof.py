@@ -13,7 +13,6 @@ import os
 import pkgutil
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from enum import Enum, auto
 from functools import cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -26,11 +25,10 @@ from hypothesis import Phase, settings
 from hypothesis.errors import HypothesisException
 
 import offset_sync
-from protections.entry import Protection, Seed
-from simulation.finding import first_failure
+from protections.entry import REPO, Protection, Seed
+from simulation.histories import first_failure
 
 _Report = pytest.TestReport
-REPO = Path(__file__).resolve().parents[3]
 TEST_ENDS_WITHIN_S = 240
 _LONGEST_LINE = 160
 _FORK = get_context("fork")
@@ -40,44 +38,30 @@ _OPTIONS = ("-q", "--randomly-seed=1", f"--timeout={TEST_ENDS_WITHIN_S}", "--tb=
 _OPTIONS += ("-p", "no:xdist", "-p", "no:cacheprovider")
 
 
-class Unproven(Exception):
-    """Why a protection is not proven, in one line."""
-
-
-class How(Enum):
-    """How a run ended."""
-
-    PASSED = auto()
-    FAILED = auto()
-    BROKEN = auto()
-
-
 class Ended(NamedTuple):
-    """How a run ended, and the first line of what it said."""
+    """Whether a run has *failed*, None where it shows nothing; and the first line of what it said."""
 
-    how: How
+    failed: bool | None
     said: str = ""
 
 
 def passes(protection: Protection, folder: Path) -> None:
-    """Raise Unproven unless what notices *protection* passes with it in place."""
-    ended = _ended(protection, (), folder)
-    if ended.how is How.FAILED:
-        raise Unproven(f"{_told(protection)} fails with the protection in place: {ended.said}")
-    if ended.how is How.BROKEN:
-        raise Unproven(f"{_told(protection)} {ended.said}")
+    """Fail unless what notices *protection* passes with it in place."""
+    failed, said = _ended(protection, (), folder)
+    if failed is not False:
+        how = "fails with the protection in place: " if failed else ""
+        pytest.fail(f"{_told(protection)} {how}{said}", pytrace=False)
 
 
 def noticed(protection: Protection, folder: Path) -> str:
-    """Return what is said once *protection* is taken out; raises Unproven."""
+    """Return what is said once *protection* is taken out; fail unless it is noticed."""
     if gone := [name for name, _ in protection.patches if not is_there(name)]:
-        raise Unproven(f"there is no {', no '.join(gone)} to patch")
-    ended = _ended(protection, protection.patches, folder)
-    if ended.how is How.PASSED:
-        raise Unproven(f"{_told(protection)} does not notice")
-    if ended.how is How.BROKEN:
-        raise Unproven(f"{_told(protection)}, without the protection, {ended.said}")
-    return ended.said
+        pytest.fail(f"there is no {', no '.join(gone)} to patch", pytrace=False)
+    failed, said = _ended(protection, protection.patches, folder)
+    if not failed:
+        how = "does not notice" if failed is False else f"without the protection, {said}"
+        pytest.fail(f"{_told(protection)} {how}", pytrace=False)
+    return said
 
 
 def _ended(protection: Protection, patches: Sequence[tuple[str, Any]], folder: Path) -> Ended:
@@ -121,7 +105,7 @@ def in_a_fork(work: Callable[[], Ended]) -> Ended:
         ended: Ended = answer.recv()
     except EOFError:
         process.join()
-        return Ended(How.BROKEN, f"ends its process with {process.exitcode}")
+        return Ended(None, f"ends its process with {process.exitcode}")
     finally:
         process.kill()
         process.join()
@@ -148,8 +132,8 @@ def _simulated(seed: Seed, patches: Sequence[tuple[str, Any]]) -> Ended:
         try:
             failure = first_failure(seed)
         except Exception as error:
-            return Ended(How.BROKEN, f"raises {_line(error)}")
-    return Ended(How.FAILED, failure.splitlines()[0]) if failure else Ended(How.PASSED)
+            return Ended(None, f"raises {_line(error)}")
+    return Ended(True, failure.splitlines()[0]) if failure else Ended(False)
 
 
 @contextmanager
@@ -191,23 +175,23 @@ class _Watch:
     def ended(self, exit_code: int) -> Ended:
         """Return how the tests ended, all together."""
         if self._not_collected:
-            return Ended(How.BROKEN, f"cannot be collected: {self._not_collected[0]}")
+            return Ended(None, f"cannot be collected: {self._not_collected[0]}")
         if not self._outcomes:
-            return Ended(How.BROKEN, "does not exist" if exit_code in (4, 5) else f"ends pytest with {exit_code}")
+            return Ended(None, "does not exist" if exit_code in (4, 5) else f"ends pytest with {exit_code}")
         if "skipped" in self._outcomes:
-            return Ended(How.BROKEN, "is skipped")
+            return Ended(None, "is skipped")
         if "failed" not in self._outcomes:
-            return Ended(How.PASSED)
+            return Ended(False)
         return _of_error(self._errors[0])
 
 
 def _of_error(error: BaseException) -> Ended:
     said = _line(error)
     if isinstance(error, _DOES_NOT_FIT):
-        return Ended(How.BROKEN, f"raises {said}")
+        return Ended(None, f"raises {said}")
     if said.startswith("Failed: Timeout"):
-        return Ended(How.BROKEN, f"does not end within {TEST_ENDS_WITHIN_S} s")
-    return Ended(How.FAILED, said)
+        return Ended(None, f"does not end within {TEST_ENDS_WITHIN_S} s")
+    return Ended(True, said)
 
 
 def _line(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,14 +24,15 @@ from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated, plan_writes
 from offset_sync.translate.partition import Translations, withhold_some
-from search.rows import ABSENT, KEPT, NOW, SILENT, Layout
+from search.rows import ABSENT, KEPT, NOW, SILENT, Layout, Views
 
 TICK_MS, SILENCE_MS = 2_500, 3_600_000
 """Between two events; longer than clocks are uncertain. And ``sync.home_silence``."""
 _TIMES = np.arange(128, dtype=np.int64)
 MS = STARTED_MS + np.where(_TIMES < SILENT, -2 * SILENCE_MS + _TIMES * TICK_MS, (_TIMES - NOW) * TICK_MS)
 MS[0] = ABSENT
-_NUMBERS = ("actual_offset", "last_offset", "genuine_offset")
+_NUMBERS = ("actual_offset", "last_offset", "genuine_offset", "actual_is_own")
+_ANSWERS = {"answered": "source_offset", "wanted": "wanted", "t_answered": "source_at_ms"}
 _COLUMNS_MS = {"actual": ("actual_at_ms", "actual_made_ms"), "genuine": ("genuine_at_ms", "genuine_made_ms")}
 _COLUMNS_MS |= {"rewound": ("rewound_ms",)}
 _HELD, _NOT_HELD = int(Outcome.COMMITTED), int(Outcome.FAILED)
@@ -66,44 +67,48 @@ class Driver:
         self.work = ReconcilePass(self._config, self.state, nothing, writers, nothing, nothing)
 
     def clusters(self) -> list[tuple[int, Any]]:
-        """Return the offsets of each cluster."""
         return [*enumerate(self.state.offsets.clusters.values())]
 
     def rows(self, count: int) -> NDArray[np.intp]:
         """Return the keys of the first *count* histories."""
         return np.arange(count * self.shape.partitions)
 
-    def load(self, of: dict[str, NDArray[Any]]) -> None:
-        """Know what the rows say, whatever was known before."""
-        count = len(of["moved_to"])
-        end, state = count * self.shape.partitions, self.state
-        state.homes.of(self.rows(count), STARTED_MS)  # has room for all
+    def _fields(self, of: Views) -> Iterator[tuple[Any, Any, bool]]:
+        """Yield of each field its values in rows and in the state, and whether these are times."""
         for number, each in self.clusters():
-            column = each.columns
             for name in _NUMBERS:
-                column[name][:end] = of[name][:, number].ravel()
+                yield of[name][:, number], each.columns[name], False
             for name, columns in _COLUMNS_MS.items():
                 for one in columns:
-                    column[one][:end] = MS[of[f"t_{name}"][:, number]].ravel()
-            column["actual_is_own"][:end] = of["actual_is_own"][:, number].ravel()
+                    yield of[f"t_{name}"][:, number], each.columns[one], True
+            for known in (self.state.homes._since, self.state.homes._committed):
+                yield of["t_committed"][:, number], known[self.aliases[number]], True
+        yield of["moved_to"], self.state.homes._moves["to"], False
+        yield of["t_moved"], self.state.homes._moves["at_ms"], True
+        for pair, last in self._pairs():
+            for name, column in _ANSWERS.items():
+                yield of[name][:, *pair], last[column], name == "t_answered"
+
+    def load(self, of: Views) -> None:
+        """Know what the rows say, whatever was known before."""
+        self.state.homes.of(self.rows(len(of["moved_to"])), STARTED_MS)  # has room for all
+        for rows, known, is_time in self._fields(of):
+            known[: rows.size] = MS[rows.ravel()] if is_time else rows.ravel()
+        for number, each in self.clusters():
             is_read = of["is_read"][:, number].ravel() == 1
-            column["log_partition"][:end] = column["log_offset"][:end] = np.where(is_read, 0, ABSENT)
+            for name in ("log_partition", "log_offset"):
+                each.columns[name][: is_read.size] = np.where(is_read, 0, ABSENT)
             self._load_writes(each, of, number)
-            state.homes._committed[self.aliases[number]][:count] = MS[of["t_committed"][:, number]]
-            state.homes._since[self.aliases[number]][:count] = MS[of["t_committed"][:, number]]
-        state.homes._moves["to"][:count], state.homes._moves["at_ms"][:count] = of["moved_to"], MS[of["t_moved"]]
-        for (one, other), last in self._pairs():
-            last["source_offset"][:end] = of["answered"][:, one, other].ravel()
-            last["wanted"][:end] = of["wanted"][:, one, other].ravel()
-            last["source_at_ms"][:end] = MS[of["t_answered"][:, one, other]].ravel()
-            last["outcome"][:end] = np.where(of["is_answered"][:, one, other].ravel() == 1, _HELD, _NOT_HELD)
+        for pair, last in self._pairs():
+            is_answered = of["is_answered"][:, *pair].ravel() == 1
+            last["outcome"][: is_answered.size] = np.where(is_answered, _HELD, _NOT_HELD)
 
     def _pairs(self) -> list[tuple[tuple[int, int], Any]]:
         number = {alias: each for each, alias in enumerate(self.aliases)}
         pairs = self.state.last_translations
         return [((number[a], number[b]), self.state.last(a, b).columns) for a, b in pairs]
 
-    def _load_writes(self, each: Any, of: dict[str, NDArray[Any]], number: int) -> None:
+    def _load_writes(self, each: Any, of: Views, number: int) -> None:
         pending, before = each.own_writes._pending, each._read_last
         pending.clear()
         before.clear()
@@ -116,31 +121,22 @@ class Driver:
         for row, offset, at, is_own in zip(rows.tolist(), *values, strict=True):
             before[row] = [offset, int(MS[at]), int(MS[at]), ABSENT, bool(is_own), False]
 
-    def save(self, of: dict[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def save(self, of: Views) -> NDArray[np.bool_]:
         """Put down what is known; return which histories have room for it."""
-        count, fits = len(of["moved_to"]), np.ones(len(of["moved_to"]), np.bool_)
-        end, size = count * self.shape.partitions, (count, self.shape.partitions)
+        fits = np.ones(len(of["moved_to"]), np.bool_)
+        for rows, known, is_time in self._fields(of):
+            found = known[: rows.size].reshape(rows.shape)
+            rows[:] = ranks(found) if is_time else found
         for number, each in self.clusters():
-            column = each.columns
-            for name in _NUMBERS:
-                of[name][:, number] = column[name][:end].reshape(size)
-            for name, columns in _COLUMNS_MS.items():
-                of[f"t_{name}"][:, number] = ranks(column[columns[-1]][:end]).reshape(size)
-            of["actual_is_own"][:, number] = column["actual_is_own"][:end].reshape(size)
-            of["is_read"][:, number] = (column["log_offset"][:end] != ABSENT).reshape(size)
-            fits &= self._save_writes(each, of, number, size)
-            of["t_committed"][:, number] = ranks(self.state.homes._committed[self.aliases[number]][:count])
-        of["moved_to"][:] = self.state.homes._moves["to"][:count]
-        of["t_moved"][:] = ranks(self.state.homes._moves["at_ms"][:count])
-        for (one, other), last in self._pairs():
-            of["answered"][:, one, other] = last["source_offset"][:end].reshape(size)
-            of["wanted"][:, one, other] = last["wanted"][:end].reshape(size)
-            of["t_answered"][:, one, other] = ranks(last["source_at_ms"][:end]).reshape(size)
-            is_held = np.isin(last["outcome"][:end], (_HELD, int(Outcome.UNCHANGED)))
-            of["is_answered"][:, one, other] = is_held.reshape(size)
+            rows = of["is_read"][:, number]
+            rows[:] = (each.columns["log_offset"][: rows.size] != ABSENT).reshape(rows.shape)
+            fits &= self._save_writes(each, of, number, rows.shape)
+        for pair, last in self._pairs():
+            rows = of["is_answered"][:, *pair]
+            rows[:] = np.isin(last["outcome"][: rows.size], (_HELD, int(Outcome.UNCHANGED))).reshape(rows.shape)
         return fits
 
-    def _save_writes(self, each: Any, of: dict[str, NDArray[Any]], number: int, size: tuple[int, int]) -> Any:
+    def _save_writes(self, each: Any, of: Views, number: int, size: tuple[int, int]) -> Any:
         codes, fits = np.zeros((size[0] * size[1], KEPT), np.int8), np.ones(size[0], np.bool_)
         for row, writes in each.own_writes._pending.items():
             fits[row // size[1]] &= len(writes) <= KEPT
@@ -155,9 +151,7 @@ class Driver:
             of[name][:, number] = found.reshape(size)
         return fits
 
-    def to_records(
-        self, of: dict[str, NDArray[Any]], cluster: int, most: int
-    ) -> tuple[list[GroupPartition], CommitRecords, Any]:
+    def to_records(self, of: Views, cluster: int, most: int) -> tuple[list[GroupPartition], CommitRecords, Any]:
         """Return the first *most* unread records of each key, in log order, and their places among the unread."""
         unread = of["unread"][:, cluster, :, :most].reshape(-1, most)
         place, row = np.nonzero(unread.T != ABSENT)
@@ -214,13 +208,12 @@ class Driver:
         work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {})
 
     def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
-        """Note moves by ``cutover apply``."""
         groups = [f"g{row}" for row in rows]
         self.state.homes.note_moves(
             Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in zip(groups, targets, strict=True)
         )
 
-    def restart(self, of: dict[str, NDArray[Any]]) -> None:
+    def restart(self, of: Views) -> None:
         """Know what a new driver knows: the last captured commits, and the answers and writes in the table."""
         count, rows = len(of["moved_to"]), self.rows(len(of["moved_to"]))
         for number, each in self.clusters():

@@ -26,7 +26,7 @@ from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.sync.offset_writer import decide
 from search import truth
 from search.driver import TOPIC, Driver
-from search.rows import ABSENT, KEPT, NOW, SILENT, Layout, Row, Shape, States
+from search.rows import ABSENT, KEPT, NOW, SILENT, UNREAD, Layout, Row, Shape, States
 
 ACKNOWLEDGED, LOST, APPLIED = "acknowledged", "lost", "applied, the answer lost"
 QUIET_PASSES = 3
@@ -60,7 +60,6 @@ class Histories:
         self.events = self._events()
 
     def begin(self) -> States:
-        """Return the state in which nothing has happened."""
         return self.layout.first.copy()
 
     def after(self, states: States, event: Event) -> tuple[States, NDArray[np.intp], list[tuple[int, str]]]:
@@ -196,9 +195,9 @@ class Histories:
         for row, partition in zip(*np.nonzero((count > 1) & is_ours), strict=True):
             gone = of["unread"][row, c, partition, : count[row, partition] - 1]
             of["lost"][row, c, partition] |= int(np.bitwise_or.reduce(1 << gone))
-            for name in ("unread", "unread_is_own", "unread_claim", "unread_ends", "t_unread"):
+            for name, empty in UNREAD.items():
                 values = of[name][row, c, partition]
-                values[0], values[1:] = values[count[row, partition] - 1], ABSENT if name == "unread" else 0
+                values[0], values[1:] = values[count[row, partition] - 1], empty
         return self._all()
 
     def _save(self) -> Row:

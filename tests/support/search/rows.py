@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 States = NDArray[np.int8]
 Row = NDArray[np.bool_]
+Views = dict[str, NDArray[Any]]
 ABSENT = -1
 SILENT, NOW = 60, 101
 KEPT = 4
@@ -37,7 +38,6 @@ class Shape(NamedTuple):
 
     @property
     def clusters(self) -> int:
-        """How many there are."""
         return len(self.starts)
 
 
@@ -51,12 +51,10 @@ _BY_KEY = {
     **dict.fromkeys(("is_read", "actual_is_own", "before_is_own", "is_before"), 0),
     **dict.fromkeys(("t_actual", "t_genuine", "t_rewound", "t_before"), 0),
 }
+UNREAD = {"unread": ABSENT, "unread_is_own": 0, "unread_claim": 0, "unread_ends": 0, "t_unread": 0}
+"""What is known of the unread records of a key, and what says that there is none."""
 _LISTS = {
-    "unread": (0, ABSENT),
-    "unread_is_own": (0, 0),
-    "unread_claim": (0, 0),
-    "unread_ends": (0, 0),
-    "t_unread": (0, 0),
+    **{name: (0, empty) for name, empty in UNREAD.items()},
     "pending": (KEPT, 0),
     "told": (KEPT, ABSENT),
     "t_told": (KEPT, 0),
@@ -91,7 +89,7 @@ class Layout:
         )
         self._renamed = [self._rename(*each) for each in self._symmetries()]
 
-    def views(self, states: States) -> dict[str, NDArray[Any]]:
+    def views(self, states: States) -> Views:
         """Return writable views of the fields, shape (states, …)."""
         return {name: states[:, a:b].reshape(len(states), *size) for name, (a, b, size) in self._places.items()}
 

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from search.rows import ABSENT, SILENT, Row, Shape
-
-Views = dict[str, NDArray[Any]]
+from search.rows import ABSENT, SILENT, UNREAD, Row, Shape, Views
 
 
 def homes(of: Views) -> tuple[NDArray[np.intp], Row]:
@@ -82,13 +80,7 @@ def note_death(shape: Shape, of: Views) -> None:
 
 def drop_read(of: Views, cluster: int, most: int) -> None:
     """Forget the first *most* unread records of a cluster."""
-    for name, empty in (
-        ("unread", ABSENT),
-        ("unread_is_own", 0),
-        ("unread_claim", 0),
-        ("unread_ends", 0),
-        ("t_unread", 0),
-    ):
+    for name, empty in UNREAD.items():
         left = of[name][:, cluster, :, most:].copy()
         of[name][:, cluster] = empty
         of[name][:, cluster, :, : left.shape[2]] = left

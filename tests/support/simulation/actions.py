@@ -33,7 +33,6 @@ BY_FAULT = {
     "marker": ("marker", 1),
     "malformed": ("malformed", 0.2),
     "beyond_log": ("beyond_log", 0.2),
-    "huge": ("huge", 0.2),
     "leak": ("leak", 0.4),
     "echo": ("echo", 0.5),
     "retention": ("retention", 0.5),
@@ -64,8 +63,6 @@ BY_FAULT = {
     "narrow": ("widen", 0.3),
     "kept": ("translate", 3.0),
 }
-SPARED = "spared"
-"""What an action returns that has come to nothing, or has ended a fault."""
 NO_FAULTS = {"marker", "translate", "cutover", "widen"}
 OF_POLLS = {
     "sync": 24.0,

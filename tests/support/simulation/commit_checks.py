@@ -9,11 +9,19 @@ from fakes.clusters import MemoryEnds, MemoryTopic
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, ReportedEnd, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    CONSUMER_OFFSETS,
+    ClusterPartition,
+    EpochChange,
+    ReportedEnd,
+    TopicPartition,
+)
 from offset_sync.state.cluster_metadata import ClusterMetadata
+from simulation.commit_records import Position
 from simulation.persisted import Persisted
 from simulation.skipping import list_group
-from simulation.world import Position, World
+from simulation.world import World
 
 
 class CommitChecks:
@@ -26,12 +34,10 @@ class CommitChecks:
         self.check = CommitLogCheck(alias, checkpoint, self, incarnations)
 
     def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
-        """As a checkpoint says it."""
-        return _by_place(self._persisted.planned(self._alias).first)
+        return _by_place(self._persisted.of[self._alias].plan.first)
 
     def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
-        """As a checkpoint says it."""
-        return _by_place(self._persisted.planned(self._alias).end)
+        return _by_place(self._persisted.of[self._alias].plan.end)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
         """Say which topic it is, and where its partitions end."""
@@ -44,7 +50,6 @@ class CommitChecks:
         return {self._alias: ClusterMetadata(topics, ends)}
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        """Say where leader epochs ended."""
         cluster = self._cluster
         ends = {each: len(cluster.parts[each.partition]) for each in epochs}
         return {
@@ -68,30 +73,27 @@ def note_forgotten(world: World, persisted: Persisted) -> None:
     at any cluster, as far as its log was read, must not have been dropped.
     """
     for where in world.genuine:
-        if (where.group, *where.place) in persisted.forgotten and not _stands_anywhere(world, persisted, where):
-            world.rewound_ms.pop(where, None)
-            world.placed.pop(where, None)
+        if where.key in persisted.forgotten and not _stands_anywhere(world, persisted, where):
+            world.forget_place(where)
             for cluster in world.clusters.values():  # they have expired by then, as they were not written since
                 cluster.remove_lists(place=where.place, group=list_group(where.group))
 
 
 def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:
     for alias, cluster in world.clusters.items():
-        read = cluster.read_of_stood(persisted.position(alias))
-        last = next((each.value for each in reversed(read) if each.where == where._replace(cluster=alias)), None)
-        if last is not None:
+        position, here = persisted.of[alias].position, where._replace(cluster=alias)
+        said = [each for each in cluster.stood if each.where == here]
+        read = [each for each in said if each.log_offset < position.get(each.log_partition, 0)]
+        if read and read[-1].offset != ABSENT:
             return True
     return False
 
 
-def lose_commits(world: World, persisted: Persisted, alias: str, chance: float) -> None:
+def lose_commits(world: World, alias: str, chance: float) -> None:
     """Have *alias* lose the end of its log of commits, or all of it; note which records were not read."""
     cluster = world.clusters[alias]
     for where in cluster.lose_commits(int(len(cluster.log) * chance), is_recreated=chance < 0.3):
         said = world.genuine.get(where)
         # Two losses that are noticed as one: the commits between them stay unknown.
-        is_hidden = where in world.said_less
-        if said is not None and (
-            is_hidden or (where.group, *where.place, said.offset, said.at_ms) not in persisted.heard(alias)
-        ):
-            world.unheard.add((where.group, where.place))
+        if said is not None and (where in world.said_less or not said.is_heard):
+            world.unheard.add(where.of_group)

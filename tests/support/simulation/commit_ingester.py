@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fakes.clusters import to_records
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.model.values import OWN_GROUPS, GroupPartition
 from offset_sync.state.committed_offsets import CommitRecords
@@ -19,7 +18,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
 from simulation.commit_records import SimRecord
 from simulation.index_driver import PatchedTime
-from simulation.judge import Judge, begin_again, genuine
+from simulation.judge import AnyJudge, Judge, begin_again, genuine
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -34,11 +33,7 @@ class Read:
     keys: list[GroupPartition]
     commit_records: CommitRecords
     records: list[SimRecord]
-
-    @property
-    def is_polled(self) -> bool:
-        """Whether the commits were polled: they are read from the log."""
-        return False
+    is_polled: bool = False
 
     @property
     def timestamp_ms(self) -> Int64s:
@@ -50,29 +45,32 @@ class Read:
         return replace(self, commit_records=replace(self.commit_records, made_ms=made_ms))
 
 
+def to_records(records: list[SimRecord]) -> CommitRecords:
+    """Return *records* as a batch of commits, without the rows of their keys."""
+    names = ("offset", "at_ms", "log_partition", "log_offset", "leader_epoch")
+    offset, at_ms, partition, log_offset, epoch = (
+        np.array([getattr(each, name) for each in records], np.int64) for name in names
+    )
+    topic_id = [each.topic_id for each in records]
+    nothing = np.empty(0, np.intp)
+    return CommitRecords(nothing, offset, offset < 0, at_ms, at_ms, partition, log_offset, topic_id, epoch)
+
+
 class Ingester:
     """Reads the planned records and writes them to the tables, as CommitIngester does with bytes."""
 
     def __init__(self, driver: SyncDriver, alias: str) -> None:
-        self.driver, self.alias = driver, alias
-        self.taken_in = driver.persisted.last_done(alias)
+        self.driver, self.alias, self.persisted = driver, alias, driver.persisted
+        self.taken_in = self.persisted.of[alias].last_done
         self.taking_in = threading.Lock()
-        self.judge = Judge(driver, alias)
-        self.told = driver.persisted.reaches(alias)
-
-    def note_start(self) -> None:
-        """Note that the query is started: what it reads first may be as old as the log."""
-        self.judge.note_start()
-
-    def note_ended(self) -> None:
-        """Note that a micro-batch has ended."""
-        self.judge.note_ended()
+        self.judge: AnyJudge = Judge(driver, alias)
+        self.told = self.persisted.reaches(alias)
 
     def has_all(self, state: SyncState) -> bool:
         """Take in what an overtaken driver has ended since this one began; False while a micro-batch is taken in."""
         if self.taking_in.locked():
             return False
-        done = self.driver.persisted.last_done(self.alias)
+        done = self.persisted.of[self.alias].last_done
         if done > self.taken_in:
             self.restore_missed(state, done + 1)
             self.taken_in = done
@@ -80,14 +78,14 @@ class Ingester:
 
     def is_whole(self, batch_id: int) -> bool:
         """Return whether a micro-batch reads all that there was when it was planned."""
-        plan = self.driver.persisted.planned(self.alias)
+        plan = self.persisted.of[self.alias].plan
         return plan.is_whole and plan.number == batch_id
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Take in what another driver has read and written down since this one began."""
         driver, before = self.driver, self.taken_in
-        rows = driver.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
-        for batch, is_own in driver.persisted.between(self.alias, before, batch_id):
+        rows = self.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
+        for batch, is_own in self.persisted.between(self.alias, before, batch_id):
             begin_again(batch, self.judge.reach)
             driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
             self.judge.note_read(batch)
@@ -97,49 +95,46 @@ class Ingester:
         self.taken_in = batch_id
 
     def decode(self, _records: Any, batch_id: int) -> Read:
-        driver, plan = self.driver, self.driver.persisted.planned(self.alias)
+        driver, plan = self.driver, self.persisted.of[self.alias].plan
         ranges = {number: (plan.first[number], end) for number, end in plan.end.items()}
-        driver.checks[self.alias].check.before_reading(batch_id)
-        rows = self._read(ranges)
+        check = driver.checks[self.alias].check
+        check.before_reading(batch_id)
+        records = self._read(ranges)
         if "shrink" in driver.world.shape.faults:
             driver.pause()
         PatchedTime.now_ms = driver.now_ms()
-        looked = driver.checks[self.alias].check.look(batch_id)
+        looked = check.look(batch_id)
         if looked.again:
-            rows = self._read(ranges | {place.partition: tuple(each) for place, each in looked.again.items()})
-        records = [record for record, _ in rows]
-        keys = [GroupPartition(each.group_id, *each.place) for each in records]
-        log_offset = np.array([offset for _, offset in rows], np.int64)
-        return Read(batch_id, looked, keys, replace(to_records(records, [], 0), log_offset=log_offset), records)
+            records = self._read(ranges | {place.partition: tuple(each) for place, each in looked.again.items()})
+        return Read(batch_id, looked, [each.where.key for each in records], to_records(records), records)
 
-    def _read(self, ranges: dict[int, tuple[int, ...]]) -> list[tuple[Any, int]]:
+    def _read(self, ranges: dict[int, tuple[int, ...]]) -> list[SimRecord]:
         parts = self.driver.world.clusters[self.alias].parts
-        return [
-            (record, offset)
-            for number, (first, end) in ranges.items()
-            for offset, record in enumerate(parts[number][first:end], first)
-            if not record.group_id.startswith(OWN_GROUPS)
-        ]
+        read = [record for number, (first, end) in ranges.items() for record in parts[number][first:end]]
+        return [record for record in read if not record.where.group.startswith(OWN_GROUPS)]
 
     def restore_lost(self, state: SyncState, batch: Read) -> None:
         if not batch.looked.is_certain:
             state.offsets.clusters[self.alias].forget_acknowledged()
         self.driver.lives.refresh()
         if self.driver.lives.is_new(self.alias):
-            self.driver.persisted.restore_commits(state, self.alias, self.driver.lives)
+            self.persisted.restore_commits(state, self.driver.lives, [self.alias])
 
     def write(self, batch: Read, is_own: np.ndarray[Any, Any]) -> dict[str, int]:
         self.judge.look(batch, is_own.tolist())
         begin_again(batch, self.told)
-        self._write_down(batch, is_own.tolist(), {} if batch.looked.again else self.told)
+        self.write_down(batch, is_own.tolist(), {} if batch.looked.again else self.told)
+        for each in batch.records:
+            each.is_heard = True
         self.driver.checks[self.alias].check.was_read_again(batch.looked)
         return {}
 
-    def _write_down(self, batch: Any, is_own: list[bool], told: Mapping[int, int]) -> None:
+    def write_down(self, batch: Any, is_own: list[bool], told: Mapping[int, int]) -> None:
+        """Write commits to the tables; the driver knows them before."""
         self.driver.knowledge.note(self.alias, genuine(batch, is_own, told))
         self.driver.pause()
         self.driver.lease.renew()
-        self.driver.persisted.note_commits(self.alias, batch, is_own)
+        self.persisted.note_commits(self.alias, batch, is_own)
 
 
 class NoMetrics:

@@ -1,21 +1,68 @@
-"""Records that a world has more to say of than its tables and logs: commits, and moves."""
+"""Records of ``__consumer_offsets`` with more than its log says, and moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
-from fakes.clusters import CommitRecord
 from offset_sync.decode.consumer_offsets import coordinator_hashes
+from offset_sync.model.values import ABSENT, GroupPartition, TopicPartition
+
+Of = tuple[str, TopicPartition]
+"""A partition of a cluster, or of a group."""
 
 
-@dataclass(frozen=True)
-class SimRecord(CommitRecord):
-    """A record of ``__consumer_offsets``, with what its log does not say."""
+class Position(NamedTuple):
+    """A group's partition at one cluster."""
 
+    cluster: str
+    group: str
+    place: TopicPartition
+
+    @property
+    def of_group(self) -> Of:
+        """The group's partition at whatever cluster."""
+        return self.group, self.place
+
+    @property
+    def of_log(self) -> Of:
+        """The partition that it is about."""
+        return self.cluster, self.place
+
+    @property
+    def key(self) -> GroupPartition:
+        """The key by which the sync knows it."""
+        return GroupPartition(self.group, *self.place)
+
+
+@dataclass(eq=False)
+class SimRecord:
+    """A record: a commit, a tombstone where its *offset* is ABSENT, or a read list.
+
+    *at_ms* is the word of the cluster, *true_ms* when it was. *life* is that of the log at the time. Of a commit of the
+    group itself *claimed* are the records that it claims to have read. What the sync has made of it: it missed the time
+    by *error_ms* (None: it has not read the record yet), may have taken it for ours, has found it by a poll, and has
+    written it down.
+    """
+
+    where: Position
+    offset: int
+    at_ms: int
+    log_partition: int
+    log_offset: int
+    true_ms: int
+    metadata: str = ""
+    topic_id: str | None = None
+    leader_epoch: int = ABSENT
     is_ours: bool = False
-    true_ms: int = 0
     writer: object = field(default=None, repr=False)
+    life: int = 0
+    claimed: int = 0
+    error_ms: int | None = None
+    is_taken_for_ours: bool = False
+    is_polled: bool = False
+    is_heard: bool = False
 
 
 @dataclass

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
+from simulation.commit_records import Position
 from simulation.logs import Log
 from simulation.skipping import Skipper
-from simulation.world import Position, World
+from simulation.world import World
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Group:
         if stands is not None and not stands.is_ours and stands.offset == offset and epoch != ABSENT:
             self.epoch[place] = epoch
 
-    def stop(self) -> None:
+    def stop(self, *_where: object) -> None:
         """End without a commit."""
         self.at = None
         self.world.active.pop(self.name, None)
@@ -82,7 +83,7 @@ class Group:
         if self.names_epochs and first < last:
             self.epoch[place] = log.epoch_of(last - 1)
 
-    def commit(self, place: TopicPartition) -> None:
+    def commit(self, place: TopicPartition, *_count: int) -> None:
         """Commit its position, whether anything was read or not."""
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return

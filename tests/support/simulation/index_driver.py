@@ -36,12 +36,10 @@ class PatchedTime:
 
     @classmethod
     def now(cls, zone: timezone) -> datetime:
-        """Return the time that was set."""
         return datetime.fromtimestamp(cls.now_ms / 1000, zone)
 
     @classmethod
     def monotonic(cls) -> float:
-        """Return the same in seconds."""
         return cls.now_ms / 1000
 
     fromtimestamp = datetime.fromtimestamp
@@ -69,7 +67,6 @@ class Indexer:
         self.checkpoint.start = {p: logs[self.alias, p].end for p in self.world.shape.places}
 
     def set_back(self, batches: int) -> None:
-        """Have the checkpoint be an older copy of itself."""
         self.done = max(min(1, self.done), self.done - batches)
         del self.checkpoint.ends[self.done :]
         self.restart()

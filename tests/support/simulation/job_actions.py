@@ -7,82 +7,62 @@ from typing import Any
 import numpy as np
 
 from fakes.kept_offsets import NoWait, kept
-from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.kept_offsets import OffsetTranslation
-from simulation.actions import SPARED
-from simulation.oracle import Oracle
-from simulation.persisted import Persisted
-from simulation.shape import Shape
-from simulation.sync_driver import SyncDriver
-from simulation.world import Position, World
+from simulation.acting import Acting
+from simulation.commit_records import Position
+from simulation.world import World
 
 _ELSEWHERE = (TopicPartition("audit", 0), TopicPartition("orders", 7))
 """A topic that is not synced, and a partition that no cluster has."""
 
 
-class JobActions:
-    """Actions in a *world* of *shape*."""
+class JobActions(Acting):
+    """Actions of who runs the jobs."""
 
-    world: World
-    shape: Shape
-    driver: SyncDriver
-    oracle: Oracle
-    tables: SealedInMemory
-    persisted: Persisted
-    is_waiting: bool
-
-    def do_forbid(self, alias: str, place: TopicPartition, _chance: float) -> str | None:
+    def do_forbid(self, alias: str, place: TopicPartition, _chance: float) -> bool:
         """Take away the right to describe a topic, or grant it again."""
-        self.world.clusters[alias].forbidden ^= {place.topic}
-        return None if self.world.clusters[alias].forbidden else SPARED
+        self.cluster(alias).forbidden ^= {place.topic}
+        return bool(self.cluster(alias).forbidden)
 
-    def do_hide_pages(self, *_where: object) -> str | None:
+    def do_hide_pages(self, *_where: object) -> bool:
         """Have no sealed file be readable, or all of them again."""
         self.tables.is_unreadable = not self.tables.is_unreadable
-        return None if self.tables.is_unreadable else SPARED
+        return self.tables.is_unreadable
 
-    def do_hold_back(self, *_where: object) -> str | None:
+    def do_hold_back(self, *_where: object) -> bool:
         """Restart the job with ``--no-writes``, or without."""
-        if self.driver.is_busy or self.is_waiting:
-            return SPARED
+        if self.is_under_way:
+            return False
         self.persisted.is_held_back = not self.persisted.is_held_back
-        self.driver.restart()
-        return None
+        return self.restart()
 
-    def do_widen(self, alias: str, _place: TopicPartition, chance: float) -> str | None:
+    def do_widen(self, alias: str, _place: TopicPartition, chance: float) -> bool:
         """Add the partition that a cluster does not have yet."""
-        return None if chance < 0.5 and widen(self.world, alias) else SPARED
+        return chance < 0.5 and widen(self.world, alias)
 
-    def do_translate(self, alias: str, _place: TopicPartition, chance: float) -> str | None:
+    def do_translate(self, alias: str, _place: TopicPartition, chance: float) -> bool:
         """Translate an offset of each partition, and of some that there are not; judge what is answered."""
-        if self.driver.is_busy or self.is_waiting:
-            return SPARED
-        others, logs, driver = [each for each in self.shape.clusters if each != alias], self.world.logs, self.driver
-        target = others[int(chance * len(others))]
-        wanted = [(place, int(chance * (logs[alias, place].end + 1))) for place in self.shape.places]
+        if self.is_under_way:
+            return False
+        driver, target = self.driver, self.other(alias, chance)
+        wanted = [(place, int(chance * (self.log(alias, place).end + 1))) for place in self.shape.places]
         clusters: Any = driver.fetcher
         translation = OffsetTranslation(driver.config, driver.state, clusters, NoWait())
         given = kept(*wanted, *((place, 1) for place in _ELSEWHERE), taken_at_ms=driver.now_ms())
-        is_lost = self.world.clusters[alias].is_down
         try:
-            found = translation.translate((alias, target), given, is_source_lost=is_lost)
+            found = translation.translate((alias, target), given, is_source_lost=self.cluster(alias).is_down)
         except OSError:
-            return SPARED  # a table cannot be read: the command ends with that
+            return False  # a table cannot be read: the command ends with that
         for (place, offset), answer in zip(wanted, found.target_offset.tolist(), strict=False):
-            if answer >= 0:
-                self._judge(Position(alias, "translate", place), offset, target, answer)
+            # What was read of a log that is no more is unknown here: groups are judged by what they have read.
+            if answer >= 0 and not any(self.log(each, place).life for each in self.shape.clusters):
+                source = Position(alias, "translate", place)
+                self.oracle.check_answer(source, self.log(alias, place).below[offset], target, answer)
         for number, code in enumerate(found.state.tolist()):
             self.persisted.reached.note(driver.process, ("translate", alias, target, number), State(code).name)
         assert np.array_equal(found.target_offset < 0, found.is_withheld)
-        return None
-
-    def _judge(self, source: Position, offset: int, target: str, answer: int) -> None:
-        if any(self.world.logs[alias, source.place].life for alias in self.shape.clusters):
-            return  # what was read of a log that is no more is unknown here: groups are judged by what they have read
-        now_ms = self.world.clock_ms[0]
-        self.world.claims[source, offset, now_ms] = self.world.logs[source.cluster, source.place].below[offset]
-        self.oracle.check_answer(source, offset, now_ms, target, answer)
+        return True
 
 
 def widen(world: World, alias: str) -> bool:

@@ -32,7 +32,6 @@ class Epochs:
         return self.ends(epochs)
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        """Return where each epoch ended."""
         logs = {each: self._world.logs[self._alias, each] for each in epochs}
         return {
             each: ReportedEnd(min([logs[each].end, *logs[each].cuts[epoch.known :]])) for each, epoch in epochs.items()
@@ -65,7 +64,6 @@ class LogChecks:
         return life == log.life and end >= reach
 
     def seen_end(self, alias: str, place: TopicPartition) -> int:
-        """Return the log end of the last query."""
         return self._seen.get((alias, place), (-1, 0))[1]
 
     def of(self, alias: str, reread: Reread) -> LogCheck:

@@ -44,7 +44,6 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The next offset."""
         return len(self.entries)
 
     def epoch_of(self, offset: int) -> int:
@@ -74,7 +73,6 @@ class Log:
         self.known_at.clear()
 
     def note_indexed(self, first: int, end: int) -> None:
-        """Note what the index has read."""
         for offset in range(first, end):
             record = self.entries[offset]
             self.known |= 1 << offset

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from offset_sync.model.values import TopicPartition
+from simulation.acting import Acting
 from simulation.logs import Record
 from simulation.mirrors import headers_of
-from simulation.shape import Shape
-from simulation.world import World
 
 MOST_RECORDS = 40
 
 
-class OddRecords:
-    """Actions in a *world* of *shape*."""
-
-    world: World
-    shape: Shape
+class OddRecords(Acting):
+    """Actions of producers."""
 
     def do_malformed(self, alias: str, place: TopicPartition, chance: float) -> None:
         self.world.produce(alias, place, (b"IDC-Y", b"x"), is_odd=True)
 
     def do_beyond_log(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.produce(alias, place, headers_of(self._other(alias, chance), 1_000 + int(chance * 100)), is_odd=True)
-
-    def do_huge(self, alias: str, place: TopicPartition, chance: float) -> None:
-        self.world.produce(alias, place, headers_of(self._other(alias, chance), (1 << 62) + 5), is_odd=True)
+        self.world.produce(alias, place, headers_of(self.other(alias, chance), 1_000 + int(chance * 100)), is_odd=True)
 
     def do_leak(self, alias: str, place: TopicPartition, chance: float) -> None:
-        other = self._other(alias, chance)
-        end = self.world.logs[other, place].end
-        if end:
+        other = self.other(alias, chance)
+        if end := self.log(other, place).end:
             self.world.produce(alias, place, headers_of(other, int(chance * end)), is_odd=True)
 
     def do_echo(self, alias: str, place: TopicPartition, chance: float) -> None:
-        log = self.world.logs[alias, place]
+        log = self.log(alias, place)
         offset = int(chance * log.end)
         if not log.start <= offset < log.end <= MOST_RECORDS or (record := log.entries[offset]) is None:
             return
         if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
             self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
-
-    def _other(self, alias: str, chance: float) -> str:
-        others = [each for each in self.shape.clusters if each != alias]
-        return others[int(chance * len(others))]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -15,11 +16,7 @@ class Done:
     """A result that is there at once: the part of a Future that is used."""
 
     def __init__(self, result: Any) -> None:
-        self._result = result
-
-    def result(self) -> Any:
-        """Return what came of it."""
-        return self._result
+        self.result = lambda: result
 
 
 class InlineExecutor:
@@ -35,7 +32,6 @@ class InlineExecutor:
         """Nothing is under way."""
 
     def submit(self, work: Any, *arguments: Any) -> Done:
-        """Do it."""
         return Done(work(*arguments))
 
 
@@ -48,7 +44,6 @@ class InlineQueue:
         self._reconcile = reconcile
 
     def close(self) -> None:
-        """Reconcile nothing any more."""
         self._reconcile = None
 
     def submit(self, request: Any) -> Done:
@@ -66,25 +61,35 @@ def _all_done(answers: Collection[Done], _patience_s: float | None) -> tuple[set
     return set(answers), set()
 
 
+_INSTEAD = {
+    "sync.reconciler.DirectionQueue": InlineQueue,
+    "sync.reconciler.wait": _all_done,
+    "state.checked_metadata.RETRY_S": 0,
+    "state.translator.LOOK_BACK": 3,  # logs are short here
+    **dict.fromkeys(("jobs.sync_batch.ThreadPoolExecutor", "ingest.log_check.ThreadPoolExecutor"), InlineExecutor),
+    **dict.fromkeys(("ingest.record_indexer.datetime", "ingest.log_check.datetime"), PatchedTime),
+    **dict.fromkeys(("ingest.incarnation_check.time", "ingest.incarnation_log.datetime"), PatchedTime),
+    "state.topic_partitions.datetime": PatchedTime,
+}
+
+
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Have one thread do all the work, by the clock of the world, and nothing logged."""
-    before = logging.root.manager.disable
+    """Have one thread do all the work, by the clock of the world, and nothing logged.
+
+    Python seldom looks for garbage meanwhile, and never among objects that stay for good.
+    """
+    before = logging.root.manager.disable, gc.get_threshold()
     logging.disable(logging.CRITICAL)
-    with (
-        patch("offset_sync.sync.reconciler.DirectionQueue", InlineQueue),
-        patch("offset_sync.sync.reconciler.wait", _all_done),
-        patch("offset_sync.state.checked_metadata.RETRY_S", 0),
-        patch("offset_sync.state.translator.LOOK_BACK", 3),  # logs are short here
-        patch("offset_sync.jobs.sync_batch.ThreadPoolExecutor", InlineExecutor),
-        patch("offset_sync.ingest.log_check.ThreadPoolExecutor", InlineExecutor),
-        patch("offset_sync.ingest.record_indexer.datetime", PatchedTime),
-        patch("offset_sync.ingest.log_check.datetime", PatchedTime),
-        patch("offset_sync.ingest.incarnation_check.time", PatchedTime),
-        patch("offset_sync.ingest.incarnation_log.datetime", PatchedTime),
-        patch("offset_sync.state.topic_partitions.datetime", PatchedTime),
-    ):
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
+    with ExitStack() as stack:
+        for name, instead in _INSTEAD.items():
+            stack.enter_context(patch(f"offset_sync.{name}", instead))
         try:
             yield
         finally:
-            logging.disable(before)
+            logging.disable(before[0])
+            gc.set_threshold(*before[1])
+            gc.unfreeze()

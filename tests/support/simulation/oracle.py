@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync.model.values import TopicPartition
+from simulation.commit_records import Position
 from simulation.knowledge import Home
 from simulation.logs import Log
 from simulation.mirrors import Mirror
 from simulation.readers import Twin
-from simulation.world import Position, World
+from simulation.world import World
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -51,27 +52,23 @@ class Oracle:
 
     def _check_position(self, where: Position) -> None:
         value = self.world.values.get(where)
-        log = self.world.logs[where.cluster, where.place]
+        log = self.world.logs[where.of_log]
         # What was written to a log that was cut or recreated since is a matter of that log.
         if value is None or not value.is_ours or value.life != log.life:
             return
-        read = self.world.read.get((where.group, where.place), 0)
+        read = self.world.read[where.of_group]
         if value.offset > log.end:
-            raise Violation("beyond end", f"{_name(where)} is at {value.offset}, beyond the log's end {log.end}")
+            raise Violation("beyond end", f"{where} is at {value.offset}, beyond the log's end {log.end}")
         unread = log.below[value.offset] & ~read
         if not unread:
             return
+        others = [where._replace(cluster=alias) for alias in self.world.shape.clusters if alias != where.cluster]
+        passed = {source: self.world.passed[source] for source in others if source in self.world.passed}
         for number in self._unread(log, value.offset, read):
-            sources = [Position(alias, where.group, where.place) for alias in self.world.shape.clusters]
-            if any(
-                source in self.world.passed and self._is_hole(source, self.world.passed[source], number)
-                for source in sources
-                if source.cluster != where.cluster
-            ):
-                self.world.read[where.group, where.place] = read = read | 1 << number
-                continue
-            unread_record = self._words(where, number)
-            raise Violation("ahead", f"{_name(where)} is at {value.offset}: {unread_record} is unread below it")
+            if not any(self._is_hole(source, claimed, number) for source, claimed in passed.items()):
+                unread_record = self._words(where, number)
+                raise Violation("ahead", f"{where} is at {value.offset}: {unread_record} is unread below it")
+            self.world.read[where.of_group] |= 1 << number
 
     def _unread(self, log: Log, end: int, read: int) -> Iterator[int]:
         # Records before an index that began late are unknown. Records that the mirror has sent again are read there.
@@ -87,7 +84,7 @@ class Oracle:
         """Return whether *source* has not got the record and will not get it, and the group has passed later ones."""
         births = self.world.births[source.place]
         birth = births[number]
-        log = self.world.logs[source.cluster, source.place]
+        log = self.world.logs[source.of_log]
         if birth.cluster == source.cluster or number in log.known_at:
             return False
         if any(record is not None and record.number == number for record in log.entries[log.start :]):
@@ -105,22 +102,16 @@ class Oracle:
         life = f" of life {birth.life}" if birth.life else ""
         return f"record {number} ({birth.cluster}{birth.offset}{life})"
 
-    def check_answer(self, source: Position, offset: int, at_ms: int, target: str, wanted: int) -> None:
-        """Raise Violation where *wanted* at *target* passes a record that this commit of *source* has not read."""
-        claimed = self.world.claims.get((source, offset, at_ms))
-        if claimed is None or (source.group, source.place) in self.world.troubled:
-            return
+    def check_answer(self, source: Position, claimed: int, target: str, wanted: int) -> None:
+        """Raise Violation where *wanted* at *target* passes a record that a commit of *source* has not *claimed*."""
         log = self.world.logs[target, source.place]
-        if not log.below[min(wanted, log.end)] & ~claimed:
+        end = min(wanted, log.end)
+        if source.of_group in self.world.troubled or not log.below[end] & ~claimed:
             return
-        for number in self._unread(log, min(wanted, log.end), claimed):
+        for number in self._unread(log, end, claimed):
             if not self._is_hole(source, claimed, number):
-                where = Position(target, source.group, source.place)
-                raise Violation(
-                    "answer ahead",
-                    f"{_name(source)} at {offset} was answered by {wanted} at {target}: "
-                    f"{self._words(where, number)} is unread below it",
-                )
+                unread = self._words(source, number)
+                raise Violation("answer ahead", f"{source}: {wanted} at {target}, and {unread} is unread below it")
 
     def known(self, driver: SyncDriver, where: Position) -> Known:
         """Return what a driver knows when it plans to write."""
@@ -136,7 +127,7 @@ class Oracle:
             homes = {home for each in known for home in each.homes}
             is_refused = all(home.is_contested or home.cluster in (None, where.cluster) for home in homes)
             if is_refused and (where.group, where.place.topic) not in self.world.disputed:
-                raise Violation("not its home", f"{_name(where)} is to be written to, and the homes are {homes}")
+                raise Violation("not its home", f"{where} is to be written to, and the homes are {homes}")
             self._active[where] = [twin for twin in known[0].active if all(twin in each.active for each in known)]
 
     def _is_active(self, driver: SyncDriver, twin: Twin, where: Position) -> bool:
@@ -146,12 +137,10 @@ class Oracle:
         silence_ms, skew_ms = self.world.shape.silence_ms, driver.now_ms() - self.world.clock_ms[0]
         moves = driver.knowledge.moved.get((twin.name, where.place.topic), [])
         over_ms = max((each.at_ms for each in moves if each.cluster != twin.at), default=0)
-        for (number, offset), true_ms in twin.last_commits(where.place.topic):
-            error_ms = self.world.made_error.get((twin.at, number, offset))
-            is_taken_for_ours = (twin.at, number, offset) in self.world.taken_for_ours
-            if error_ms is None or is_taken_for_ours or not driver.has_read(twin.at, number, offset):
+        for said in twin.last_commits(where.place.topic):
+            if said.error_ms is None or said.is_taken_for_ours or not driver.has_read(said):
                 continue
-            since_ms = true_ms + skew_ms - error_ms
+            since_ms = said.true_ms + skew_ms - said.error_ms
             if since_ms > driver.now_ms() - silence_ms and since_ms > over_ms:
                 return True
         return False
@@ -161,17 +150,17 @@ class Oracle:
 
         Note where it overwrites what it has not read: a value that is as the one that it had.
         """
-        log, value = self.world.logs[where.cluster, where.place], self.world.values.get(where)
+        log, value = self.world.logs[where.of_log], self.world.values.get(where)
         for twin in self._active.get(where, ()):
             unread = log.below[min(offset, log.end)] & ~twin.seen.get(where.place, 0)
             if unread and (value is None or value.offset < offset):
-                raise Violation("reader moved", f"{_name(where)} is set to {offset}, and its reader there is at work")
+                raise Violation("reader moved", f"{where} is set to {offset}, and its reader there is at work")
         if value is not None and not value.is_ours and value.offset != offset:
             self.world.raced.add(where)
 
     def first_unread(self, where: Position) -> int:
         """Return the first offset whose record the group has not read anywhere."""
-        log, read = self.world.logs[where.cluster, where.place], self.world.read.get((where.group, where.place), 0)
+        log, read = self.world.logs[where.of_log], self.world.read[where.of_group]
         for offset in range(log.start, log.end):
             record = log.entries[offset]
             if record is not None and not read >> record.number & 1:
@@ -180,7 +169,7 @@ class Oracle:
 
     def exact(self, source: Position, committed: int, target: str) -> int:
         """Return the offset required at *target* after quiet: the first record that is not known to be read."""
-        here = self.world.logs[source.cluster, source.place]
+        here = self.world.logs[source.of_log]
         log = self.world.logs[target, source.place]
         for offset, record in enumerate(log.entries):
             if record is None or not log.known >> offset & 1:
@@ -192,7 +181,7 @@ class Oracle:
     def stands_at(self, source: Position, number: int) -> int:
         """Return where the index has the record at the source, NEVER where it has not."""
         birth = self.world.births[source.place][number]
-        known_at = self.world.logs[source.cluster, source.place].known_at
+        known_at = self.world.logs[source.of_log].known_at
         return birth.offset if birth.cluster == source.cluster else known_at.get(number, NEVER)
 
     def _needs(self, here: Log, source: Position, number: int) -> int:
@@ -212,7 +201,3 @@ class Oracle:
             if record is not None and record.is_odd and here.known >> at & 1
         ]
         return max([min(later), *odd]) if later else NEVER
-
-
-def _name(where: Position) -> str:
-    return f"{where.group}/{where.place.topic}-{where.place.partition} at {where.cluster}"

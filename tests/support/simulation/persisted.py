@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +14,25 @@ from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_commits import last_commits
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
-from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
+from offset_sync.state.restore import (
+    ANSWERS_SCHEMA,
+    fill_answers,
+    fill_commits,
+    fold_answers,
+    recent_writes,
+    restore_commits,
+)
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from oracles.commit_lives import replay
-from simulation.judge import begin_again, genuine
+from simulation.commit_records import Position
+from simulation.judge import extend, genuine
 from simulation.knowledge import Knowledge, later
 from simulation.oracle import Violation
 from simulation.reached import Reached
 from simulation.unread_commits import Answered
-from simulation.world import Position
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
@@ -41,91 +48,92 @@ class Plan(NamedTuple):
     is_whole: bool = False
 
 
-class Fold(NamedTuple):
-    """What a start has folded: last commits and answers, of how many micro-batches and rows, and in which lives."""
-
-    commits: pa.Table
-    batches: Mapping[str, int]
-    lives: list[Any]
-    answers: pa.Table
-    answered: int
+_NOTHING = Plan(0, {}, {})
 
 
-_NO_FOLD = Fold(COMMITS_SCHEMA.empty_table(), {}, [], ANSWERS_SCHEMA.empty_table(), 0)
+@dataclass
+class Checkpoint:
+    """The *plan* that is in hand, or was *done* last; one that did not finish comes again."""
 
+    plan: Plan = _NOTHING
+    is_done: bool = True
 
-class Persisted:
-    """Checkpoints by cluster: batch id, first and end of what is planned or was done last."""
+    @property
+    def position(self) -> Offsets:
+        """Up to where the log was read, by partition."""
+        return self.plan.end if self.is_done else self.plan.first
 
-    def __init__(self, clusters: Sequence[str]) -> None:
-        self._plans = dict.fromkeys(clusters, Plan(0, {}, {}))
-        self._is_done = dict.fromkeys(clusters, True)
-        self._commits: dict[str, dict[tuple[int, ...], tuple[Any, list[bool]]]] = {alias: {} for alias in clusters}
-        self._other = {alias: (Plan(0, {}, {}), True) for alias in clusters}  # of the checkpoint that is not used
-        self._phase = dict.fromkeys(clusters, 0)  # so often the checkpoint was changed
-        self.last: dict[tuple[str, GroupPartition], tuple[int, bool]] = {}  # what is written down, and whether ours
-        self.placed: dict[Position, int] = {}  # the last offsets that are written down
-        self.reach_of_polls: dict[str, Offsets] = {alias: {} for alias in clusters}  # by records of the log
-        self._answers: list[pa.Table] = []
-        self._fold = _NO_FOLD
-        self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
-        self._heard = Knowledge((), 0)
-        self.told: dict[tuple[str, GroupPartition], bool] = {}  # is the last record of a key ours
-        self.answered: Answered = set()  # by whatever driver
-        self.reached = Reached()
-        self.is_held_back = False  # the job is started with --no-writes
+    @property
+    def last_done(self) -> int:
+        """The number of the last micro-batch that is done."""
+        return self.plan.number - (not self.is_done)
 
-    def position(self, alias: str) -> Offsets:
-        """Return up to where the commits of *alias* were read, by partition."""
-        plan = self._plans[alias]
-        return plan.end if self._is_done[alias] else plan.first
+    def is_read(self, ends: Sequence[int]) -> bool:
+        """Return whether the log was read to these *ends*."""
+        return all(self.position.get(number, 0) >= end for number, end in enumerate(ends))
 
-    def is_read(self, alias: str, ends: Sequence[int]) -> bool:
-        """Return whether the commits of *alias* were read to these *ends*."""
-        position = self.position(alias)
-        return all(position.get(number, 0) >= end for number, end in enumerate(ends))
-
-    def is_as_long_as_read(self, alias: str, end: int) -> bool:
-        """Return whether the first partition ends where it was read to."""
-        return self.position(alias).get(0, 0) == end
-
-    def plan(self, alias: str, ends: Sequence[int], most: int) -> Plan | None:
-        """Return the next micro-batch of so many records at most; one that did not finish comes again."""
-        if self._is_done[alias]:
-            before = self._plans[alias]
-            first = {number: before.end.get(number, 0) for number in range(len(ends))}
-            if list(first.values()) == list(ends):
-                return None
+    def read_on(self, ends: Sequence[int], most: int) -> Plan | None:
+        """Return the next micro-batch of so many records at most."""
+        before = self.plan
+        first = {number: before.end.get(number, 0) for number in range(len(ends))}
+        if self.is_done and list(first.values()) != list(ends):
             end, left = {}, most
             for number, until in enumerate(ends):
                 end[number] = min(until, first[number] + left)
                 left -= max(end[number] - first[number], 0)
-            self._plans[alias], self._is_done[alias] = Plan(before.number + 1, first, end, left > 0), False
-        return self._plans[alias]
+            self.plan, self.is_done = Plan(before.number + 1, first, end, left > 0), False
+        return None if self.is_done else self.plan
 
-    def plan_poll(self, alias: str) -> Plan:
-        """Return the next poll; one that did not finish comes again."""
-        if self._is_done[alias]:
-            self._plans[alias], self._is_done[alias] = Plan(self._plans[alias].number + 1, {}, {}, True), False
-        return self._plans[alias]
+    def poll(self) -> Plan:
+        if self.is_done:
+            self.plan, self.is_done = Plan(self.plan.number + 1, {}, {}, is_whole=True), False
+        return self.plan
+
+    def finish(self, number: int) -> None:
+        """Note that a micro-batch is done; of one that another driver has done, and gone on from, nothing."""
+        self.is_done |= self.plan.number == number
+
+
+class Fold(NamedTuple):
+    """What a start has folded: last commits and answers, of how many micro-batches and rows, and in which lives."""
+
+    commits: pa.Table = COMMITS_SCHEMA.empty_table()
+    batches: Mapping[str, int] = {}
+    lives: Sequence[object] = ()
+    answers: pa.Table = ANSWERS_SCHEMA.empty_table()
+    answered: int = 0
+
+
+Written = tuple[Any, list[bool]]
+"""A micro-batch, and which of its commits are ours."""
+
+
+class Persisted:
+    """The checkpoints *of* clusters, and the history."""
+
+    def __init__(self, clusters: Sequence[str]) -> None:
+        self.of = {alias: Checkpoint() for alias in clusters}
+        self._other = {alias: Checkpoint() for alias in clusters}  # those that are not used
+        self._commits: dict[str, dict[tuple[int, ...], Written]] = {alias: {} for alias in clusters}
+        self._phase = dict.fromkeys(clusters, 0)  # so often the checkpoint was changed
+        self.last: dict[Position, tuple[int, bool]] = {}  # what is written down, and whether ours
+        self.placed: dict[Position, int] = {}  # the last offsets that are written down
+        self.reach_of_polls: dict[str, Offsets] = {alias: {} for alias in clusters}  # by records of the log
+        self._answers, self._fold = list[pa.Table](), Fold()
+        self.forgotten: set[GroupPartition] = set()  # keys that the last start has dropped
+        self._heard = Knowledge((), 0)
+        self.answered: Answered = set()  # by whatever driver
+        self.reached = Reached()
+        self.is_held_back = False  # the job is started with --no-writes
+
+    def is_last_ours(self, where: Position) -> bool:
+        """Return whether the last record of a key counts as ours, as far as it is written down."""
+        return self.last.get(where, (0, True))[1]
 
     def recast(self, alias: str) -> None:
         """Use the checkpoint of polls instead of that of the log, or the other way round."""
-        before, self._other[alias] = self._other[alias], (self._plans[alias], self._is_done[alias])
-        self._plans[alias], self._is_done[alias] = before
+        self.of[alias], self._other[alias] = self._other[alias], self.of[alias]
         self._phase[alias] += 1
-
-    def planned(self, alias: str) -> Plan:
-        """Return the micro-batch in hand, or the last one."""
-        return self._plans[alias]
-
-    def finish(self, alias: str, batch_id: int) -> None:
-        """Note that the micro-batch is done; of one that another driver has done, and gone on from, nothing."""
-        self._is_done[alias] |= self._plans[alias].number == batch_id
-
-    def last_done(self, alias: str) -> int:
-        """Return the number of the last micro-batch that is done."""
-        return self._plans[alias].number - (not self._is_done[alias])
 
     def restore_between(
         self, state: SyncState, alias: str, lives: CommitLogIncarnations, after: int, until: int
@@ -134,16 +142,16 @@ class Persisted:
         lives.refresh()
         missed = self.between(alias, after, until)
         if missed and lives.is_new(alias):
-            self.restore_commits(state, alias, lives)
+            self.restore_commits(state, lives, [alias])
             return state.all_rows()
         return np.concatenate([np.empty(0, np.intp), *(self._tell(state, alias, each) for each in missed)])
 
-    def between(self, alias: str, after: int, until: int) -> list[tuple[Any, list[bool]]]:
+    def between(self, alias: str, after: int, until: int) -> list[Written]:
         """Return the micro-batches between two, with which commits in them are ours."""
         written, phase = sorted(self._commits[alias].items()), self._phase[alias]
         return [each for (of, number, _), each in written if of == phase and after < number < until]
 
-    def _tell(self, state: SyncState, alias: str, written: tuple[Any, list[bool]]) -> KeyRows:
+    def _tell(self, state: SyncState, alias: str, written: Written) -> KeyRows:
         batch, is_own = written
         key = state.offsets.ids(batch.keys)
         state.record_known(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
@@ -160,10 +168,11 @@ class Persisted:
         if number not in self._commits[alias]:
             self._commits[alias][number] = batch, is_own
             self._heard.note(alias, genuine(batch, is_own))
-            last = [*zip(batch.keys, np.maximum(batch.commit_records.offset, ABSENT).tolist(), is_own, strict=True)]
-            self.placed |= {Position(alias, key.group_id, key.topic_partition): at for key, at, _ in last if at >= 0}
-            self.last |= {(alias, key): (offset, is_ours and offset != ABSENT) for key, offset, is_ours in last}
-            self.told |= {(alias, key): is_ours for key, is_ours in zip(batch.keys, is_own, strict=True)}
+            for key, offset, is_ours in zip(batch.keys, batch.commit_records.offset.tolist(), is_own, strict=True):
+                where = Position(alias, key.group_id, key.topic_partition)
+                self.last[where] = offset, is_ours and offset != ABSENT
+                if offset != ABSENT:
+                    self.placed[where] = offset
 
     def tell(self, knowledge: Knowledge) -> None:
         """Tell what was written down of groups' own commits; of keys that were forgotten it may be known or not."""
@@ -182,10 +191,7 @@ class Persisted:
         """Return up to where the commits of every partition were written down in its present life."""
         found: Offsets = {}
         for _, (batch, _) in sorted(self._commits[alias].items()):
-            begin_again(batch, found)
-            records = batch.commit_records
-            for number, offset in zip(records.log_partition.tolist(), records.log_offset.tolist(), strict=True):
-                found[number] = max(found.get(number, 0), offset + 1)
+            extend(batch, found)
         return found
 
     def note_answers(
@@ -198,41 +204,30 @@ class Persisted:
                 continue
             self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
 
-    def heard(self, alias: str) -> set[tuple[Any, ...]]:
-        """Return the commits that were written down: group, topic, partition, offset and time."""
-        batches = [(batch.keys, batch.commit_records) for batch, _ in self._commits[alias].values()]
-        return {
-            (*key, offset, at_ms)
-            for keys, records in batches
-            for key, offset, at_ms in zip(keys, records.offset.tolist(), records.committed_at_ms.tolist(), strict=True)
-        }
-
     def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
         """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
 
         Ten seconds instead of the week after which a key that was deleted everywhere is forgotten.
         """
         lives.refresh()
-        # As they are after a log has begun another life, folds are not believed.
-        fold = self._fold if self._fold.lives == lives.as_json() else _NO_FOLD
-        fill_commits(state, fold.commits, list(self._commits))
-        if fold is _NO_FOLD and any(self._phase.values()):
-            self._restore_all(state, lives)
-            fold = _NO_FOLD._replace(batches={alias: len(batches) for alias, batches in self._commits.items()})
-        for alias, batches in self._commits.items():
-            if fold is not _NO_FOLD:
+        fold = self._fold
+        if fold.lives != lives.as_json():  # as they are after a log has begun another life, folds are not believed
+            self.restore_commits(state, lives)
+            fold = Fold()
+        else:
+            fill_commits(state, fold.commits, list(self._commits))
+            for alias, batches in self._commits.items():
                 lives.take(alias)
-            if lives.is_new(alias):
-                self.restore_commits(state, alias, lives)
-                continue
-            state.offsets.clusters[alias].partitions = lives.partitions(alias)
-            for _, written in sorted(batches.items())[fold.batches.get(alias, 0) :]:
-                self._tell(state, alias, written)
+                state.offsets.clusters[alias].partitions = lives.partitions(alias)
+                for _, written in sorted(batches.items())[fold.batches.get(alias, 0) :]:
+                    self._tell(state, alias, written)
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
 
-    def _restore_all(self, state: SyncState, lives: CommitLogIncarnations) -> None:
-        """Fill *state* from the whole history, as where some of it was polled and some was read from the log."""
+    def restore_commits(
+        self, state: SyncState, lives: CommitLogIncarnations, only: Sequence[str] | None = None
+    ) -> None:
+        """Fill *state*, or what it knows of some clusters, from the whole history."""
         history = [
             row
             for alias, batches in self._commits.items()
@@ -240,12 +235,13 @@ class Persisted:
             for row in _to_rows(alias, batch, is_own)
         ]
         rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
-        fill_commits(state, last_commits([rows], lives.places()), list(self._commits), is_all=True)
-        for (alias, key), (offset, is_own) in self.last.items():
-            columns, (row,) = state.offsets.clusters[alias].columns, state.offsets.ids([key]).tolist()
-            found = int(columns["actual_offset"][row]), bool(columns["actual_is_own"][row])
-            if found != (offset, is_own) and state.offsets.clusters[alias].is_polled:
-                raise Violation("restored", f"{key} at {alias}: {found}, and {(offset, is_own)} was written down last")
+        tables: Any = SimpleNamespace(batches=lambda _table: [rows])
+        restore_commits(tables, state, lives, only)
+        for where, last in self.last.items():
+            here, (row,) = state.offsets.clusters[where.cluster], state.offsets.ids([where.key]).tolist()
+            found = int(here.columns["actual_offset"][row]), bool(here.columns["actual_is_own"][row])
+            if only is None and found != last and here.is_polled:
+                raise Violation("restored", f"{where}: {found}, and {last} was written down last")
 
     def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
@@ -264,13 +260,6 @@ class Persisted:
             without(answers, gone),
             len(self._answers),
         )
-
-    def restore_commits(self, state: SyncState, alias: str, lives: CommitLogIncarnations) -> None:
-        """Have *state* know of a cluster what stands in its log, as ``restore_commits`` does by Spark."""
-        rows = [row for batch, is_own in self._commits[alias].values() for row in _to_rows(alias, batch, is_own)]
-        replay(state, alias, pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema), lives)
-        lives.take(alias)
-        state.offsets.clusters[alias].partitions = lives.partitions(alias)
 
 
 _OF_RECORDS = ("offset", "is_tombstone", "committed_at_ms", "made_ms", "log_partition", "log_offset", "leader_epoch")

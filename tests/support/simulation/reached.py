@@ -38,6 +38,5 @@ class Reached:
             self.note(process, where, State(state).name, Outcome(outcome).name)
 
     def note_crash(self, process: object) -> None:
-        """Note that *process* has ended."""
         for words in self._last.pop(process, {}).values():
             self.words.update(word + CRASH for word in words)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import TopicPartition
-from simulation.world import Position, World
+from simulation.commit_records import Position, SimRecord
+from simulation.world import World
 
 
 @dataclass
 class Twin:
     """A reader of the group *name* at the cluster *at*; *seen* has the records that it has read, a mask per partition.
 
-    *committed* has where the records of its last commits are in the log of commits, and when they were made.
+    *committed* has its last commits.
     """
 
     world: World
@@ -20,7 +21,7 @@ class Twin:
     at: str
     position: dict[TopicPartition, int] = field(default_factory=dict)
     seen: dict[TopicPartition, int] = field(default_factory=dict)
-    committed: dict[TopicPartition, tuple[tuple[int, int], int]] = field(default_factory=dict)
+    committed: dict[TopicPartition, SimRecord] = field(default_factory=dict)
 
     def restart(self) -> None:
         """Begin from what is committed, from the log's start where nothing is; what is below counts as seen."""
@@ -45,7 +46,7 @@ class Twin:
                 self.seen[place] |= 1 << record.number
         self.position[place] = last
 
-    def commit(self, place: TopicPartition) -> None:
+    def commit(self, place: TopicPartition, _count: int) -> None:
         """Commit what it remembers, whatever is there; a coordinator takes it from no group with members."""
         log, cluster = self.world.logs[self.at, place], self.world.clusters[self.at]
         is_refused = self.world.active.get(self.name) == self.at or cluster.is_down
@@ -53,9 +54,8 @@ class Twin:
             return
         where = Position(self.at, self.name, place)
         self.world.commit(where, self.position[place], "offset-sync", self.seen[place])
-        stood = cluster.stood[-1]
-        self.committed[place] = (stood.log_partition, stood.log_offset), stood.true_ms
+        self.committed[place] = cluster.stood[-1]
 
-    def last_commits(self, topic: str) -> list[tuple[tuple[int, int], int]]:
+    def last_commits(self, topic: str) -> list[SimRecord]:
         """Return its last commits of the partitions of a topic."""
         return [commit for place, commit in self.committed.items() if place.topic == topic]

@@ -107,7 +107,7 @@ def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[
         # Records before an index that began late count as read by the mirror's order, see docs/design/index.md.
         disorder = {"late", "reorder"}
         faults -= {"late_index"} if disorder & wanted else disorder
-    if faults & {"down", "forbidden"} and "silent_origin" not in wanted:
+    if faults & {"down", "forbidden"}:
         # An origin that cannot be asked is believed: a limit that the documents name.
         faults -= {"beyond_log"} if "beyond_log" not in wanted else {"down", "forbidden"}
     routes = [(a, b) for a in aliases for b in aliases if a != b]

@@ -11,8 +11,9 @@ from fakes.sealed_tables import SealedInMemory
 from fakes.tables import PowerFailure
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
-from simulation.actions import SPARED, Action, draw_actions, fault_of
+from simulation.actions import Action, draw_actions, fault_of
 from simulation.commit_checks import lose_commits
+from simulation.commit_records import Position
 from simulation.consumers import Group
 from simulation.elections import elect, names_epochs
 from simulation.home_actions import HomeActions
@@ -23,12 +24,14 @@ from simulation.mirrors import Mirror
 from simulation.odd_records import MOST_RECORDS, OddRecords
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
-from simulation.quiet import check_quiet, come_to_rest
+from simulation.quiet import Quiet, come_to_rest
 from simulation.readers import Twin
 from simulation.shape import LISTS, Shape, random_shape
 from simulation.skipping import Memory, list_group
 from simulation.sync_driver import SyncDriver
-from simulation.world import GRACE_MS, Position, World
+from simulation.world import GRACE_MS, World
+
+Pauses = tuple[int, int] | None
 
 
 class Simulation(OddRecords, HomeActions, JobActions):
@@ -50,32 +53,42 @@ class Simulation(OddRecords, HomeActions, JobActions):
         self.checks = LogChecks(world, self.tables)
         self.indexers = {alias: Indexer(world, alias, self.tables, self.checks) for alias in shape.clusters}
         self.drivers: list[SyncDriver] = []
-        self.driver = self._new_driver()
-        self.pauses, self.is_waiting = None, False
-        self.begun_late = "late_index" in shape.faults
+        self.pauses: Pauses = None
         self.faults = Counter[str]()  # so many have happened of each kind
+        self.driver = self._new_driver()
 
     def _new_driver(self) -> SyncDriver:
-        driver = SyncDriver(self.world, self.oracle, self.tables, self.persisted, self.pause)
+        driver = SyncDriver(self)
         driver.skew_ms = 2 * GRACE_MS if "clocks" in self.shape.faults else 0
         self.drivers.append(driver)
         return driver
 
     def run(self) -> None:
-        """Let everything happen, then be quiet; raises Violation."""
+        """Let everything happen, then come to rest; raises Violation, also where it is not exact then."""
         while self.next < len(self.actions):
             self.step()
-        self.quiet()
+        come_to_rest(self)
+        Quiet(self).check()
 
     def step(self) -> None:
         """Let the next action happen, and check what it has touched."""
         action = self.actions[self.next]
         self.next += 1
         self.world.clock_ms[0] += 1
-        if getattr(self, "do_" + action[0])(*action[1:]) is not SPARED and (fault := fault_of(action)):
+        if self._act(*action) is not False and (fault := fault_of(action)):
             self.faults[fault] += 1
         if self.world.touched:
             self.oracle.check_touched()
+
+    def _act(self, name: str, *given: Any) -> object:
+        who, _, what = name.partition("_")
+        if who == "twin":
+            return getattr(self.twins[given[:2]], what)(*given[2:])
+        if name in ("stop", "poll", "commit"):
+            return getattr(self.groups[given[0]], name)(*given[1:])
+        if name in ("sync", "grown", "full"):
+            return self._drive(given[-1], getattr(self.driver, name), *given[:-1])
+        return getattr(self, f"do_{name}")(*given)
 
     def pause(self, driver: SyncDriver, asleep_ms: int) -> None:
         """Let what the action in hand says happen while the driver waits."""
@@ -100,9 +113,9 @@ class Simulation(OddRecords, HomeActions, JobActions):
                 self.step()
         self.is_waiting = False
 
-    def _drive(self, pauses: tuple[int, int] | None, work: Any, *arguments: Any) -> None:
+    def _drive(self, pauses: Pauses, work: Any, *arguments: Any) -> None:
         driver = self.driver
-        if driver.is_busy or self.is_waiting:
+        if self.is_under_way:
             pauses = None
         else:
             self.pauses = pauses
@@ -121,127 +134,119 @@ class Simulation(OddRecords, HomeActions, JobActions):
     # What producers and mirrors do
 
     def do_produce(self, alias: str, place: TopicPartition, chance: float) -> None:
-        if self.world.logs[alias, place].end < MOST_RECORDS and any(r[0] == alias for r in self.shape.routes):
+        if self.log(alias, place).end < MOST_RECORDS and any(r[0] == alias for r in self.shape.routes):
             for _ in range(1 + int(chance * 3)):
                 self.world.produce(alias, place)
 
-    def do_mirror(self, origin: str, copy: str, place: TopicPartition, count: int, fault: str, at: int) -> str | None:
-        clusters, is_long = self.world.clusters, self.world.logs[copy, place].end >= 2 * MOST_RECORDS
-        if clusters[origin].is_down or clusters[copy].is_down or clusters[copy].is_without(place) or is_long:
-            return SPARED
+    def do_mirror(self, origin: str, copy: str, place: TopicPartition, count: int, fault: str, at: int) -> bool:
+        is_long = self.log(copy, place).end >= 2 * MOST_RECORDS
+        is_down = self.cluster(origin).is_down or self.cluster(copy).is_down
+        if is_down or self.cluster(copy).is_without(place) or is_long:
+            return False
         self.mirrors[origin, copy, place].copy_some(count, fault, at)
-        return None
+        return True
 
     def do_marker(self, alias: str, place: TopicPartition, chance: float) -> None:
-        if self.world.logs[alias, place].end < MOST_RECORDS:
+        if self.log(alias, place).end < MOST_RECORDS:
             self.world.append(alias, place, None)
 
     # What happens to logs and clusters
 
     def do_retention(self, alias: str, place: TopicPartition, chance: float) -> None:
-        log = self.world.logs[alias, place]
+        log = self.log(alias, place)
         log.start += int((log.end - log.start) * chance * 0.6)
         self.world.touch(alias, place)
 
-    def do_cut(self, alias: str, place: TopicPartition, chance: float) -> str | None:
-        log = self.world.logs[alias, place]
+    def do_cut(self, alias: str, place: TopicPartition, chance: float) -> bool:
+        log = self.log(alias, place)
         # A log that is cut between our asking and our writing has our value until the next pass.
-        is_spared = LISTS in self.shape.faults and (self.driver.is_busy or self.is_waiting)
-        if is_spared or not self._may_lose(alias, place):
-            return SPARED
+        if (LISTS in self.shape.faults and self.is_under_way) or not self._may_lose(alias, place):
+            return False
         if "elected" in self.shape.faults:
             elect(self.world, [*self.groups.values()], self.checks.seen_end(alias, place), (alias, place), chance)
         else:
             end, grows = log.end - int((log.end - log.start) * chance), "cut_grows" in self.shape.faults
             if grows and not log.known >> end:
-                return SPARED  # only groups that name leader epochs can miss unindexed records: see elections
+                return False  # only groups that name leader epochs can miss unindexed records: see elections
             log.cut(end)
             log.is_frozen = not grows
         self._trouble(alias, place)
-        return None
+        return True
 
     def _may_lose(self, alias: str, place: TopicPartition) -> bool:
         mirrors = [each for each in self.mirrors.values() if (each.origin, each.place) == (alias, place)]
         return self.checks.may_lose(alias, place, [record for each in mirrors for _, record in each.held])
 
-    def do_anew(self, alias: str, place: TopicPartition, chance: float) -> str | None:
-        cluster = self.world.clusters[alias]
+    def do_anew(self, alias: str, place: TopicPartition, chance: float) -> bool:
         places = [each for each in self.shape.places if each.topic == place.topic]
         # A topic that is recreated between our asking and our writing has our value until the next pass.
         is_spared = self.driver.is_busy or ("third_anew" in self.shape.faults and alias != "Z")
         if is_spared or not all(self._may_lose(alias, each) for each in places):
-            return SPARED
-        cluster.ids[place.topic] += 1
+            return False
+        self.cluster(alias).ids[place.topic] += 1
         for each in places:
-            log = self.world.logs[alias, each]
-            log.begin_again()
+            self.log(alias, each).begin_again()
             self._trouble(alias, each)
-            cluster.remove_lists(place=each)
-            for where in [w for w in self.world.values if w.cluster == alias and w.place == each]:
-                cluster.remove(where)
-        return None
+            self.cluster(alias).remove_of(each)
+        return True
 
     def _trouble(self, alias: str, place: TopicPartition) -> None:
         self.world.inexact |= (touched := {(group, place) for group in self.shape.groups})
         if not self.shape.faults & {"cut_grows", "elected"} and (alias != "Z" or "third_anew" not in self.shape.faults):
             self.world.troubled |= touched
 
-    def do_down(self, alias: str, place: TopicPartition, chance: float) -> str | None:
-        return None if self.world.clusters[alias].turn("is_down", is_often=chance < 0.5) else SPARED
+    def do_down(self, alias: str, place: TopicPartition, chance: float) -> bool:
+        return self.cluster(alias).turn("is_down", is_often=chance < 0.5)
 
-    def do_close(self, alias: str, place: TopicPartition, chance: float) -> str | None:
-        return None if self.world.clusters[alias].turn("is_closed", is_often=chance < 0.7) else SPARED
+    def do_close(self, alias: str, place: TopicPartition, chance: float) -> bool:
+        return self.cluster(alias).turn("is_closed", is_often=chance < 0.7)
 
     def do_shrink(self, alias: str, place: TopicPartition, chance: float) -> None:
-        lose_commits(self.world, self.persisted, alias, chance)
+        lose_commits(self.world, alias, chance)
 
     def do_trouble_lists(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Have requests for lists fail in some way, or no more; or have a tool delete the present ones."""
         faults = ("GROUP_AUTHORIZATION_FAILED", "REQUEST_TIMED_OUT", "NOT_COORDINATOR", "silent", "", "", "", "")
-        self.world.clusters[alias].list_fault = faults[int(chance * len(faults))]
+        self.cluster(alias).list_fault = faults[int(chance * len(faults))]
         if chance > 0.9:
-            self.world.clusters[alias].remove_lists(place=place)
+            self.cluster(alias).remove_lists(place=place)
 
     def do_wait(self, milliseconds: int) -> None:
         until = self.world.clock_ms[0] + milliseconds
         for mirror in self.mirrors.values():
-            if mirror.held:
-                mirror.bring_held(until)
+            mirror.bring_held(until)
         self.world.clock_ms[0] = until
 
+    def do_silence(self, tenths: int) -> None:
+        self.do_wait(self.shape.silence_ms * tenths // 10)
+
+    # What happens to groups
+
     def do_start(self, group: str, alias: str) -> None:
-        if not self.world.clusters[alias].is_down:
+        if not self.cluster(alias).is_down:
             self.groups[group].start(alias)
 
-    def do_stop(self, group: str, _alias: str) -> None:
-        self.groups[group].stop()
-
-    def do_poll(self, group: str, place: TopicPartition, count: int) -> None:
-        self.groups[group].poll(place, count)
-
-    def do_commit(self, group: str, place: TopicPartition, _count: int) -> None:
-        self.groups[group].commit(place)
-
     def do_reset(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
-        log = self.world.logs[alias, place]
+        log = self.log(alias, place)
         self.groups[group].reset(alias, place, log.start + int((log.end - log.start + 1) * chance))
 
     def do_commit_beyond(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
-        self.groups[group].reset(alias, place, self.world.logs[alias, place].end + 1 + int(chance * 5))
+        self.groups[group].reset(alias, place, self.log(alias, place).end + 1 + int(chance * 5))
 
     def do_forget(self, group: str, alias: str, place: TopicPartition, chance: float) -> None:
         if self.groups[group].at != alias:
-            self.world.clusters[alias].remove(Position(alias, group, place))
+            self.cluster(alias).remove(Position(alias, group, place))
 
     def do_expire(self, group: str, alias: str) -> None:
-        if group in {name for name, _ in self.twins}:
-            return
-        self.world.clusters[alias].remove_lists(group=list_group(group))  # they expire by themselves
-        self.groups[group].expire()
+        if not any(name == group for name, _ in self.twins):
+            self.cluster(alias).remove_lists(group=list_group(group))  # they expire by themselves
+            self.groups[group].expire()
 
-    def do_index(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:
+    # What happens to jobs
+
+    def do_index(self, alias: str, most: int, pauses: Pauses) -> None:
         indexer = self.indexers[alias]
-        if self.begun_late and not indexer.checkpoint.ends:
+        if "late_index" in self.shape.faults and not indexer.checkpoint.ends:
             indexer.begin_at_end()
         indexer.run(most)
 
@@ -249,55 +254,35 @@ class Simulation(OddRecords, HomeActions, JobActions):
         self.world.is_index_lacking = True
         self.indexers[alias].set_back(1 + int(chance * 3))
 
-    def do_sync(self, alias: str, most: int, pauses: tuple[int, int] | None) -> None:
-        self._drive(pauses, self.driver.sync, alias, most)
-
-    def do_grown(self, pauses: tuple[int, int] | None) -> None:
-        self._drive(pauses, self.driver.grown)
-
-    def do_full(self, pauses: tuple[int, int] | None) -> None:
-        self._drive(pauses, self.driver.full)
-
-    def do_flush(self, _pauses: tuple[int, int] | None) -> None:
+    def do_flush(self, _pauses: Pauses) -> None:
         self.driver.flush()
 
-    def do_crash(self, alias: str, place: TopicPartition, chance: float) -> str | None:
-        if self.driver.is_busy or self.is_waiting:
-            return SPARED
-        self.driver.restart()
-        return None
+    def do_crash(self, *_where: object) -> bool:
+        return not self.is_under_way and self.restart()
 
     def do_refuse(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Have a coordinator not answer for a group, for now or for lack of a right, or answer again."""
-        where = alias, self._group(chance)
-        if self.world.polls.unasked.pop(where, None) is None:
-            self.world.polls.unasked[where] = chance * 100 % 1 < 0.7
+        where = alias, self.group(chance)
+        if self.world.unasked.pop(where, None) is None:
+            self.world.unasked[where] = chance * 100 % 1 < 0.7
 
-    def do_recast(self, alias: str, place: TopicPartition, chance: float) -> None:
+    def do_recast(self, alias: str, *_more: object) -> None:
         """Restart the job with another ``commits`` of a cluster."""
-        if not self.driver.is_busy and not self.is_waiting and "second" not in self.shape.faults:
-            self.world.polls.clusters ^= {alias}
+        if not self.is_under_way and "second" not in self.shape.faults:
+            self.world.polled ^= {alias}
             self.persisted.recast(alias)
-            self.driver.restart()
+            self.restart()
 
     def do_exclude(self, alias: str, place: TopicPartition, chance: float) -> None:
         """Restart the job with a group excluded, or included again."""
-        if not self.driver.is_busy and not self.is_waiting:
-            self.world.polls.excluded ^= {self._group(chance)}
-            self.driver.restart()
-
-    def _group(self, chance: float) -> str:
-        return self.shape.groups[int(chance * len(self.shape.groups))]
+        if not self.is_under_way:
+            self.world.excluded ^= {self.group(chance)}
+            self.restart()
 
     def do_second(self, *_where: object) -> None:
         """Start a driver beside the one that there is; it goes on as long as it does not see that."""
         self.driver = self._new_driver()
         self.world.clock_ms[0] += 1_000  # to start takes a while, and to be sure of it longer
-
-    def quiet(self) -> None:
-        """Let everything come to rest, and raise Violation where it is not exact then."""
-        come_to_rest(self)
-        check_quiet(self)
 
 
 def _metadata(shape: Shape, number: int) -> str:

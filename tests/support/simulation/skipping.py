@@ -1,53 +1,29 @@
 """Consumers that skip what their group has read elsewhere, and what they may skip: by contents, and since it went back.
 
-What a consumer does with a list is written down here once more, in plain words, from consumer/: nothing of it is asked
-of the code under test.
+They are the real ones, as far as they decide; what may be skipped is judged without the code under test.
 """
 
 from __future__ import annotations
 
-import zlib
-from base64 import urlsafe_b64decode
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from offset_sync.model.values import TopicPartition
+from offset_sync_consumer.progress import Progress
+from offset_sync_consumer.read_list import ReadList, decode_read_list
+from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS
 from simulation.oracle import Violation
-from simulation.world import Position, World
-
-STALE_MS, FORGOTTEN_MS = 10_000, 60_000
+from simulation.world import World
 
 
-class List(NamedTuple):
-    """A group's present list: read are the records on it that have no greater leader epoch."""
-
-    start: int
-    epoch: int
-    listed: frozenset[int]
-
-    @property
-    def end(self) -> int:
-        """The first offset above all that is listed."""
-        return max(self.listed, default=self.start - 1) + 1
-
-
-def list_at(world: World, where: Position) -> List | None:
+def list_at(world: World, where: Position) -> ReadList | None:
     """Return a group's present list, as its consumers take it; None: there is none."""
-    cluster = world.clusters[where.cluster]
-    stands = cluster.group_offsets.get((list_group(where.group), where.place))
-    words = stands.metadata.rstrip("\0").split(" ") if stands is not None else []
-    if stands is None or len(words) < 5 or words[:2] != ["offset-sync/1", f"id-of-{where.cluster}"]:
-        return None
-    start, epoch, kind, body = int(words[2]), int(words[3]), words[4][0], words[4][1:]
-    content = urlsafe_b64decode(body + "=" * (-len(body) % 4))
-    numbers = _numbers(content if kind == "r" else zlib.decompress(content, wbits=-15))
-    listed, at = set[int](), start
-    for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
-        listed.update(range(at + gap, at + gap + length))
-        at += gap + length
-    return List(start, epoch, frozenset(listed)) if start == stands.offset else None
+    stands = world.clusters[where.cluster].group_offsets.get((list_group(where.group), where.place))
+    found = decode_read_list(stands.metadata) if stands is not None else None
+    is_right = found and stands and (found.cluster, found.start) == (f"id-of-{where.cluster}", stands.offset)
+    return found if is_right else None
 
 
 def list_group(group: str) -> str:
@@ -60,35 +36,13 @@ def of_list_group(where: Position) -> Position:
     return where._replace(group=where.group.removeprefix(list_group("")))
 
 
-def _numbers(content: bytes) -> list[int]:
-    found, value, shift = list[int](), 0, 0
-    for byte in content:
-        value, shift = value | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            found.append(value)
-            value = shift = 0
-    return found
-
-
-@dataclass
-class _Progress:
-    """What one consumer knows of one partition."""
-
-    found: List | None = None
-    is_known: bool = False
-    asked_ms: int = 0
-    seen_ms: int = 0
-    last: int = -1
-    void_start: int = -1
-
-
 @dataclass
 class Skipper:
     """What takes records out of the polls of a consumer of the group *name*; a new consumer has a new one."""
 
     world: World
     name: str
-    progress: dict[TopicPartition, _Progress] = field(default_factory=dict)
+    progress: defaultdict[TopicPartition, Progress] = field(default_factory=lambda: defaultdict(Progress))
 
     def unread(self, alias: str, place: TopicPartition, polled: Sequence[int], fresh: int) -> list[int]:
         """Return those offsets that are delivered of what was *polled*; raises Violation for one that is lost.
@@ -97,107 +51,81 @@ class Skipper:
         """
         if not polled:
             return []
-        where, log = Position(alias, self.name, place), self.world.logs[alias, place]
-        found = self._asked(where, polled[0])
-        skipped = {offset for offset in polled if is_skipped(self.world, where, found, offset)}
+        where, log, progress = Position(alias, self.name, place), self.world.logs[alias, place], self.progress[place]
+        now_ms = self.world.clock_ms[0]
+        if progress.is_due(polled[0], now_ms):
+            self._ask(where, progress, polled[0], now_ms)
+        skipped = {offset for offset in polled if progress.is_read(offset, log.epoch_of(offset))}
         for offset in sorted(skipped):
             record = log.entries[offset]
             if record is not None and not fresh >> record.number & 1:
                 self.world.memory.check_skipped(where, offset, record.number)
-        progress = self.progress[place]
-        progress.last, progress.seen_ms = polled[-1], self.world.clock_ms[0]
-        if progress.found is not None and polled[-1] + 1 >= progress.found.end:
-            progress.found = None
+        progress.has_passed(polled[-1], len(skipped), now_ms)
         return [offset for offset in polled if offset not in skipped]
 
-    def _asked(self, where: Position, first: int) -> List | None:
-        progress, now_ms = self.progress.setdefault(where.place, _Progress()), self.world.clock_ms[0]
-        is_due = not progress.is_known or first <= progress.last or now_ms - progress.seen_ms > FORGOTTEN_MS
-        if is_due or (progress.found is not None and now_ms - progress.asked_ms > STALE_MS):
-            progress.found, progress.is_known = None, False
-            cluster = self.world.clusters[where.cluster]
-            if not cluster.is_down and cluster.list_fault != "silent":
-                self._answered(progress, where, first)
-        return progress.found
-
-    def _answered(self, progress: _Progress, where: Position, first: int) -> None:
-        progress.is_known, progress.asked_ms = True, self.world.clock_ms[0]
-        found, own = list_at(self.world, where), self.world.values.get(where)
-        if found is None:
-            return
-        if own is None or own.offset < found.start or first < found.start:
-            progress.void_start = found.start
-        if found.start != progress.void_start and first < found.end:
-            progress.found = found
+    def _ask(self, where: Position, progress: Progress, first: int, now_ms: int) -> None:
+        progress.begin(first)
+        cluster, used, own = self.world.clusters[where.cluster], self.world.used, self.world.values.get(where)
+        if not cluster.is_down and cluster.list_fault != "silent":
+            committed = own.offset if own is not None else None
+            uses = progress.take(list_at(self.world, where), committed, used.get(where), first, now_ms, "")
+            if uses is not None:
+                used[where] = uses
 
 
-def is_skipped(world: World, where: Position, found: List | None, offset: int) -> bool:
-    """Return whether a consumer that has *found* this list does not deliver the record at an offset."""
-    epoch = world.logs[where.cluster, where.place].epoch_of(offset)
-    return found is not None and offset in found.listed and epoch <= found.epoch
+def is_skipped(world: World, where: Position, found: ReadList | None, offset: int) -> bool:
+    """Return whether a consumer that has *found* this list may not deliver the record at an offset."""
+    epoch = world.logs[where.of_log].epoch_of(offset)
+    return found is not None and found.contains(offset) and epoch <= found.epoch
 
 
 @dataclass
 class Rewind:
-    """A commit that went back, where it is in the log of commits, and which records are *unread* by it.
+    """A commit that went back, and which records are *unread* by it.
 
     *heeded* are the clusters where lists have to be right since, for the sync knew of it.
     """
 
-    where: Position
-    log_partition: int
-    log_offset: int
-    true_ms: int
+    said: SimRecord
     unread: int
     heeded: set[str] = field(default_factory=set)
 
 
 class Memory:
-    """What groups have read by the contents of logs and by rewinds; *reread* counts records that could not be known."""
+    """What groups have read by the contents of logs and by rewinds."""
 
     def __init__(self, world: World) -> None:
-        self._world, self.reread, self.skipped = world, 0, 0
-        self._ever: dict[tuple[str, TopicPartition], int] = {}
-        self._read: dict[tuple[str, TopicPartition], int] = {}
-        self._rewinds: dict[tuple[str, TopicPartition], list[Rewind]] = {}
+        self._world, self._ever, self._read = world, Counter[Of](), Counter[Of]()
+        self._rewinds = defaultdict[Of, list[Rewind]](list)
 
     def note_read(self, where: Position, claimed: int) -> None:
         """Note that a group has read these records."""
-        key = where.group, where.place
-        self._ever[key] = self._ever.get(key, 0) | claimed
-        self._read[key] = self._read.get(key, 0) | claimed
+        self._ever[where.of_group] |= claimed
+        self._read[where.of_group] |= claimed
 
-    def note_commit(self, where: Position, offset: int, claimed: int, *, is_back: bool) -> None:
+    def note_commit(self, said: SimRecord, claimed: int, *, is_back: bool) -> None:
         """Note a commit that has just been made: all above the position that a group was set back to is unread."""
-        log, key = self._world.logs[where.cluster, where.place], (where.group, where.place)
+        log, key = self._world.logs[said.where.of_log], said.where.of_group
         if is_back:
-            above = log.below[-1] & ~log.below[min(offset, log.end)]
-            self._read[key] = self._read.get(key, 0) & ~above
+            above = log.below[-1] & ~log.below[min(said.offset, log.end)]
+            self._read[key] &= ~above
             claimed &= ~above
-            stood = self._world.clusters[where.cluster].stood[-1]
-            rewind = Rewind(where, stood.log_partition, stood.log_offset, stood.true_ms, above)
-            self._rewinds.setdefault(key, []).append(rewind)
-        self.note_read(where, claimed)
-
-    def has_read(self, where: Position, number: int) -> bool:
-        """Return whether a group has read a record since it went back last."""
-        return bool(self._read.get((where.group, where.place), 0) >> number & 1)
+            self._rewinds[key].append(Rewind(said, above))
+        self.note_read(said.where, claimed)
 
     def check_skipped(self, where: Position, offset: int, number: int) -> None:
         """Raise Violation where a record is lost that its group has not read, or has to read again."""
-        self.skipped += 1
-        if self.has_read(where, number):
+        key, words = where.of_group, f"{where}: record {number} at {offset} is skipped"
+        if self._read[key] >> number & 1:
             return
-        key, words = (where.group, where.place), f"{where}: record {number} at {offset} is skipped"
-        if not self._ever.get(key, 0) >> number & 1:
+        if not self._ever[key] >> number & 1:
             raise Violation("skipped", f"{words}, and was never read")
-        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self.rewinds(where)):
+        if not any(each.unread >> number & 1 and where.cluster not in each.heeded for each in self._rewinds[key]):
             raise Violation("skipped again", f"{words}, and its group has gone back")
-        self.reread += 1
 
     def check_list(self, where: Position) -> None:
         """Raise Violation if a group's present list would make its consumers lose a record."""
-        log, found = self._world.logs[where.cluster, where.place], list_at(self._world, where)
+        log, found = self._world.logs[where.of_log], list_at(self._world, where)
         stands = self._world.values.get(where)
         if found is None or stands is None:
             return
@@ -208,33 +136,22 @@ class Memory:
 
     def lose_commits(self, alias: str, kept: int) -> None:
         """Note that a cluster has lost all but so many records of commits: rewinds there are gone."""
-        for (group, place), rewinds in self._rewinds.items():
-            lost = [each for each in rewinds if each.where.cluster == alias and each.log_offset >= kept]
-            self._rewinds[group, place] = [each for each in rewinds if each not in lost]
+        for key, rewinds in self._rewinds.items():
+            lost = [each for each in rewinds if each.said.where.cluster == alias and each.said.log_offset >= kept]
+            self._rewinds[key] = [each for each in rewinds if each not in lost]
             for each in lost:
-                self._read[group, place] |= each.unread & self._ever[group, place]
+                self._read[key] |= each.unread & self._ever[key]
 
-    def rewinds(self, where: Position) -> list[Rewind]:
-        """Return when a group has gone back, at whatever cluster."""
-        return self._rewinds.get((where.group, where.place), [])
+    def heed(self, key: Of, targets: Iterable[str], until_ms: int) -> None:
+        """Note that *targets* hold the answer to a commit that was made at a time, and the list that goes with it."""
+        for each in self._rewinds[key]:
+            if each.said.true_ms <= until_ms and not self._is_mistaken(each.said):
+                each.heeded.update(targets)
 
-    def heed(self, where: Position, target: str, until_ms: int) -> None:
-        """Note that a *target* holds the answer to a commit that was made at a time, and the list that goes with it."""
-        for each in self.rewinds(where):
-            if each.true_ms <= until_ms and not self._is_mistaken(each):
-                each.heeded.add(target)
-
-    def heed_all(self) -> None:
-        """Note that all is quiet, and that nothing is left that the sync cannot know."""
-        for each in (each for of_key in self._rewinds.values() for each in of_key):
-            if not self._is_mistaken(each):
-                each.heeded |= self._world.clusters.keys()
-
-    def _is_mistaken(self, rewind: Rewind) -> bool:
+    def _is_mistaken(self, said: SimRecord) -> bool:
         """Return whether a rewind is to a value that we were about to write, was dated by a clock that was set, or is
         one that no poll could notice.
         """
-        at, polls = (rewind.where.cluster, rewind.log_partition, rewind.log_offset), self._world.polls
-        if rewind.where.cluster in polls.clusters and polls.noticed.get(rewind.where, -1) < rewind.log_offset:
-            return True
-        return at in self._world.taken_for_ours or self._world.made_error.get(at, 0) > UNCERTAIN_MS
+        is_polled, noticed = said.where.cluster in self._world.polled, self._world.noticed.get(said.where, -1)
+        is_missed = is_polled and noticed < said.log_offset
+        return is_missed or said.is_taken_for_ours or (said.error_ms or 0) > UNCERTAIN_MS

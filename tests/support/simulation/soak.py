@@ -8,90 +8,77 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
-from functools import reduce
+from collections.abc import Iterable
+from functools import partial
 from itertools import count
-from multiprocessing import active_children, get_context
+from multiprocessing import get_context
+from typing import NamedTuple
 
-from simulation.garbage import seldom_collected, take_apart
+from simulation.histories import failure, shrunk, take_apart, told
 from simulation.one_thread import without_threads
-from simulation.oracle import Violation
 from simulation.reached import WANTED
-from simulation.report import told
 from simulation.shape import LISTS, ON_REQUEST
-from simulation.shrink import shrunk
 from simulation.simulation import Simulation, simulate
 from simulation.world import STARTED_MS
 
 ENOUGH = 1_000
 """So many seeds have to come to every state and outcome."""
 _HOUR_MS = 3_600_000
+_NONE = Counter[str]()
 
 
-@dataclass
-class Tried:
+class Tried(NamedTuple):
     """How many seeds and steps were tried, in how many ms of the world's clock, and with how many faults of each kind.
 
-    *reached* are words of WANTED, *failure* is the history of the first failure.
+    *reached* counts words of WANTED, *failure* is the history of the first failure.
     """
 
     seeds: int = 0
     steps: int = 0
     world_ms: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    reached: frozenset[str] = frozenset()
-    failure: str | None = None
-
-    def __add__(self, other: Tried) -> Tried:
-        """Return both together."""
-        return Tried(
-            self.seeds + other.seeds,
-            self.steps + other.steps,
-            self.world_ms + other.world_ms,
-            self.faults + other.faults,
-            self.reached | other.reached,
-            self.failure or other.failure,
-        )
+    faults: Counter[str] = _NONE
+    reached: Counter[str] = _NONE
+    failure: str = ""
 
     @property
     def missed(self) -> list[str]:
         """What enough seeds have not come to; nothing where there were too few."""
-        return sorted(WANTED - self.reached) if self.seeds >= ENOUGH else []
+        return sorted(WANTED - self.reached.keys()) if self.seeds >= ENOUGH else []
 
     def told(self) -> str:
-        """Return the figures, for people."""
         faults = ", ".join(f"{fault} {times:,}" for fault, times in self.faults.most_common())
-        words = f"{len(WANTED & self.reached)} of {len(WANTED)} states and outcomes, alone and with a crash"
+        words = f"{len(WANTED & self.reached.keys())} of {len(WANTED)} states and outcomes, alone and with a crash"
         hours = f"{self.world_ms / _HOUR_MS:,.0f} hours of the simulation's clock"
         lines = [f"{self.seeds:,} seeds, {self.steps:,} steps, {hours}", f"{self.faults.total():,} faults: {faults}"]
         return "\n".join([*lines, f"reached: {words}", *(f"NOT REACHED: {word}" for word in self.missed)])
 
 
-def tried(seeds: Iterable[int], seconds: float, *, is_plain: bool = False) -> Tried:
-    """Try *seeds* for at most *seconds*, up to the first that fails; without faults ON_REQUEST if *is_plain*."""
+def both(one: Tried, other: Tried) -> Tried:
+    """Return both together."""
+    return Tried(*(mine + its for mine, its in zip(one, other, strict=True)))
+
+
+def tried(seconds: float, seeds: Iterable[int]) -> Tried:
+    """Try *seeds* for at most *seconds*, up to the first that fails."""
     result, ends_at = Tried(), time.monotonic() + seconds
-    with without_threads(), seldom_collected():
+    with without_threads():
         for seed in seeds:
             if time.monotonic() > ends_at or result.failure:
                 break
-            simulation = simulate(seed, frozenset() if is_plain else asked_for(seed))
-            result += _of(simulation, seed)
+            simulation = simulate(seed, asked_for(seed))
+            result = both(result, _of(simulation, seed))
             take_apart(simulation)
     return result
 
 
 def _of(simulation: Simulation, seed: int) -> Tried:
     """Let everything happen in one world."""
-    failure = None
-    try:
-        simulation.run()
-    except Violation as problem:
-        actions = shrunk(simulation.shape, simulation.actions, 60.0)
-        failure = f"seed {seed}: {problem}\n{told(simulation.shape, actions)}"
-    world_ms, reached = simulation.world.clock_ms[0] - STARTED_MS, frozenset(simulation.persisted.reached.words)
-    return Tried(1, simulation.next, world_ms, simulation.faults, reached, failure)
+    problem, shape, words = failure(simulation), simulation.shape, ""
+    if problem:
+        actions = shrunk(shape, simulation.actions[: simulation.next], problem.kind)
+        words = f"seed {seed}: {problem}\n{told(shape, actions)}"
+    world_ms, reached = simulation.world.clock_ms[0] - STARTED_MS, Counter(simulation.persisted.reached.words)
+    return Tried(1, simulation.next, world_ms, simulation.faults, reached, words)
 
 
 def asked_for(seed: int) -> frozenset[str]:
@@ -104,18 +91,6 @@ def asked_for(seed: int) -> frozenset[str]:
     return frozenset([ON_REQUEST[which]] * is_with_one + [LISTS] * (turn % 3 == 2))
 
 
-def side_by_side(first: int, seconds: float, workers: int) -> Iterator[Tried]:
-    """Yield what each of *workers* processes has tried, of the seeds from *first* on, up to the first failure."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        work = [pool.submit(tried, count(first + number, workers), seconds) for number in range(workers)]
-        for each in as_completed(work):
-            yield each.result()
-            if each.result().failure:
-                for process in active_children():
-                    process.terminate()
-                return
-
-
 def main() -> int:
     """Try fresh seeds; print a short history of the first that fails, and what enough of them have not come to."""
     parser = argparse.ArgumentParser(description="Simulate until something is lost.")
@@ -125,8 +100,13 @@ def main() -> int:
     options = parser.parse_args()
     first = random.randrange(1_000_000_000) if options.seed is None else options.seed
     print(f"from seed {first}", flush=True)
-    began = time.monotonic()
-    found = reduce(Tried.__add__, side_by_side(first, options.hours * 3600, options.workers), Tried())
+    began, found, workers = time.monotonic(), Tried(), options.workers
+    seeds = [count(first + number, workers) for number in range(workers)]
+    with get_context("spawn").Pool(workers) as pool:  # which ends the others with the first failure
+        for each in pool.imap_unordered(partial(tried, options.hours * 3600), seeds):
+            found = both(found, each)
+            if each.failure:
+                break
     a_minute = round(60 * found.steps / (time.monotonic() - began))
     print(found.failure or "nothing lost", found.told(), f"{a_minute:,} steps a minute", sep="\n")
     return 1 if found.failure or found.missed else 0

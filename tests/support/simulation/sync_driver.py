@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakes.reconciler_site import config_of
-from fakes.tables import MemoryTables
 from offset_sync.config import Config
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.errors import ClusterError
@@ -22,30 +21,32 @@ from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
-from offset_sync.sync.held_lists import Held
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
+from offset_sync.sync.write_plan import Translated
 from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
+from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import Knowledge
 from simulation.log_checks import Epochs
-from simulation.oracle import Oracle
-from simulation.persisted import Persisted, Plan
+from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
-from simulation.target_writer import Writer
+from simulation.target_writer import Slow, Writer
 from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
-from simulation.world import Position, World
+
+if TYPE_CHECKING:
+    from simulation.simulation import Simulation
 
 
 @lru_cache(maxsize=64)
 def _config(shape: Shape, polled: frozenset[str], excluded: frozenset[str]) -> Config:
-    sync = {"home_silence": f"{shape.silence_ms // 1000}s", "read_lists": {"groups": list(shape.listed)}}
-    sync["poll_interval"] = "1s"
-    sync["max_commits_per_second"] = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
+    most = 2 if len(shape.clusters) > 2 else "off"  # so passes there have many turns
+    sync = {"poll_interval": "1s", "max_commits_per_second": most, "read_lists": {"groups": list(shape.listed)}}
+    sync["home_silence"] = f"{shape.silence_ms // 1000}s"
     topics = {"include": ["orders", "pay-.*"]} | ({"strategy": "header"} if "by_header" in shape.faults else {})
     config = config_of(list(shape.clusters), sync=sync, groups={"exclude": sorted(excluded)}, topics=topics)
     commits = {alias: "admin" if alias in polled else "log" for alias in shape.clusters}
@@ -68,44 +69,13 @@ class _AskedAtOnce(CheckedMetadata):
         return found
 
 
-class _ListHolder:
-    """A cluster that is asked for its lists; things happen before it answers."""
-
-    def __init__(self, driver: SyncDriver, alias: str) -> None:
-        self._driver, self._cluster = driver, driver.world.clusters[alias]
-
-    def cluster_id(self, deadline: float) -> str:
-        """Say who it is."""
-        return self._cluster.cluster_id(deadline)
-
-    def committed_offsets(self, groups: Sequence[str], deadline: float) -> Held:
-        """Return the offsets there."""
-        if (writer := self._driver.writers.get(self._cluster.alias)) is not None:
-            writer.note_known()
-        self._driver.pause()
-        return self._cluster.committed_offsets(groups, deadline)
-
-    def groups(self, deadline: float) -> Sequence[str]:
-        """Say which groups it has."""
-        self._driver.pause()
-        return self._cluster.groups(deadline)
-
-
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
-    def __init__(
-        self,
-        world: World,
-        oracle: Oracle,
-        tables: MemoryTables,
-        persisted: Persisted,
-        pause: Callable[[SyncDriver, int], None],
-    ) -> None:
-        self.world, self.oracle, self.tables, self.persisted = world, oracle, tables, persisted
-        self._pause = pause
-        self.skew_ms = 0
-        self._lives: dict[tuple[str, TopicPartition], int] = {}  # of logs when the clusters were asked last
+    def __init__(self, simulation: Simulation) -> None:
+        self.world, self.oracle, self.tables = simulation.world, simulation.oracle, simulation.tables
+        self.persisted, self._pause = simulation.persisted, simulation.pause
+        self.skew_ms, self._lives = 0, dict[Of, int]()  # of logs when the clusters were asked last
         self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
@@ -113,13 +83,18 @@ class SyncDriver:
         self._pause(self, asleep_ms)
 
     def now_ms(self) -> int:
-        """The clock of this driver."""
         return self.world.clock_ms[0] + self.skew_ms
 
-    def has_read(self, alias: str, log_partition: int, log_offset: int) -> bool:
+    def has_read(self, said: SimRecord) -> bool:
         """Return whether this driver has taken in a record of a cluster's log of commits, or one before it has."""
-        reach = self.ingesters[alias].told, self.ingesters[alias].judge.reach
-        return log_offset < max(each.get(log_partition, 0) for each in reach)
+        ingester = self.ingesters[said.where.cluster]
+        return any(said.log_offset < each.get(said.log_partition, 0) for each in (ingester.told, ingester.judge.reach))
+
+    def said(self, moved: Translated, row: int) -> tuple[Position, SimRecord | None]:
+        """Return whose position a row of answers is of, and the group's commit; None: it is of our own write."""
+        group, *place = self.state.offsets.keys[int(moved.commits.key[row])]
+        where = Position(moved.source, group, TopicPartition(*place))
+        return where, self.world.made.get((where, int(moved.commits.offset[row]), int(moved.commits.at_ms[row])))
 
     def restart(self) -> None:
         """End, and begin as a new process does."""
@@ -128,21 +103,21 @@ class SyncDriver:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin from the tables and the checkpoints."""
         self.process = object()
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
-        self.config = _config(world.shape, frozenset(world.polls.clusters), frozenset(world.polls.excluded))
+        self.config = _config(world.shape, frozenset(world.polled), frozenset(world.excluded))
         self.strategy_of = cache(self.config.strategy_of)
         index: Any = RecordIndex(self.tables, now_ms=self.now_ms, memory_bytes=_FEW_BYTES)  # type: ignore[arg-type]
         self.state = SyncState(self.config, index, self.now_ms)
         self.answers: list[Reconciliation] = []
-        self.writers = {alias: Writer(self, alias) for alias in self.world.clusters}
+        self.writers = {alias: Writer(self, alias) for alias in world.clusters}
         writers: dict[str, Any] = {**self.writers}
-        epochs = {alias: Epochs(self.world, alias) for alias in self.world.clusters}
+        epochs = {alias: Epochs(world, alias) for alias in world.clusters}
         self.fetcher = fetcher = _AskedAtOnce(self, index, epochs, patience_s=0)
         self._unlisted = set[Position]()  # where a list could not be written last
-        lists = ReadLists(self.config, self.state, {alias: _ListHolder(self, alias) for alias in world.clusters})
+        holders: dict[str, Any] = {alias: self._list_holder(alias) for alias in world.clusters}
+        lists = ReadLists(self.config, self.state, holders)
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
@@ -153,16 +128,14 @@ class SyncDriver:
         left = LeftWrites(self.state, translator, fetcher, self._polled.__contains__, patience_s=0)
         self._syncing: set[str] = set()
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
-        self.ingesters: dict[str, Ingester] = {}
-        self.batches: dict[str, SyncBatch] = {}
-        for alias in self.world.clusters:
-            ingester: Any = (PolledIngester if alias in polled else Ingester)(self, alias)
-            self.ingesters[alias] = ingester
-            self.batches[alias] = SyncBatch(ingester, self.state, self, metrics, self.is_ready, left)
-        self.checks = {a: CommitChecks(self.world, a, tables, self.persisted) for a in self.world.clusters}
-        clusters = self.state.offsets.clusters
-        uncertain = lambda alias: clusters[alias].clock.uncertain_ms  # noqa: E731
-        self.knowledge = Knowledge(world.shape.clusters, world.shape.silence_ms, uncertain)
+        self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
+        ingesters: dict[str, Any] = {**self.ingesters}
+        self.batches = {
+            alias: SyncBatch(each, self.state, self, metrics, self.is_ready, left) for alias, each in ingesters.items()
+        }
+        self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
+        clusters, shape = self.state.offsets.clusters, world.shape
+        self.knowledge = Knowledge(shape.clusters, shape.silence_ms, lambda alias: clusters[alias].clock.uncertain_ms)
         self.knowledge.polled = polled
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
@@ -172,6 +145,15 @@ class SyncDriver:
         self.watch.begin()
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self, self.persisted.answered)
+
+    def _list_holder(self, alias: str) -> Slow:
+        """Return a cluster that is asked for its lists."""
+
+        def note_known() -> None:
+            self.writers[alias].note_known()
+            self.pause()
+
+        return Slow(self.world.clusters[alias], groups=self.pause, committed_offsets=note_known)
 
     def _lease(self, tables: Any) -> Lease:
         """Take over from the present driver, if there can be another one."""
@@ -195,26 +177,25 @@ class SyncDriver:
                 return  # it is unknown what was read, or a table cannot be read: it comes again
             finally:
                 self._syncing.discard(alias)
-            self.persisted.finish(alias, plan.number)
-            self.ingesters[alias].note_ended()
+            self.persisted.of[alias].finish(plan.number)
+            self.ingesters[alias].judge.note_ended()
             self._polled |= {alias} & self.config.polled()
-        clusters = self.world.clusters.items()
-        unreadable = {a for a, cluster in clusters if cluster.is_unreadable}
-        read = {a for a, _ in clusters if self._is_read(a)} - unreadable
+        unreadable = {a for a, cluster in self.world.clusters.items() if cluster.is_unreadable}
+        read = {a for a in self.world.clusters if self._is_read(a)} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
             self.is_ready.set()
 
     def _plan(self, alias: str, most: int) -> Plan | None:
         if alias not in self.config.polled():
-            return self.persisted.plan(alias, self.watch.ends(alias), most)
+            return self.persisted.of[alias].read_on(self.watch.ends(alias), most)
         writing: Any = self.reconciler.writing_to(alias)
-        return None if writing.locked() else self.persisted.plan_poll(alias)  # a poll waits for what is written
+        return None if writing.locked() else self.persisted.of[alias].poll()  # a poll waits for what is written
 
     def _is_read(self, alias: str) -> bool:
         if alias in self.config.polled():
             return alias in self._polled
-        return self.persisted.is_read(alias, self.watch.ends(alias))
+        return self.persisted.of[alias].is_read(self.watch.ends(alias))
 
     def catch_up(self) -> None:
         """Wait for the driver before, and read every log to its end."""
@@ -274,38 +255,34 @@ class SyncDriver:
 
         A cut of a target's log since it was queried could not be known: the next pass sets the write back.
         """
-        moved, keys = reconciliation.translated, self.state.offsets.keys
-        wanted, commits = moved.answers.wanted.tolist(), moved.commits
+        moved, wanted = reconciliation.translated, reconciliation.translated.answers.wanted.tolist()
         stands = IS_HELD[reconciliation.outcome]
         is_moved = reconciliation.previous != moved.answers.wanted
         for row in (stands & (moved.answers.wanted >= 0)).nonzero()[0].tolist():
-            group, topic, partition = keys[int(commits.key[row])]
-            where = Position(moved.source, group, TopicPartition(topic, partition))
-            offset, there = int(commits.offset[row]), (moved.target, where.place)
-            at_ms = self.world.polls.told_at(where, offset, int(commits.at_ms[row]))
+            where, said = self.said(moved, row)
+            there = moved.target, where.place
+            if said is None:
+                continue
             if self._lives[there] == self.world.logs[there].life:
-                self.oracle.check_answer(where, offset, at_ms, moved.target, wanted[row])
-            self._heed(where, offset, at_ms, moved.target, is_moved=bool(is_moved[row]))
+                self.oracle.check_answer(where, said.claimed, moved.target, wanted[row])
+            self._heed(said, where._replace(cluster=moved.target), is_moved=bool(is_moved[row]))
         self.unread_commits.check(reconciliation)
-        self.persisted.reached.note_answers(self.process, reconciliation, keys)
+        self.persisted.reached.note_answers(self.process, reconciliation, self.state.offsets.keys)
         self.answers.append(reconciliation)
 
-    def _heed(self, source: Position, offset: int, at_ms: int, target: str, *, is_moved: bool) -> None:
+    def _heed(self, said: SimRecord, there: Position, *, is_moved: bool) -> None:
         """Note that a list at the target has to be right by now: not where members go by it, or where it could not be
         written and the answer stays as it is.
         """
-        made_ms, is_there = self.world.made.get((source, offset, at_ms)), self.world.active.get(source.group) == target
-        is_listed = source._replace(cluster=target) not in self._unlisted
-        if made_ms is not None and not is_there and (is_listed or is_moved):
-            self.world.memory.heed(source, target, made_ms)
-            self.world.memory.check_list(source._replace(cluster=target))
+        if self.world.active.get(there.group) != there.cluster and (there not in self._unlisted or is_moved):
+            self.world.memory.heed(there.of_group, [there.cluster], said.true_ms)
+            self.world.memory.check_list(there)
 
     def note_list(self, where: Position, *, is_written: bool) -> None:
         """Note what has become of a list."""
         (self._unlisted.discard if is_written else self._unlisted.add)(where)
 
     def flush(self) -> None:
-        """Have the history written."""
         self.lease.renew()
         answers, self.answers = self.answers, []
         self.persisted.note_answers(answers, self.state.offsets.keys, self.strategy_of)

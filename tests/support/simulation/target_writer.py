@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakes.clusters import place_of
@@ -11,23 +12,23 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
+from simulation.commit_records import Position
 from simulation.oracle import Known, Violation
 from simulation.skipping import of_list_group
-from simulation.world import Position
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
 
 
-class _SlowAdmin:
-    """A cluster to which things happen between the last look at the lease and the request that writes."""
+class Slow:
+    """A *cluster* to which things happen *before* some requests."""
 
-    def __init__(self, driver: SyncDriver, cluster: Any) -> None:
-        self._driver, self._cluster = driver, cluster
+    def __init__(self, cluster: Any, **before: Callable[[], object]) -> None:
+        self._cluster, self._before = cluster, before
 
     def __getattr__(self, name: str) -> Any:
-        if name == "write_offsets" and "second" in self._driver.world.shape.faults:
-            self._driver.pause(asleep_ms=int(FRESH_S * 1000))
+        if name in self._before:
+            self._before[name]()
         return getattr(self._cluster, name)
 
 
@@ -39,7 +40,6 @@ class Writer:
         self.known: list[dict[Position, Known]] = []  # before lists were asked for or written, in this pass
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        """Write lists, or offsets."""
         places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
         if not any(each.group.startswith(OWN_GROUPS) for each in places):
             return self._write_offsets(writes, places)
@@ -64,10 +64,10 @@ class Writer:
         outcomes = self._write(writes)
         for where, write, each in zip(places, writes, outcomes, strict=True):
             if each.is_in_doubt:
-                world.polls.doubted.add((where, write.offset))
+                world.doubted.add((where, write.offset))
             elif each.outcome is Outcome.COMMITTED:
                 driver.acknowledged[where] = write.offset
-                world.polls.written.setdefault(where, Counter())[write.offset] += 1
+                world.written.setdefault(where, Counter())[write.offset] += 1
         return outcomes
 
     def _write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
@@ -75,7 +75,9 @@ class Writer:
         self.driver.pause()
         world.writer = self.driver.process
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
-        cluster: Any = _SlowAdmin(self.driver, world.clusters[self.target])
+        cluster: Any = world.clusters[self.target]
+        if "second" in world.shape.faults:  # between the last look at the lease and the request that writes
+            cluster = Slow(cluster, write_offsets=partial(self.driver.pause, int(FRESH_S * 1000)))
         fence, is_held_back = self.driver.lease, self.driver.persisted.is_held_back
         before = len(world.clusters[self.target].stood)
         outcomes = write_offsets(writes, cluster, fence=fence, dry_run=is_held_back, deadline=1.0, clock=clock)

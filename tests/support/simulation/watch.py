@@ -40,7 +40,7 @@ class Watch:
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
         members: Any = self
         self._homes = HomeWatch(driver.state, members, Moves(tables, dates=True), lambda: None)
-        self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._note_growth)
+        self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._start)
         self._is_live, self._moves = False, 0  # so many moves were noticed
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
@@ -63,7 +63,6 @@ class Watch:
         self._homes.ask_members()
 
     def look(self) -> None:
-        """Look at what is due."""
         now_ms = self._driver.world.clock_ms[0]
         if now_ms - self._moves_ms >= _MOVES_MS:
             self._moves_ms = now_ms
@@ -85,28 +84,21 @@ class Watch:
         self._date()
         self._partitions.note_partitions(alias)
         self._driver.batches[alias].note_start()
-        self._driver.ingesters[alias].note_start()
+        self._driver.ingesters[alias].judge.note_start()
         self._read[alias] = len(self._clusters[alias].parts)
         self._clusters[alias].move_coordinators()  # the brokers are restarted later than more partitions are seen
 
     def _date(self) -> None:
         PatchedTime.now_ms = self._driver.now_ms()
 
-    def _note_growth(self, alias: str) -> None:
-        self._start(alias)
-
     def _follow_moves(self) -> None:
-        self._homes.follow_moves()
-        self._note_moves()
-
-    def _note_moves(self) -> None:
-        """Note when moves were noticed, in the order in which they were made, whatever the table says of it.
+        """Follow moves, and note when they were noticed, in the order in which they were made, whatever the table says.
 
         A move from before the start has the time of the operator's move, or that at which a previous driver noticed
         it: that one has written it down where the two differ by much.
         """
-        driver, now_ms = self._driver, self._driver.now_ms()
-        moves = driver.world.moves
+        self._homes.follow_moves()
+        driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves
         for move in moves[self._moves :]:
             if self._is_live:
                 move.noticed_ms.append(now_ms)

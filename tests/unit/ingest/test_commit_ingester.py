@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import time
+import math
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.commits import acknowledge
 from builders.offset_records import commit_key, commit_value, group_key, member_key
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
+from fakes.reconciler_site import config_of
 from fakes.tables import PowerFailure
+from fakes.unchecked import UNCHECKED
+from generators.hypothesis_strategies import law
+from offset_sync.ingest import commit_ingester
+from offset_sync.ingest.commit_batch import committed_at_ms
+from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.kafka_source import read_whole_ranges
+from offset_sync.model.errors import UnknownVersionError
+from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 
 CLASSIC_EMPTY = bytes.fromhex("00030008636f6e73756d657200000005ffffffff0000018bcfe5680000000000")
@@ -23,8 +39,8 @@ def at(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
-def commit(offset: int, *, group: str = "g", partition: int = 0, at_ms: int = 1_700_000_000_000, **more: Any) -> Raw:
-    return commit_key(group, "orders", partition), commit_value(offset, committed_at_ms=at_ms, **more)
+def commit(offset: int, group: str = "g", **more: Any) -> Raw:
+    return commit_key(group, "orders", 0), commit_value(offset, committed_at_ms=1_700_000_000_000, **more)
 
 
 @pytest.fixture
@@ -32,69 +48,46 @@ def job() -> Job:
     return Job()
 
 
-def test_a_commit_is_remembered_reconciled_and_written_down_with_all_it_says(job: Job) -> None:
-    topic_id = bytes(range(16))
-    job.ingest(7, commit(5, epoch=2, metadata="m", tags=[(0, topic_id)]), first=40)
-    assert job.genuine() == {"g": 5}
-    assert job.reconciled == [(["g"], 7)]
+def test_each_record_becomes_a_row_with_all_it_says_and_malformed_bytes_are_kept_whole_with_the_reason(
+    job: Job,
+) -> None:
+    key, value = commit(5)
+    assert key is not None
+    assert value is not None
+    bad = [(key, value[:-3]), (None, b"v"), (key[:4], value), (key, b"\x00\x09" + value[2:])]
+    of_groups = [(group_key("classic", 2), CLASSIC_EMPTY), (group_key("classic", 2), None), (group_key("n", 3), None)]
+    of_groups += [(group_key("ignored", 6), b"\0\0"), (member_key("n", "m-1"), None)]
+    made = commit(8, epoch=2, metadata="m", tags=[(0, bytes(range(16)))])
+    job.ingest(7, *bad, *of_groups, made, first=40)
+    assert (job.genuine(), job.reconciled) == ({"g": 8}, [(["g"], 7)])
+
     (row,) = job.tables.all_rows(OFFSET_COMMITS).to_pylist()
     assert row.pop("captured_at") > at(WRITTEN_MS)
-    assert row == {
-        "cluster": "X",
-        "group_id": "g",
-        "topic": "orders",
-        "partition": 0,
-        "committed_offset": 5,
-        "leader_epoch": 2,
-        "metadata": "m",
-        "topic_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
-        "committed_at": at(1_700_000_000_000),
-        "made_at": at(WRITTEN_MS),
-        "expires_at": None,
-        "is_tombstone": False,
-        "is_own": False,
-        "log_partition": 3,
-        "log_offset": 40,
-        "captured_by": None,
-        "not_before": None,
-    }
-
-
-@pytest.mark.timeout(120)
-def test_the_history_is_written_while_the_commits_are_reconciled(job: Job) -> None:
-    def reconcile(_source: str, _rows: KeyRows, _batch_id: int) -> list[str]:
-        while job.tables.version(OFFSET_COMMITS) == 0:
-            time.sleep(0.001)
-        return []
-
-    job.reconcile_batch = reconcile  # type: ignore[method-assign]
-    job.ingest(0, commit(5))
-    assert job.commits("committed_offset") == [(5,)]
-
-
-def test_what_is_said_of_groups_is_written_down_and_no_commit(job: Job) -> None:
-    groups = [("classic", 2, CLASSIC_EMPTY), ("classic", 2, None), ("new", 3, None), ("ignored", 6, b"\0\0")]
-    raw = [(group_key(group, kind), value) for group, kind, value in groups]
-    job.ingest(0, *raw, (member_key("new", "m-1"), None))
-    names = ("group_id", "kind", "member_id", "generation", "members", "log_partition", "log_offset")
+    times = (row.pop("committed_at"), row.pop("made_at"))
+    assert times == (at(1_700_000_000_000), at(WRITTEN_MS))
+    where = ("topic_id", "00010203-0405-0607-0809-0a0b0c0d0e0f"), ("log_partition", 3), ("log_offset", 49)
+    said = {"cluster": "X", "group_id": "g", "topic": "orders", "partition": 0, "metadata": "m", **dict(where)}
+    said |= {"committed_offset": 8, "leader_epoch": 2, "is_tombstone": False, "is_own": False}
+    assert {name: value for name, value in row.items() if value is not None} == said
+    names = ("group_id", "kind", "member_id", "generation", "members", "log_offset", "at")
     assert job.tables.rows(GROUP_EVENTS, *names) == [
-        ("classic", "classic", None, 5, 0, 3, 0),
-        ("classic", "classic_removed", None, None, None, 3, 1),
-        ("new", "epoch_removed", None, None, None, 3, 2),
-        ("new", "member_removed", "m-1", None, None, 3, 4),
+        ("classic", "classic", None, 5, 0, 44, at(WRITTEN_MS)),
+        ("classic", "classic_removed", None, None, None, 45, at(WRITTEN_MS)),
+        ("n", "epoch_removed", None, None, None, 46, at(WRITTEN_MS)),
+        ("n", "member_removed", "m-1", None, None, 48, at(WRITTEN_MS)),
     ]
-    assert set(job.tables.rows(GROUP_EVENTS, "cluster", "at")) == {("X", at(WRITTEN_MS))}
-    assert job.genuine() == {}
+    found = job.tables.rows(QUARANTINE, "offset", "key", "value", "error")
+    assert [(*raw, bool(reason)) for _, *raw, reason in found] == [(*raw, True) for raw in bad]
 
 
 def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_again(job: Job) -> None:
     acknowledge(job.offsets, 9, 1, group="c")
     job.tables.dies_at = OFFSET_COMMITS
-    records = commit(9, group="c", metadata="m"), commit(12, group="c", metadata="n")
+    records = commit(9, "c", metadata="m"), commit(12, "c", metadata="n")
     with pytest.raises(PowerFailure):
         job.ingest(0, *records)
     job.ingest(0, *records)
-    job.ingest(1, commit(9, group="c", metadata="m"), first=2)
+    job.ingest(1, commit(9, "c", metadata="m"), first=2)
     assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
 
 
@@ -107,31 +100,6 @@ def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:
     assert job.reconciled == [(["g"], 1)]
 
 
-# What is not a commit
-
-
-def test_malformed_bytes_are_kept_whole_with_the_reason_and_the_rest_goes_on(job: Job) -> None:
-    key, value = commit(5)
-    assert key is not None
-    assert value is not None
-    job.ingest(0, (key, value[:-3]), (None, b"v"), (key[:4], value), (key, b"\x00\x09" + value[2:]), commit(8))
-    assert job.genuine() == {"g": 8}
-    found = job.tables.rows(QUARANTINE, "offset", "key", "value", "cluster", "topic", "partition")
-    where = ("X", "__consumer_offsets", 3)
-    assert found == [
-        (0, key, value[:-3], *where),
-        (1, None, b"v", *where),
-        (2, key[:4], value, *where),
-        (3, key, b"\x00\x09" + value[2:], *where),
-    ]
-    reasons = [reason for (reason,) in job.tables.rows(QUARANTINE, "error")]
-    assert "value version 9 is unknown for record type 1" in reasons
-    assert all(reasons)
-
-
-# Once, whatever happens
-
-
 def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None:
     records = [commit(5), (None, b"v"), (group_key("g"), None)]
     for _ in range(3):
@@ -139,3 +107,77 @@ def test_a_repeated_batch_reconciles_again_and_is_written_once(job: Job) -> None
     assert job.reconciled == [(["g"], 0)] * 3
     counts = [len(job.tables.rows(table, "cluster")) for table in (OFFSET_COMMITS, QUARANTINE, GROUP_EVENTS)]
     assert counts == [1, 1, 1]
+
+
+def test_spark_reads_only_committed_records() -> None:
+    spark = MagicMock()
+    read_whole_ranges(spark, config_of("XY"), "X", {TopicPartition(CONSUMER_OFFSETS, 7): OffsetRange(0, 1)})
+    options = spark.read.format.return_value.options.call_args.kwargs
+    assert options["kafka.isolation.level"] == "read_committed"
+
+
+def test_of_a_commit_with_a_time_that_is_no_date_the_time_of_its_record_counts() -> None:
+    said, written = [7_000, -1, 253_402_300_800_000, 2**62, None], pa.array([5_000_000] * 5, pa.timestamp("us", "UTC"))
+    commits = pa.table({"timestamp": written, "committed_at_ms": pa.array(said, pa.int64())})
+    assert committed_at_ms(commits).tolist() == [7_000, 5_000, 5_000, 5_000, 5_000]
+
+
+# Whether a planned micro-batch reads all: what it leaves for the next one may be as old as the log
+
+
+@law(300)
+@given(st.lists(st.integers(0, 5_000), min_size=1, max_size=50), st.integers(1, 20_000))
+def test_a_plan_that_leaves_records_for_the_next_one_is_never_whole(sizes: list[int], most: int) -> None:
+    """Spark's source for Kafka gives each log its share of *most* records, rounded."""
+    shares = [most * (size / max(1, sum(sizes))) for size in sizes]
+    planned = [min(size, math.ceil(share) if share < 1 else math.floor(share)) for size, share in zip(sizes, shares)]
+    checkpoint: Any = SimpleNamespace(record_limit=lambda _batch: sum(planned), end_offsets=lambda _batch: planned)
+    ingester = CommitIngester("dc1", MagicMock(), checkpoint, MagicMock(), 1, Reading(UNCHECKED, most=most))
+    if sum(planned) < sum(sizes):
+        assert not ingester.is_whole(0)
+    elif sum(planned) < most - len(sizes):
+        assert ingester.is_whole(0)
+
+
+# Commits of an unknown version
+
+
+def test_when_a_cluster_writes_a_new_version_nothing_is_passed_and_the_line_says_what_to_do() -> None:
+    job = Job(most_records=1000)
+    new = [(commit_key("g", "t", n), commit_value(5, version=7)) for n in range(9)]
+    known = [(commit_key("g", "t", n), commit_value(5)) for n in range(50)]
+    job.ingest(0, *known, *new)
+    for _ in range(2):
+        with pytest.raises(UnknownVersionError) as raised:
+            job.ingest(1, new[0], *known, first=59)
+        assert str(raised.value) == (
+            "clusters.X: 10 offset commits have an unknown version, as value version 7 at __consumer_offsets-3 "
+            "offset 59 (known: up to 4); update Offset Sync: it reads no further"
+        )
+    assert (len(job.commits("group_id")), len(job.tables.rows(QUARANTINE, "error")), len(job.reconciled)) == (50, 9, 1)
+
+
+# Micro-batches that another driver took in: they do not come again, so the state loads them from the table
+
+
+def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each micro-batch reads ten offsets of partition 3, as its checkpoint says."""
+    job, asked = Job(), list[tuple[dict[int, int], dict[int, int]]]()
+
+    def load(
+        _: Any, state: SyncState, _alias: str, since: dict[int, int], until: dict[int, int], _lives: Any
+    ) -> KeyRows:
+        asked.append((since, until))
+        return np.asarray(state.offsets.ids([GroupPartition("missed", "orders", 0)]))
+
+    monkeypatch.setattr(commit_ingester, "restore_missed", load)  # it reads a table with Spark
+    log = TopicPartition(CONSUMER_OFFSETS, 3)
+    monkeypatch.setattr(job, "end_offsets", lambda batch_id: {log: 10 * (batch_id + 1)})
+    monkeypatch.setattr(job, "start_offsets", lambda batch_id: {log: 10 * batch_id})
+    job.batch._ingester.note_taken_in(3)
+    commit = commit_key("g", "orders", 0), commit_value(4)
+    for batch_id in (4, 4, 5):  # which follow each other, or come again
+        job.ingest(batch_id, commit)
+    job.ingest(8, commit, first=80)
+    assert asked == [({3: 60}, {3: 80})]
+    assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]

@@ -1,84 +1,54 @@
-"""``__consumer_offsets`` is cut or recreated: noticed, read again, and what is known is what its coordinator holds."""
+"""``__consumer_offsets`` is cut: noticed, and what is to be read again; worlds that shrink have what becomes of it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 import pytest
 
-from builders.commits import acknowledge
-from fakes.commit_log import CommitLogJob, commit, restore, tombstone
-from offset_sync.ingest import commit_ingester
+from fakes.clusters import MemoryEnds, MemoryTopic
+from fakes.tables import MemoryTables
+from offset_sync.ingest.commit_log_check import CommitLogCheck
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.tables.catalog import LOG_INCARNATIONS
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochChange, ReportedEnd, TopicPartition
+from offset_sync.state.cluster_metadata import ClusterMetadata
+
+LOG = TopicPartition(CONSUMER_OFFSETS, 3)
 
 
-@pytest.fixture(autouse=True)
-def by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore without Spark."""
-    monkeypatch.setattr(commit_ingester, "restore_commits", restore)
+class Site:
+    """Micro-batches of a log of X that end at 3 and at 5; the log ends at *log_end*, and was *cut_at* an offset."""
+
+    log_end, cut_at, is_silent = 5, 5, False
+
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return {LOG: 3 * batch_id}
+
+    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return {LOG: (3, 5)[batch_id]}
+
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, Any]:
+        ends = {each: MemoryEnds(0, self.log_end, int(self.cut_at < 5)) for each in wanted["X"] if not self.is_silent}
+        return {"X": ClusterMetadata({CONSUMER_OFFSETS: MemoryTopic("id", 8)}, ends)}
+
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        return dict.fromkeys(epochs, ReportedEnd(self.cut_at))
+
+    def reaches(self) -> dict[ClusterPartition, int]:
+        return {ClusterPartition("X", *LOG): 3}
 
 
-def read_job(*records: tuple[bytes | None, bytes | None]) -> CommitLogJob:
-    """Return a job that has read a log of these records."""
-    job = CommitLogJob(log=list(records))
-    job.take_in()
-    return job
-
-
-NOTHING = {"log_offset": -1, "actual_offset": -1, "actual_is_own": False}
-
-
-def test_a_key_that_the_new_log_does_not_have_has_no_offset_and_its_genuine_commit_still_counts() -> None:
-    job = CommitLogJob(log=[commit(9), commit(7, "ours"), tombstone("gone")])
-    job.write_as_we_do("ours", 7)
-    job.take_in()
-    job.recreate(commit(1, "new"))
-    job.take_in()
-    assert job.known() == NOTHING | {"genuine_offset": 9, "is_deleted": False}
-    assert job.known("ours") == NOTHING | {"genuine_offset": -1, "is_deleted": False}, "to be written again"
-    assert job.known("gone") == NOTHING | {"genuine_offset": -1, "is_deleted": True}
-
-
-def test_what_was_acknowledged_and_never_read_may_be_gone_with_a_leader() -> None:
-    job = read_job(commit(5))
-    for group, offset in (("g", 12), ("first", 13)):
-        acknowledge(job.offsets, offset, group=group)
-    job.cut(1, commit(1, "new"))
-    job.take_in()
-    assert [job.known(group)["actual_offset"] for group in ("g", "first")] == [5, -1]
-
-
-@pytest.mark.parametrize(
-    ("silent", "said"),
-    [("is_silent", "does not answer"), ("is_leader_silent", "no answer about __consumer_offsets-3, which was read")],
-)
-def test_while_a_cluster_or_the_leader_does_not_answer_nothing_is_taken_in(silent: str, said: str) -> None:
-    job = read_job(commit(5))
-    job.log.append(commit(8))
-    setattr(job, silent, True)
-    with pytest.raises(ClusterError, match=said):
-        job.take_in()
-    assert (job.genuine(), job.commits("committed_offset")) == ({"g": 5}, [(5,)])
-    setattr(job, silent, False)
-    job.take_in()
-    assert job.genuine() == {"g": 8}
-
-
-def test_one_that_was_cut_is_read_as_it_is_now_whatever_could_be_read_of_it_before() -> None:
-    job = CommitLogJob(log=[commit(1), commit(2), commit(3)])
-    job.take_in()
-    job.log += [commit(4), commit(5)]
-    job.ends_by_batch.append(5)
-    job.cut(2, commit(7))
-    job.unread = "the log ends at offset 3"
-    job.take_in(read=[])
-    assert job.known()["genuine_offset"] == 7
-
-
-def test_a_log_that_is_shorter_than_a_first_micro_batch_was_planned_is_read_from_its_beginning() -> None:
-    job = read_job(commit(9), commit(10, "other"), commit(11, "other"))
-    job.tables.versions.pop(LOG_INCARNATIONS.name)
-    job.recreate(commit(4), commit(1, "new"))
-    fresh = job.restarted()
-    fresh.take_in()
-    assert fresh.genuine() == {"g": 4, "other": 11, "new": 1}
-    assert fresh.reasons() == [(0, 0, "LOG_TRUNCATED"), (0, None, "READ_AGAIN")]
+def test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain() -> None:
+    site: Any = Site()
+    tables: Any = MemoryTables()
+    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches, of_commits=True))
+    assert check.look(0).again == {}
+    assert check.look(0).is_certain
+    site.log_end, site.cut_at, site.is_silent = 4, 2, True
+    with pytest.raises(ClusterError, match="no answer about __consumer_offsets-3, which was read"):
+        check.look(1)
+    site.is_silent = False
+    looked = check.look(1)
+    assert (looked.again, looked.is_certain) == ({LOG: (2, 4)}, False)

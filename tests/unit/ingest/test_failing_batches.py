@@ -16,17 +16,15 @@ from builders.record_schemas import MIRRORED_RECORDS
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
 from offset_sync.ingest.query_errors import with_full_disk
-from offset_sync.model.errors import ClusterError, OtherClusterError, UnknownVersionError
+from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import OffsetRange, TopicPartition
-
-# Three times
 
 ORDERS, PAY = TopicPartition("orders", 0), TopicPartition("pay", 1)
 READS = "orders-0 from 0 to 400, pay-1 from 3 to 400"
 
 
 class Step:
-    """Fails at some offsets of orders."""
+    """Reads 400 records of either partition; fails at some offsets of orders."""
 
     def __init__(self, *bad: int) -> None:
         self.bad, self.tried, self.forgotten = bad, 0, 0
@@ -34,8 +32,13 @@ class Step:
     def forget_plan(self) -> None:
         self.forgotten += 1
 
-    def ranges(self, batch_id: int) -> OffsetRanges:
+    def ranges(self, _batch_id: int) -> OffsetRanges:
         return {PAY: OffsetRange(3, 400), ORDERS: OffsetRange(0, 400), TopicPartition("idle", 0): OffsetRange(7, 7)}
+
+    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
+        for place in ranges:
+            rows = [{"topic": place.topic, "partition": place.partition, "offset": offset} for offset in range(400)]
+            yield pa.RecordBatch.from_pylist(rows, MIRRORED_RECORDS)
 
     def try_rows(self, rows: pa.RecordBatch) -> None:
         self.tried += 1
@@ -44,67 +47,32 @@ class Step:
             raise ValueError(f"cannot take {wrong[0]}\nand more lines")
 
 
-class Again:
-    """Reads 400 records of either partition, or cannot."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.error = error
-
-    def rows(self, ranges: OffsetRanges) -> Iterator[pa.RecordBatch]:
-        for place in ranges:
-            rows = [{"topic": place.topic, "partition": place.partition, "offset": offset} for offset in range(400)]
-            yield pa.RecordBatch.from_pylist(rows, MIRRORED_RECORDS)
-        if self.error is not None:
-            raise self.error
-
-
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
 
 
-def fail(step: Step, again: Again, times: int = TIMES, problem: Exception | None = None) -> None:
-    def refuse(_batch: object, _batch_id: int) -> None:
-        raise problem or ValueError("a bug")
+def fail(step: Step, times: int = TIMES, problem: Exception | None = None) -> None:
+    problem = problem or ValueError("a bug")
 
-    failing = FailingBatches("dc1", again)
+    def refuse(_batch: object, _batch_id: int) -> None:
+        raise problem
+
+    failing = FailingBatches("dc1", step)
     for _ in range(times):
         # A query that is restarted is guarded again.
-        with pytest.raises(type(problem or ValueError())):
+        with pytest.raises(type(problem)):
             failing.guard(refuse, step)(MagicMock(), 17)
 
 
 def test_the_third_failure_names_the_record_and_no_other_does(caplog: pytest.LogCaptureFixture) -> None:
     step = Step(237, 300)
-    fail(step, Again(), TIMES - 1)
+    fail(step, TIMES - 1)
     assert (said(caplog), step.tried) == ([], 0)
-    fail(step, Again(), TIMES + 3)
+    fail(step, TIMES + 3)
     assert said(caplog) == [
         f"clusters.dc1: micro-batch 17 has failed 3 times: a bug; it reads {READS}; it fails at orders-0 offset 237: "
         "cannot take 237"
     ]
-
-
-@pytest.mark.parametrize(
-    ("again", "problem", "why"),
-    [
-        (Again(), None, f"a bug; it reads {READS}; each record of it can be read and decoded, so none is to blame"),
-        (
-            Again(ClusterError("dc1", "orders-0 is away")),
-            None,
-            "; whether a record is to blame is not known: clusters.dc1: orders-0 is away",
-        ),
-        (Again(), UnknownVersionError("clusters.dc1: update"), f"clusters.dc1: update; it reads {READS}"),
-    ],
-)
-def test_where_no_single_record_is_to_blame_or_it_is_not_known_it_says_so(
-    caplog: pytest.LogCaptureFixture, again: Again, problem: Exception | None, why: str
-) -> None:
-    """What names its place itself is not looked for."""
-    fail(step := Step(), again, problem=problem)
-    (line,) = said(caplog)
-    assert line.startswith("clusters.dc1: micro-batch 17 has failed 3 times: ")
-    assert line.endswith(why)
-    assert problem is None or step.tried == 0
 
 
 @pytest.mark.parametrize(
@@ -117,11 +85,9 @@ def test_where_no_single_record_is_to_blame_or_it_is_not_known_it_says_so(
     ids=["of the driver", "of a task", "of a silent cluster"],
 )
 def test_a_micro_batch_that_another_cluster_has_planned_is_not_repeated(problem: Exception, forgotten: int) -> None:
-    fail(step := Step(), Again(), 1, problem)
+    fail(step := Step(), 1, problem)
     assert step.forgotten == forgotten
 
-
-# A full disk
 
 JAVA = "java.io.IOException: No space left on device"
 

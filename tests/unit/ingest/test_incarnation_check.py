@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
-from fakes.tables import MemoryTables
-from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.incarnation_check import OvertakenError
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -34,36 +31,6 @@ def cut_job(at: int = 6, log_end: int = 12) -> Job:
     return job
 
 
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_a_log_that_was_cut_and_has_grown_past_its_old_end_is_read_again_from_the_cut(is_restarted: bool) -> None:
-    """Also if it was cut while no index ran; what was read before the change was known is of no origin."""
-    job = cut_job()
-    if is_restarted:
-        job.restart()
-    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert lives(job) == [("Y", 1, None, None), ("Y", 2, 6, "LOG_TRUNCATED"), ("Y", 2, None, "READ_AGAIN")]
-    assert [run for run in job.runs() if run[2] >= 6] == [("orders", 0, 6, 0, "Y", -1), ("orders", 0, 6, 6, "X", 106)]
-    ((noticed_at,),) = (row[:1] for row in job.tables.rows(LOG_INCARNATIONS, "noticed_at", "begins_at") if row[1] == 6)
-    again = [at for at, start in job.tables.rows(RECORD_RUNS, "indexed_at", "start_offset") if start == 6]
-    assert min(again) > noticed_at, "also where the clock was set back"
-
-
-@pytest.mark.parametrize("log_end", [8, 10], ids=["indexed", "planned"])
-@pytest.mark.parametrize(("epoch", "begins_at"), [(None, 0), (1, 6)], ids=["no epochs", "the same leader"])
-def test_a_log_that_is_shorter_than_it_was_is_noticed_though_its_leader_is_no_other(
-    epoch: int | None, begins_at: int, log_end: int
-) -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 11}]))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=epoch)}}
-    job.index(0, *((ORDERS, offset, None) for offset in range(10)))
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=epoch)}}
-    job.epoch_ends = {ORDERS: 6}
-    job.read_again = [(ORDERS, offset, mirrored(offset + 100)) for offset in range(begins_at, log_end)]
-    job.index(1, (ORDERS, 10, None))
-    assert ("Y", epoch, begins_at, "LOG_TRUNCATED") in lives(job)
-    assert (begins_at, log_end - begins_at, "X", 100 + begins_at) in [run[2:] for run in job.runs()]
-
-
 def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() -> None:
     """It has written the leader down, and indexed what came after; we knew the leader before, and read how far."""
     job = cut_job()
@@ -81,14 +48,6 @@ def test_what_a_driver_that_woke_has_indexed_under_the_new_leader_is_no_cut() ->
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
     assert {life[3] for life in lives(job)} == {None, "ELECTED"}
     assert {life[1] for life in lives(job)} == {1, 2}
-
-
-def test_an_origin_that_was_recreated_is_noticed_with_its_first_copy() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 2}, {ORDERS: 4}]))
-    job.index(0, *((ORDERS, at, mirrored(at)) for at in range(2)))
-    job.topics_of_x["orders"] = MemoryTopic("another", 2)
-    job.index(1, *((ORDERS, at, mirrored(at - 2)) for at in (2, 3)))
-    assert lives(job)[-1] == ("X", None, 0, "TOPIC_RECREATED")
 
 
 def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_too() -> None:
@@ -184,42 +143,18 @@ def test_what_new_clients_would_read_elsewhere_is_not_written_down() -> None:
 # Queries of one driver that ask about the same logs at the same time
 
 
-class Queries:
-    """What the queries of one driver share; the first epoch of the log ends at 10, *meanwhile* leaders are asked."""
-
-    def __init__(self) -> None:
-        self.meanwhile, self.tables = list[Callable[[], object]](), MemoryTables()
-        tables: Any = self.tables
-        self.check = IncarnationCheck(tables, {"Y": self}, dict)
-
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        if self.meanwhile:
-            self.meanwhile.pop()()
-        return dict.fromkeys(epochs, ReportedEnd(10))
-
-    def note(self, leader_epoch: int, log_end: int) -> None:
-        """Note what the cluster says of its log; up to 10 it was indexed before."""
-        ends = {TopicPartition(*ORDERS): MemoryEnds(0, log_end, leader_epoch=leader_epoch)}
-        said: dict[str, Any] = {"Y": ClusterMetadata({"orders": MemoryTopic("id")}, ends)}
-        self.check.note(said, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}, self.check.moment())
-
-
 def test_two_queries_that_ask_about_a_new_leader_at_once_find_no_cut() -> None:
     """The one that is answered last knows by then how far the log reaches under the new leader."""
-    queries = Queries()
-    queries.note(1, 10)
-    queries.meanwhile.append(lambda: queries.note(2, 15))
+    job = cut_job(10, 15)
+    place, plans = {"Y": [TopicPartition(*ORDERS)]}, {ClusterPartition("Y", *ORDERS): OffsetRange(10, 10)}
+    check, ends = job.incarnations, job.ends
+
+    def answered_late(epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        job.ends = ends  # type: ignore[method-assign]
+        check.note(job.fetch_each(place), plans, check.moment())  # type: ignore[arg-type]
+        return ends(epochs)
+
+    job.ends = answered_late  # type: ignore[method-assign]
     with pytest.raises(OvertakenError):
-        queries.note(2, 12)
-    queries.note(2, 16)
-    assert {reason for (reason,) in queries.tables.rows(LOG_INCARNATIONS, "reason")} == {None, "ELECTED"}
-
-
-def test_a_partition_without_rows_is_of_the_incarnation_that_is_known_of_its_topic() -> None:
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 3}, {ORDERS: 5}]))
-    job.index(0, *((ORDERS, offset, None) for offset in range(3)))
-    assert LOG_INCARNATIONS.name not in job.tables.versions
-    job.logs = {"Y": {ORDERS: MemoryEnds(0, 5, leader_epoch=7)}}
-    job.restart()
-    job.index(1, (ORDERS, 3, None), (ORDERS, 4, None))
-    assert lives(job) == [("Y", 7, None, None)]
+        check.note(job.fetch_each(place), plans, check.moment())  # type: ignore[arg-type]
+    assert {life[3] for life in lives(job)} == {None, "ELECTED"}

@@ -1,78 +1,69 @@
-"""Logs and topics that cannot be read on: what a query plans without them, and that it goes on where each stopped."""
+"""Logs and topics that cannot be read on: what a query plans without them, and that it goes on where each stopped.
+
+``broker/test_unreadable_logs.py`` has what becomes of their records.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fakes.clusters import MemoryTopic
-from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
-from fakes.unchecked import OnlySpark
+from fakes.indexing import ORDERS, PAY, SECOND
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges
-from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
 from offset_sync.kafka.log_reader import Chunk, UnreadError
 from offset_sync.kafka.requests import Reach
-from offset_sync.model.values import OffsetRange, RecordContent, Stop, TopicPartition
-from offset_sync.state.record_index import RecordIndex
+from offset_sync.model.values import RecordContent, Stop, TopicPartition
 from offset_sync.tables.files import Files
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 
 CORRUPT = {ORDERS: Stop(10, "bad CRC")}
 
 
-class Cluster:
-    """A cluster whose logs of orders and pay end at 50; it is its own reader."""
+class Query:
+    """The checkpoint of a query in *folder*, its unreadable logs, and its cluster, whose logs end at 50."""
 
     alias = "dc1"
 
-    def __init__(self) -> None:
-        self.counts, self.silent = {"orders": 2, "pay": 1}, set[TopicPartition]()
-        self.corrupt = {ORDERS: 10}
-        self.asked = list[Mapping[TopicPartition, OffsetRange]]()
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.included, self.silent = folder, {"orders": 2, "pay": 1}, set[TopicPartition]()
+        self.checkpoint = Checkpoint(Files(), str(folder))
+        itself: Any = self
+        self.logs = UnreadableLogs(itself, itself)
 
     def topics(self) -> dict[str, MemoryTopic]:
-        return {topic: MemoryTopic("id", count) for topic, count in self.counts.items()}
+        return {"orders": MemoryTopic("id", 2), "pay": MemoryTopic("id", 1)}
 
     def reaches(self, is_wanted: Callable[[str], bool]) -> dict[TopicPartition, Reach]:
-        every = [TopicPartition(topic, n) for topic, count in self.counts.items() for n in range(count)]
-        return {log: Reach(50, 50) for log in every if is_wanted(log.topic) and log not in self.silent}
+        return {log: Reach(50, 50) for log in (ORDERS, SECOND, PAY) if is_wanted(log.topic) and log not in self.silent}
 
     def read(self, ranges: OffsetRanges) -> Iterator[Chunk]:
-        self.asked.append(ranges)
+        """Yield a record of each log, but none of orders-0 from 10 on."""
         for log, each in ranges.items():
-            if self.corrupt.get(log, 99) <= each.start:
+            if log == ORDERS and each.start >= 10:
                 raise UnreadError("dc1", {log: Stop(each.start, "bad CRC")})
             yield [(log, RecordContent(each.start, 1, None, None))]
 
-
-class Query:
-    """The checkpoint of a query in *folder*, and its unreadable logs."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.cluster, self.excluded = folder, Cluster(), set[str]()
-        self.checkpoint = Checkpoint(Files(), str(folder))
-        self.logs = UnreadableLogs(self.cluster, self.cluster)  # type: ignore[arg-type]
-
     def begin(self) -> set[TopicPartition] | None:
         """Start the query; return what it is to assign."""
-        _, only = self.logs.begin(self.checkpoint, lambda topic: topic not in self.excluded)
+        _, only = self.logs.begin(self.checkpoint, self.included.__contains__)
         return None if only is None else set(only)
 
-    def plan(self, batch_id: int, *ends: int, is_done: bool = True) -> None:
-        """Let Spark plan, and maybe do, a micro-batch up to *ends* of orders-0, orders-1 and pay-0."""
-        for name in ("offsets", "commits"):
-            (self.folder / name).mkdir(exist_ok=True)
-        found: dict[str, dict[str, int]] = {}
-        for (topic, number), end in zip((ORDERS, SECOND, PAY), ends):
-            found.setdefault(topic, {})[str(number)] = end
+    def plan(self, batch_id: int, **ends: list[int]) -> None:
+        """Let Spark plan a micro-batch up to these *ends* of each topic."""
+        (self.folder / "offsets").mkdir(exist_ok=True)
+        found = {topic: {str(number): end for number, end in enumerate(each)} for topic, each in ends.items()}
         (self.folder / "offsets" / str(batch_id)).write_text(f"v1\n{{}}\n{json.dumps(found)}")
-        if is_done:
-            (self.folder / "commits" / str(batch_id)).write_text("v1\n{}")
+
+    def do(self, batch_id: int, **ends: list[int]) -> None:
+        """Let Spark plan a micro-batch, and do it."""
+        self.plan(batch_id, **ends)
+        (self.folder / "commits").mkdir(exist_ok=True)
+        (self.folder / "commits" / str(batch_id)).write_text("v1\n{}")
 
     def ends(self, batch_id: int) -> tuple[int, ...]:
         found = self.checkpoint.end_offsets(batch_id)
@@ -82,16 +73,16 @@ class Query:
 @pytest.fixture
 def query(tmp_path: Path) -> Query:
     found = Query(tmp_path)
-    found.plan(0, 5, 5, 5)
+    found.do(0, orders=[5, 5], pay=[5])
+    found.begin()
     return found
 
 
 def test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after_a_restart(query: Query) -> None:
-    query.begin()
     query.logs.note({ORDERS: 10, PAY: 20}, CORRUPT)
     assert query.logs.left_out({ORDERS: 20, PAY: 20}, {ORDERS: 30, PAY: 30}) == ({PAY: 20}, {PAY: 30})
     assert query.logs.lines()[0].startswith("clusters.dc1: orders-0 cannot be read from offset 10 on: bad CRC")
-    query.plan(1, 30, 30, 30)
+    query.do(1, orders=[30, 30], pay=[30])
     restarted = Query(query.folder)
     assert restarted.begin() is None
     assert (restarted.ends(1), restarted.checkpoint.unreadable()) == ((10, 30, 30), {})
@@ -99,71 +90,29 @@ def test_a_log_that_stopped_is_left_out_of_later_plans_and_read_from_there_after
 
 
 def test_a_plan_that_is_not_done_yet_goes_on_without_it(query: Query) -> None:
-    query.begin()
     query.logs.note({ORDERS: 10}, CORRUPT)
-    query.plan(1, 30, 30, 30)
-    query.plan(2, 40, 40, 40, is_done=False)
+    query.do(1, orders=[30, 30], pay=[30])
+    query.plan(2, orders=[40, 40], pay=[40])
     restarted = Query(query.folder)
     restarted.begin()
     assert (restarted.ends(1), restarted.ends(2)) == ((30, 30, 30), (40, 40, 40))
     assert restarted.logs.left_out({ORDERS: 30}, {ORDERS: 40}) == ({}, {})
     assert restarted.checkpoint.unreadable().keys() == {ORDERS}
-    restarted.excluded = {"orders"}  # it is planned for no more
+    del restarted.included["orders"]  # it is planned for no more
     assert restarted.begin() is None
     assert (restarted.ends(2), restarted.checkpoint.unreadable()) == ((30, 30, 40), {})
 
 
 def test_a_leader_that_is_away_is_not_planned_for_and_its_log_goes_on_where_it_was(query: Query) -> None:
-    query.plan(1, 9, 9, 9, is_done=False)
-    query.cluster.silent = {SECOND}
+    query.plan(1, orders=[9, 9], pay=[9])
+    query.silent = {SECOND}
     assert query.begin() == {ORDERS, PAY}
     assert query.ends(1) == (9, 5, 9)
     assert query.checkpoint.unreadable()[SECOND].offset == 5
-    query.plan(1, 9, 5, 9)
-    (query.folder / "offsets" / "2").write_text('v1\n{}\n{"orders": {"0": 40}, "pay": {"0": 40}}')
-    (query.folder / "commits" / "2").write_text("v1\n{}")
+    query.do(1, orders=[9, 5], pay=[9])
+    query.do(2, orders=[40], pay=[40])
     assert query.begin() == {ORDERS, PAY}
-    query.cluster.silent = set()
+    query.silent = set()
     assert query.logs.can_be_read()
     assert query.begin() is None
     assert (query.ends(2), query.checkpoint.unreadable()) == ((40, 5, 40), {})
-
-
-class Stopping(OnlySpark):
-    """Stops reading orders-0 at offset 2, unless it is healed."""
-
-    def __init__(self, folder: Path) -> None:
-        query = Query(folder)
-        self.unreadable, self.is_healed = query.logs, False
-        query.begin()
-
-    def map(self, by_spark: Callable[[], Cut] | None, function: object = None, *what: object) -> Cut:
-        found = Cut(CUT_SCHEMA.empty_table()) if by_spark is None else by_spark()
-        ranges: OffsetRanges = what[-1]  # type: ignore[assignment]
-        return found._replace(stopped={ORDERS: Stop(2, "bad CRC")} if ORDERS in ranges and not self.is_healed else {})
-
-
-def frontier(job: Job, log: TopicPartition) -> int:
-    index = RecordIndex(job.tables)  # type: ignore[arg-type]
-    index.refresh()
-    found = index.log("Y", *log)
-    assert found is not None
-    assert UNKNOWN_ORIGIN not in found.origins
-    return found.frontier
-
-
-def test_the_index_ends_where_the_log_stopped_and_is_without_a_gap_once_it_is_read_again(tmp_path: Path) -> None:
-    job = Job(Plan({ORDERS: 0, PAY: 0}, [{ORDERS: 9, PAY: 2}, {ORDERS: 12, PAY: 4}]))
-    again = Stopping(tmp_path)
-    job.indexer._checks = job.indexer._checks._replace(again=again)  # type: ignore[arg-type]
-    job.index(0, (ORDERS, 0, None), (ORDERS, 1, None), (PAY, 0, None), (PAY, 1, None))
-    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 2)
-    assert again.unreadable.left_out({ORDERS: 9}, {ORDERS: 12}) == ({}, {})
-    job.index(1)
-    assert (frontier(job, ORDERS), frontier(job, PAY)) == (2, 4)
-    # Restarted: Spark goes on from where it was set back to.
-    job.plan.ends[1][ORDERS] = 2
-    job.plan.ends.append({ORDERS: 14, PAY: 4})
-    again.is_healed = True
-    job.index(2, *((ORDERS, offset, None) for offset in range(2, 14)))
-    assert (frontier(job, ORDERS), again.unreadable.lines()) == (14, [])

@@ -6,7 +6,7 @@ No reader sees files that tasks write before their entry, and they are stored by
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.task_files import write_by_tasks
-from offset_sync.tables.transaction_log import DataFile, statistics_of
+from offset_sync.tables.transaction_log import statistics_of
 from tools.stored_names import note_stored
 
 UTC = timezone.utc
@@ -69,20 +69,12 @@ def test_they_bound_the_values_of_a_file_whose_times_are_wider_by_less_than_a_mi
     assert least == most == {}
 
 
-# Of tasks
-
-
-def write(tables: TableStore, *rows: pa.Table) -> list[DataFile]:
-    """Have a task write each of *rows*, which have a column of no table too."""
-    frames: list[Any] = [MemoryFrame(each.append_column("more", pa.nulls(each.num_rows)), 3) for each in rows]
-    make = [write_by_tasks(tables, DRIVERS, frame, lambda found: found.select(DRIVERS.names)) for frame in frames]
-    return list(chain(*make))
-
-
-def test_files_are_stored_before_their_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables.append(DRIVERS, claims(0))
+def test_files_of_tasks_are_stored_before_their_entry(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = claims(1, 2).append_column("more", pa.nulls(2))  # a column of no table
+    frame: Any = MemoryFrame(rows, 3)
     stored = note_stored(monkeypatch)
-    written = write(tables, claims(1), claims(2))
-    assert stored == ["rows", "drivers"] * 2
+    written = write_by_tasks(tables, DRIVERS, frame, lambda found: found.select(DRIVERS.names))
+    assert stored == ["rows", "drivers"]
     tables.append(DRIVERS, DRIVERS.no_rows, None, written)
-    assert stored[4:] == [f"{2:020d}.json", "_delta_log"]
+    assert stored[-2:] == [f"{1:020d}.json", "_delta_log"]
+    assert tables.all_rows(DRIVERS).num_rows == 2

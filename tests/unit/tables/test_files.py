@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from builders.claims import claims, epochs
 from fakes.reconciler_site import config_of
 from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files, default_file_system, files_of, read_in_pieces
+from offset_sync.tables.files import Files, default_file_system, files_of
 from offset_sync.tables.store import TableStore
 
 
@@ -35,20 +33,19 @@ def folder(tmp_path: Path) -> str:
     return f"file://{tmp_path}"
 
 
-@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "file://localhost{}"])
-def test_a_path_of_this_disk_may_be_written_in_four_ways(tmp_path: Path, form: str) -> None:
-    files, folder = Files(), f"{tmp_path}/with: a colon"
-    files.write_text(form.format(f"{folder}/a.json"), "ä\n")
-    assert files.local(form.format(folder)) == Path(folder)
-    assert files.uri(form.format(folder)) == folder
-    assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
-    assert files.names(form.format(folder)) == ["a.json"]
-
-
-def test_a_path_without_a_scheme_is_in_hadoops_default_file_system() -> None:
-    files = Files(default="hdfs://name:8020")
-    assert files.local("/a/b") is None
-    assert files.uri("/a/b") == "hdfs://name:8020/a/b"
+def test_a_path_may_be_written_in_four_ways_and_without_a_scheme_is_in_hadoops_default_file_system(
+    tmp_path: Path,
+) -> None:
+    for form in ("{}", "file:{}", "file://{}", "file://localhost{}"):
+        files, folder = Files(), f"{tmp_path}/with: a colon"
+        files.write_text(form.format(f"{folder}/a.json"), "ä\n")
+        assert (files.local(form.format(folder)), files.uri(form.format(folder))) == (Path(folder), folder)
+        assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
+    tables = {"root": "/a/b", "checkpoints": "/c", "storage": {"AWS_REGION": "eu"}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.hadoop.fs.defaultFS=hdfs://name:8020 pyspark-shell")
+        files = files_of(config_of(["X", "Y"], tables=tables))
+    assert (files.storage, files.local("/a/b"), files.uri("/a/b")) == (tables["storage"], None, "hdfs://name:8020/a/b")
     assert (files.local("file:/a/b"), files.uri("file:///a/b")) == (Path("/a/b"), "/a/b")
     assert Files().uri("data/tables") == str(Path("data/tables").absolute())
 
@@ -67,52 +64,19 @@ def test_texts_are_written_read_listed_and_deleted(files: Files, folder: str) ->
     assert files.names(f"{folder}/b") == ["1"]
 
 
-def test_stretches_of_a_file_whose_values_are_all_smaller_are_left_out(
-    files: Files, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(whole_files, "BATCH_ROWS", 2)
-    rows = pa.table({"a": [1, 2, 3, 4, 5, 6], "b": list("uvwxyz")})
-    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=2)
-
-    def found(*names: str, least: int) -> list[dict[str, object]]:
-        pieces = read_in_pieces(files, [(f"{folder}/rows.parquet", None)], names, ("a", least))
-        return [row for piece in pieces for row in piece.to_pylist()]
-
-    assert [row["b"] for row in found("b", "later", least=4)] == ["w", "x", "y", "z"]
-    assert found("a", least=7) == []
-    assert len(list(read_in_pieces(files, [(f"{folder}/rows.parquet", None)], ["a"], ("none", 9)))) == 3
-
-
 def test_tables_are_written_and_followed(files: Files, folder: str) -> None:
     tables = TableStore(folder, files)
-    tables.create([DRIVERS])
-    for number in range(5):
+    for _ in range(2):
+        tables.create([DRIVERS])
+    for number in (0, 0, 1, 1, 2):
         tables.append(DRIVERS, claims(number), ("query", number))
-        tables.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(tables.all_rows(DRIVERS)) == list(range(5))
-    assert tables.version(DRIVERS, 3) == tables.version(DRIVERS) == 5
-    assert epochs(tables.read_added(DRIVERS, 2, 4)) == [2, 3]
-    tables.create([DRIVERS])
-    assert tables.is_there(DRIVERS)
+    assert (epochs(tables.all_rows(DRIVERS)), tables.version(DRIVERS), tables.version(DRIVERS, 2)) == ([0, 1, 2], 3, 3)
+    assert epochs(tables.read_added(DRIVERS, 1, 3)) == [1, 2]
     with pytest.raises(FileNotFoundError):
-        tables.read_added(DRIVERS, 4, 6)
+        tables.read_added(DRIVERS, 2, 4)
 
 
-# On this disk alone
-
-
-def test_a_file_takes_hadoops_checksum_along(tmp_path: Path) -> None:
-    """Hadoop would refuse what does not fit the checksum that it has noted."""
-    path, noted = tmp_path / "5", tmp_path / ".5.crc"
-    for change in (lambda: Files().write_text(str(path), "new"), lambda: Files().delete(str(path))):
-        path.write_text("old")
-        noted.write_text("of the old one")
-        change()
-        assert not noted.exists()
-    assert not path.exists()
-
-
-def test_a_file_is_stored_before_it_has_its_name_and_its_name_before_the_write_returns(
+def test_a_file_is_stored_before_it_has_its_name_and_one_that_cannot_be_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, stored = tmp_path / "a.json", list[tuple[bool, bool]]()
@@ -120,33 +84,21 @@ def test_a_file_is_stored_before_it_has_its_name_and_its_name_before_the_write_r
     Files().write_text(str(path), "whole")
     assert stored == [(False, False), (True, True)]
 
-
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.json"
-    Files().write_text(str(path), "whole")
-
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(whole_files, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         Files().write_text(str(path), "another")
-    assert path.read_text() == "whole"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
-
-
-def core_site(value: str, name: str = "fs.defaultFS") -> str:
-    text = f"<property><name>{name}</name><value>{value}</value></property>"
-    return f"<configuration><property><name>a</name><value>b</value></property>{text}</configuration>"
+    assert (path.read_text(), [each.name for each in tmp_path.iterdir()]) == ("whole", ["a.json"])
 
 
 DEFAULTS = "spark-defaults.conf"
+CORE_SITE = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
 FILES = {
     f"first/{DEFAULTS}": "# fs\n\nspark.hadoop.fs.defaultFS   hdfs://first/\n",
-    f"second/{DEFAULTS}": "spark.hadoop.fs.defaultFS=hdfs://second",
     f"home/conf/{DEFAULTS}": "spark.hadoop.fs.defaultFS hdfs://home",
-    "third/core-site.xml": core_site(" hdfs://third\n"),
-    "fourth/core-site.xml": core_site("hdfs://fourth", "fs.default.name"),
+    "third/core-site.xml": CORE_SITE.format("fs.defaultFS", " hdfs://third\n"),
     "my own.conf": "spark.hadoop.fs.defaultFS=hdfs://named\n",
     "nothing.conf": "spark.executor.cores=2\n#spark.hadoop.fs.defaultFS=hdfs://name\n",
 }
@@ -156,21 +108,13 @@ FILES = {
     ("environ", "submit", "said"),
     [
         ("", "", ""),
-        ("", "--conf fs.defaultFS=hdfs://name", ""),  # Spark does not read that either
         ("", "--conf a=b --conf spark.hadoop.fs.defaultFS=hdfs://name:8020 --conf 'c=d e' x", "hdfs://name:8020"),
-        ("", "--conf=spark.hadoop.fs.defaultFS=hdfs://a -c spark.hadoop.fs.defaultFS=hdfs://b", "hdfs://b"),
-        ("SPARK_CONF_DIR=second", "", "hdfs://second"),
-        ("SPARK_CONF_DIR=fourth", "", "hdfs://fourth"),
-        ("SPARK_HOME=home SPARK_CONF_DIR=first", "", "hdfs://first"),
-        ("HADOOP_CONF_DIR=third", "", "hdfs://third"),
+        ("SPARK_HOME=home", "", "hdfs://home"),
         ("", "--properties-file '{}/my own.conf' pyspark-shell", "hdfs://named"),
-        ("", "--properties-file {}/nothing.conf", ""),
-        # What is said more closely counts.
-        ("HADOOP_CONF_DIR=third SPARK_CONF_DIR=first", "", "hdfs://first"),
-        ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf", ""),
         ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf --load-spark-defaults", "hdfs://first"),
         ("", "--properties-file '{}/my own.conf' --conf spark.hadoop.fs.defaultFS=hdfs://command", "hdfs://command"),
-        ("HADOOP_CONF_DIR=third", "--conf spark.hadoop.fs.defaultFS=file:///", ""),
+        ("HADOOP_CONF_DIR=third", "", "hdfs://third"),
+        ("HADOOP_CONF_DIR=third SPARK_CONF_DIR=first", "", "hdfs://first"),
     ],
 )
 def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, said: str) -> None:
@@ -179,12 +123,3 @@ def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, 
         (tmp_path / name).write_text(text)
     given = {name: str(tmp_path / folder) for name, _, folder in (each.partition("=") for each in environ.split())}
     assert default_file_system(given | {"PYSPARK_SUBMIT_ARGS": submit.format(tmp_path)}) == said
-
-
-def test_files_of_a_configuration_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.hadoop.fs.defaultFS=hdfs://name pyspark-shell")
-    storage = {"AWS_REGION": "eu"}
-    files = files_of(config_of(["X", "Y"], tables={"root": "/t", "checkpoints": "/c", "storage": storage}))
-    assert (files.storage, files.uri("/t")) == (storage, "hdfs://name/t")
-    assert files.local("/t") is None
-    assert files.local("file:/t") == Path("/t")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -15,18 +13,11 @@ from builders.claims import claims, epochs
 from builders.spark_tables import checkpoint_every_tenth
 from offset_sync.model.errors import TableError
 from offset_sync.tables import log_repair
-from offset_sync.tables.catalog import DRIVERS, SYNC_STATUS
+from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.log_repair import alone, repair_log
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
-from tools.small_disk import SmallDisk, small_disk
 from tools.stored_names import note_stored
-
-
-@pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what was stored, in order."""
-    return note_stored(monkeypatch)
 
 
 def entry(version: int) -> str:
@@ -37,22 +28,14 @@ def log_of(tables: TableStore) -> Path:
     return Path(tables.path(DRIVERS), "_delta_log")
 
 
-def test_rows_are_stored_before_their_entry_and_both_before_a_write_returns(
-    tables: TableStore, stored: list[str]
-) -> None:
-    tables.create([SYNC_STATUS])
-    tables.append(DRIVERS, claims(0))
-    stored.clear()
-    tables.append(DRIVERS, claims(1))
-    assert stored == ["rows", "drivers", entry(2), "_delta_log"]
-    stored.clear()
-    tables.replace(SYNC_STATUS, pa.Table.from_pylist([{"group_id": "g"}], SYNC_STATUS.arrow_schema))
-    assert stored == ["rows", "sync_status", entry(1), "_delta_log"]
+def by_delta_rs(tables: TableStore) -> list[int]:
+    return epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table())
 
 
 def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
-    tables: TableStore, stored: list[str]
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stored = note_stored(monkeypatch)
     other = TableStore(f"{tables.root}/more")
     other.create([DRIVERS])
     assert stored[:6] == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more"]
@@ -77,42 +60,7 @@ def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tabl
     assert again.version(DRIVERS) == 1
     for number in (2, 2, 3):
         again.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(again.all_rows(DRIVERS)) == [1, 2, 3]
-    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == [1, 2, 3]
-
-
-def _cut(path: Path, filled: bytes = b"") -> None:
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] + filled * (len(whole) // 2))
-
-
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "missing": Path.unlink,
-    "cut off": _cut,
-    "zeros at the end": lambda path: _cut(path, b"\0"),
-    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("of", ["*.checkpoint.parquet", "_last_checkpoint"])
-def test_a_checkpoint_that_was_not_stored_costs_nothing(tables: TableStore, damage: str, of: str) -> None:
-    checkpoint_every_tenth(tables, DRIVERS)
-    for number in range(22):
-        tables.append(DRIVERS, claims(number), ("query", number))
-    newest = max(log_of(tables).glob(of))
-    DAMAGE[damage](newest)
-    again = TableStore(tables.root)
-    again.repair()
-    for number in range(21, 24):
-        again.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(again.all_rows(DRIVERS)) == list(range(24))
-    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(24))
-    again.create([DRIVERS])
-    assert again.version(DRIVERS) == 25
-
-
-HOUR = timedelta(hours=1)
+    assert epochs(again.all_rows(DRIVERS)) == by_delta_rs(again) == [1, 2, 3]
 
 
 def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
@@ -121,7 +69,7 @@ def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clea
         assert is_alone
         for number in range(12):
             tables.append(DRIVERS, claims(number))
-        Maintainer(tables, HOUR).clean_up(DRIVERS)
+        Maintainer(tables, timedelta(hours=1)).clean_up(DRIVERS)
         assert not list(log_of(tables).glob("*.checkpoint*"))
     for number in range(12, 22):
         tables.append(DRIVERS, claims(number))
@@ -161,53 +109,13 @@ def mended(root: str) -> TableStore:
     return found
 
 
-WHOLE = '{"commitInfo":{}}\n{"add":{"path":"part-0.parquet"}}\n'
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    (tmp_path / "commits" / "_delta_log").mkdir(parents=True)
-    for version in range(4):
-        entry_of(tmp_path / "commits", version).write_text(WHOLE)
-    return tmp_path / "commits"
-
-
-def entry_of(table: Path, version: int, kind: str = "json") -> Path:
-    return table / "_delta_log" / f"{version:020d}.{kind}"
-
-
 @pytest.mark.parametrize("version", [0, 2])
-def test_an_entry_before_others_is_refused_by_name_with_the_remedy(table: Path, version: int) -> None:
-    entry_of(table, version).write_text("")
-    with pytest.raises(TableError, match=rf"{version:020d}.json: empty .* put back a copy .* tables.checkpoints new"):
-        repair_log(table)
-    entry_of(table, 3).write_text("")
-    with pytest.raises(TableError, match=rf"{version:020d}.json"):
-        repair_log(table)
-    assert entry_of(table, 3).exists()
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    with small_disk(tmp_path / "small") as made:
-        yield made
-
-
-def test_an_append_that_finds_no_room_at_any_of_its_writes_is_an_error_and_comes_again_once(disk: SmallDisk) -> None:
-    tables = TableStore(str(disk.folder / "tables"))
-    tables.create([DRIVERS])
-    said = []
-    for number in range(12):
-        disk.leave(number)
-        try:
-            tables.append(DRIVERS, claims(number), ("query", number))
-        except Exception as problem:  # of Python or of delta-rs, by whose write it is
-            said.append(str(problem))
-        disk.clear()
-        if number % 2:
-            tables = TableStore(tables.root)
-            tables.create([DRIVERS])
-        tables.append(DRIVERS, claims(number), ("query", number))
-    assert 2 <= len(said) < 12
-    assert [text for text in said if "No space left on device" not in text] == []
-    assert epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table()) == list(range(12))
+def test_an_entry_before_others_is_refused_by_name_with_the_remedy(tables: TableStore, version: int) -> None:
+    for number in range(3):
+        tables.append(DRIVERS, claims(number))
+    (log_of(tables) / entry(version)).write_text("")
+    for _ in range(2):
+        with pytest.raises(TableError, match=rf"{version:020d}.json: empty .* put back a copy .* tables.checkpoints n"):
+            repair_log(Path(tables.path(DRIVERS)))
+        (log_of(tables) / entry(3)).write_text("")
+    assert (log_of(tables) / entry(3)).exists()

@@ -18,7 +18,7 @@ from oracles.translation import Answer
 BY_HAND = {
     "records sent again to the source count at their first offset": ("Y5:8 Y5:8", "Y0:8", (0, 1, 4, 6), (0, 6, 8, 8)),
     "between reordered records the one not read is answered": ("Y0 Y2 Y1", "Y0:4", (1, 2, 3), (1, 1, 3)),
-    "a record that the mirror skipped is read once the group has passed later ones": (
+    "what the mirror skipped is read once the group has passed more": (
         "Y0 Y2 Y3",
         "Y0:4",
         (1, 2),

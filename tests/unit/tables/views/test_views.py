@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from builders.delta_rs_tables import write_tables
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
-from offset_sync.model.values import Outcome, State
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.views import (
     QUESTIONS,
     VIEWS,
@@ -87,19 +88,29 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     assert any(row["target_offset"] is None for row in found)
 
 
-def test_every_state_and_outcome_is_explained_in_words_of_its_own(tmp_path: Path) -> None:
-    made = random_history(0, 600)
-    write_tables(tmp_path, {OFFSET_TRANSLATIONS: made[OFFSET_TRANSLATIONS]})
-    found = rows(open_tables(str(tmp_path)), "SELECT DISTINCT outcome, state, why FROM sync_decisions")
-    assert {row["outcome"] for row in found} == {outcome.name for outcome in Outcome}
-    assert {row["state"] for row in found if row["outcome"] == "WITHHELD"} == {s.name for s in State if s.is_withheld}
-    assert [row["why"] for row in found if row["state"] in row["why"] or row["outcome"] in row["why"]] == []
-    told = {row["why"] for row in found if row["outcome"] in ("COMMITTED", "WITHHELD")}
-    assert len(told) == len(State)
-    assert {row["why"] for row in found if row["outcome"] == "FAILED"} == {
-        "not acknowledged: no\nanswer",
-        "not acknowledged: no reason given",
-    }
+def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) -> None:
+    """At each cluster a stream is called otherwise than at any other, and as others call another one."""
+    called = {("dc1", "t"): "t", ("dc2", "t"): "u", ("dc3", "t"): "dc1.t"}
+    called |= {("dc1", "u"): "u", ("dc2", "u"): "t", ("dc3", "u"): "dc1.u"}
+    made, turned = random_history(4), dict[Table, pa.Table]()
+    for table, found in made.items():
+        each = found.to_pylist()
+        for row in each:
+            if table in (OFFSET_TRANSLATIONS, SYNC_STATUS):
+                target = called[row["target_cluster"], row["topic"]]
+                row |= {"stream": row["topic"], "target_topic": target}
+                row["topic"] = called[row["source_cluster"], row["topic"]]
+            elif table in (OFFSET_COMMITS, RECORD_RUNS):
+                row["topic"] = called[row["cluster"], row["topic"]]
+        turned[table] = pa.Table.from_pylist(each, table.arrow_schema)
+    sql = failover_cost([BEGINS + LASTS * share / 10 for share in range(10)])
+    answers = []
+    for name, tables in (("same", made), ("named", turned)):
+        write_tables(tmp_path / name, tables)
+        answers.append(rows(open_tables(str(tmp_path / name)), sql))
+    wanted = [row | {"topic": called[row["source_cluster"], row["topic"]]} for row in answers[0]]
+    assert any(row["lost"] for row in wanted)
+    assert sorted(map(str, answers[1])) == sorted(map(str, wanted))
 
 
 # Moments, and tables that are not there
@@ -120,14 +131,11 @@ def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> N
         open_tables(str(tmp_path / "elsewhere"))
 
 
-def test_a_moment_without_a_zone_is_refused() -> None:
+def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_refused() -> None:
+    elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
+    assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
     with pytest.raises(ValueError, match=r"2026-11-21 03:12:00: no time zone; add tzinfo=timezone\.utc"):
         failover_cost([AN_HOUR, AN_HOUR.replace(tzinfo=None)])
     with pytest.raises(ValueError, match="no moments"):
         failover_cost([])
-
-
-def test_a_moment_of_another_zone_is_the_same_moment() -> None:
-    elsewhere = AN_HOUR.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert failover_cost([elsewhere]) == failover_cost([AN_HOUR])
-    assert "TIMESTAMP '2026-11-21 03:12:00.000000+00:00'" in failover_cost([AN_HOUR])
