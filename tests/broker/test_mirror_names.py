@@ -18,6 +18,7 @@ from consumer import moving
 from offset_sync.config import load_config
 from offset_sync.jobs.check import find_all
 from offset_sync.model.finding import Level
+from offset_sync.model.reasons import Reason
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
@@ -108,7 +109,7 @@ def test_the_group_moves_and_comes_back_to_the_names_that_it_knew(
     assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
     capsys.readouterr()
     assert cutover(installation, "plan", "dc2", "dc1") == []
-    assert "namer: subscribes at dc1 to: dc2.named, named" in capsys.readouterr().out
+    assert f"namer: {Reason.SUBSCRIBES('dc1', 'dc2.named, named')}" in capsys.readouterr().out
     assert cutover(installation, "apply", "dc2", "dc1", "--planned", "--timeout", "60s") == []
     assert offsets_at(clusters, "dc1") == {"named": 22, "dc2.named": 15}
     assert installation.maintain() == []

@@ -108,6 +108,7 @@ class LiveState:
         rows = self._published.read(now_ms)
         if rows is None:
             return self.report(now_ms, groups)
+        self.silent = ()
         found, homes = by_direction(_about(rows, groups), self._config), dict[str, set[str]]()
         for (source, _), of_pair in found.items():
             homes.setdefault(source, set()).update(row["group_id"] for row in of_pair)

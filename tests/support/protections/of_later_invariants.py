@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from offset_sync.state.heartbeat import Heartbeat
+from offset_sync.status.reporter import _known
 from offset_sync.sync.offset_writer import _Batch
 from protections import invariant_patches as without
 from protections.entry import false_for, gives, kept_by, no, nothing, protections, seed, yes
@@ -30,7 +31,12 @@ BY_NUMBER = {
             "a third cluster that holds a commit no verdict knows of keeps a group from being in sync": kept_by(
                 "status.reporter._unexpected",
                 gives(()),
-                "status/test_held_offsets.py a_commit_at_a_third_cluster",
+                "status/test_held_offsets.py a_commit_at_a_third_cluster_that",
+            ),
+            "a third cluster that holds a commit and has no verdict keeps a group from being in sync": kept_by(
+                "status.reporter._known",
+                lambda verdict: _known(verdict) if verdict else {None, *range(99)},
+                "status/test_held_offsets.py a_commit_at_a_third_cluster_of",
             ),
             "records that are not indexed keep a group from being in sync": kept_by(
                 "status.measure._beyond_index",

@@ -209,6 +209,12 @@ PROTECTIONS = protections(
             lambda *given, **named: TargetWriter(*given, **{**named, "fence": OpenFence()}),
             "cutover/test_ends_of_apply.py a_command_that_was",
         ),
+        "a home that was left is told again after a command has answered it": kept_by(
+            "state.last_translations.LastTranslations.tell_again", nothing, "state/test_moves.py a_home_that_is_left"
+        ),
+        "a reset to what was answered at a home that was left is the group's own": kept_by(
+            "sync.left_writes._GONE", -9, "sync/test_left_writes.py a_reset_to_what_was"
+        ),
         "a command that was taken over records no home": kept_by(
             "jobs.cutover.FencedTables",
             lambda root, _fence, *others: TableStore(root, *others),

@@ -39,6 +39,7 @@ def test_both_ways_report_the_same_groups_and_only_without_a_driver_a_state_is_o
     live = LiveState(config, tables, ["dc1", "dc2"])
     rows = live.published(now_ms)
     assert live.is_decided_here
+    assert len(live.silent) == len(config.clusters)
     assert rows.num_rows
     assert set(rows["status"].to_pylist()) == {"Withheld"}
     lease = Lease(tables, JOB, threading.Event())
@@ -51,6 +52,8 @@ def test_both_ways_report_the_same_groups_and_only_without_a_driver_a_state_is_o
     assert fresh.clocks_ahead_ms() == {"dc1": 7}
     # That driver was of the time before GONE: it has left the rows of former homes.
     assert keys_of(rows) < keys_of(published)
+    live.published(now_ms)
+    assert not live.silent, "it has asked for no members"
     lease.end()
     assert fresh.published(now_ms).num_rows == rows.num_rows
     assert fresh.is_decided_here
