@@ -64,12 +64,12 @@ PROTECTIONS = protections(
             "cutover/test_moves_by_lists_oracle.py where_sync_offsets_has",
         ),
         "A read list is removed once its group is past it": kept_by(
-            "sync.read_lists.ReadLists.passed", gives({}), seed(52, "lists", "pause", "reset")
+            "sync.read_lists.ReadLists.passed", gives({}), seed(94, "lists", "pause", "reset")
         ),
         "A read list is removed once its group has gone back": kept_by(
             "sync.read_lists.ReadLists._rewinds",
             gives((0,)),
-            seed(52, "lists", "pause", "reset"),
+            seed(94, "lists", "pause", "reset"),
         ),
         "A group with members at both clusters has no read list": kept_by(
             "state.group_homes.GroupHomes.with_members", gives(set()), "sync/test_read_lists.py a_group_with_members"

@@ -145,14 +145,14 @@ PROTECTIONS = protections(
             lambda *_arguments: np.empty(0, np.intp),
             seed(57, "second", "pause"),
         ),
-        "a hole is on no list": kept_by("translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(4, "lists", "drop")),
+        "a hole is on no list": kept_by("translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(6, "lists", "drop")),
         "a list is of a leader epoch": kept_by(
             "offset_sync_consumer.progress.Progress.is_read",
             lambda progress, offset, _epoch: progress.read_list and progress.read_list.contains(offset),
             seed(81, "lists", "cut_grows"),
         ),
         "a rewind that is noted after a list was planned takes it away": kept_by(
-            "sync.read_lists.ReadLists._rewinds", gives((0,)), seed(52, "lists", "reset", "pause")
+            "sync.read_lists.ReadLists._rewinds", gives((0,)), seed(94, "lists", "reset", "pause")
         ),
         "what was set back elsewhere is not listed there": kept_by(
             "state.sync_state.SyncState._is_back_elsewhere",
