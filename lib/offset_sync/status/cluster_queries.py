@@ -1,10 +1,10 @@
 """Queries of reports and moves to the clusters, and the offsets that coordinators hold at that moment.
 
-Targets are asked first, then sources, and the progress of the jobs is read after both::
+Targets are asked first, then sources, and the verdicts are read after both::
 
-    target holds t(c) ── source holds c ── all commits up to here captured ── the newest captured is c
+    target holds t(c) ── source holds c ── the newest verdict is of c
 
-So a commit made in between shows as a difference at the source, and the target is never ahead of the captured commits.
+So a commit made in between shows as a difference at the source, and the target is never ahead of the verdict's commit.
 Errs to not in sync: a row is in sync only if its source holds exactly the reported commit.
 """
 
