@@ -110,6 +110,12 @@ def whatever_was_read(_known: Any, _read: Any, ends: Any, asked_at: Any) -> Any:
     return dict.fromkeys(ends, asked_at)
 
 
+def on_a_list_of_any_epoch(progress: Any, offset: int, epoch: int | None) -> bool:
+    """Take a record for read that a list contains, wherever the list begins and under whichever leader."""
+    found = progress.read_list
+    return found is not None and epoch is not None and found.contains(offset)
+
+
 def deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
     """Drop what was deleted at one cluster."""
     return (offsets.column("is_deleted") != 0).any(axis=0)

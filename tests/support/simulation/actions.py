@@ -1,7 +1,4 @@
-"""What may happen, drawn from the seed before anything does: every action makes sense whatever came before it.
-
-So any of them can be left out, which is how a history that fails is made short.
-"""
+"""What may happen, drawn from the seed: any action may be left out, by which a history that fails is made short."""
 
 from __future__ import annotations
 

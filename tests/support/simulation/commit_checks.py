@@ -50,11 +50,8 @@ class CommitChecks:
         return {self._alias: ClusterMetadata(topics, ends)}
 
     def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
-        cluster = self._cluster
-        ends = {each: len(cluster.parts[each.partition]) for each in epochs}
-        return {
-            each: ReportedEnd(min([ends[each], *cluster.commit_cuts[epoch.known :]])) for each, epoch in epochs.items()
-        }
+        ends, cuts = {each: len(self._cluster.parts[each.partition]) for each in epochs}, self._cluster.commit_cuts
+        return {each: ReportedEnd(min([ends[each], *cuts[epoch.known :]])) for each, epoch in epochs.items()}
 
     def _reaches(self) -> dict[ClusterPartition, int]:
         places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(len(self._cluster.parts))]
@@ -69,8 +66,7 @@ def _by_place(offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
 def note_forgotten(world: World, persisted: Persisted) -> None:
     """Note which commits a start has dropped: a group that commits such a key again has no earlier commit.
 
-    The driver that has just started knows them yet, so a lower commit may count as a rewind or not. Commits that were
-    at any cluster, as far as its log was read, must not have been dropped.
+    The driver knows them yet, so a lower commit may count as a rewind or not. What any cluster has is not dropped.
     """
     for where in world.genuine:
         if where.key in persisted.forgotten and not _stands_anywhere(world, persisted, where):

@@ -87,12 +87,10 @@ class Group:
         """Commit its position, whether anything was read or not."""
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
-        where = Position(self.at, self.name, place)
+        where, epoch = Position(self.at, self.name, place), self.epoch.get(place, ABSENT)
         self._pass_what_a_recreated_topic_has_below(place, self.world.logs[self.at, place])
-        self.world.commit(
-            where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
-        )
-        self.said[where] = self.position[place], self.epoch.get(place, ABSENT)
+        self.world.commit(where, self.position[place], self.metadata, self.fresh[place], epoch=epoch)
+        self.said[where] = self.position[place], epoch
         self.fresh[place] = 0
 
     def _pass_what_a_recreated_topic_has_below(self, place: TopicPartition, log: Log) -> None:

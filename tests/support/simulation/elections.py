@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offset_sync.model.values import TopicPartition
+from simulation.commit_records import Of
 from simulation.consumers import Group
 from simulation.shape import Shape
 from simulation.world import World
@@ -15,9 +15,7 @@ def names_epochs(shape: Shape, number: int) -> bool:
     return "elected" in shape.faults or number % 2 == len(shape.routes) // 2 % 2
 
 
-def elect(
-    world: World, groups: Sequence[Group], seen_end: int, of_log: tuple[str, TopicPartition], chance: float
-) -> None:
+def elect(world: World, groups: Sequence[Group], seen_end: int, of_log: Of, chance: float) -> None:
     """Elect a leader without the records written since the log ended at *seen_end*, and continue from there.
 
     The *groups* at that cluster had read to the end; they commit that before they ask the new leader for anything, and

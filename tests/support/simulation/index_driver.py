@@ -117,11 +117,10 @@ class Indexer:
 
     def _reread(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> MemoryFrame:
         """Read parts of the logs once more."""
-        read = [
-            (place, first, min(end, self.world.logs[self.alias, place].end)) for place, (first, end) in ranges.items()
-        ]
+        logs = {place: self.world.logs[self.alias, place] for place in ranges}
+        read = [(place, first, min(end, logs[place].end)) for place, (first, end) in ranges.items()]
         for place, first, last in read:
-            self.world.logs[self.alias, place].note_indexed(first, last)
+            logs[place].note_indexed(first, last)
         return self._frame(read)
 
     def _frame(self, read: Iterable[tuple[TopicPartition, int, int]]) -> MemoryFrame:

@@ -14,13 +14,12 @@ from simulation.oracle import Violation
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
 
+Genuine = tuple[tuple[str, str, int], Span]
 _COUNTS_MS = 600_000
 """So long a measurement of a clock counts at least."""
 
 
-def genuine(
-    batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})
-) -> Iterator[tuple[tuple[str, str, int], Span]]:
+def genuine(batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})) -> Iterator[Genuine]:
     """Yield key and times of each commit that counts as a group's own; not of those that were *told* by a table."""
     records, names = batch.commit_records, ("is_position", "made_ms", "committed_at_ms", "log_partition", "log_offset")
     columns = (getattr(records, name).tolist() for name in names)
@@ -60,10 +59,7 @@ class AnyJudge:
         """Note how far another driver has read."""
 
     def swapped(self, record: SimRecord, *, is_own: bool) -> Counter[int]:
-        """Return which commits of a group were taken for ours, where that is so; note this one.
-
-        Raises Violation where ours is taken for the group's: one that is as a later write of ours ends those before it.
-        """
+        """Return which commits of a group were taken for ours; raises Violation for one of ours that was not."""
         found = self.world.swapped.setdefault(record.where, Counter())
         record.is_taken_for_ours |= is_own and not record.is_ours
         if not is_own and record.writer is self.driver.process and not found:

@@ -73,10 +73,7 @@ class ListChecks:
         return was_moved or self._is_back_elsewhere(source)
 
     def _is_back_elsewhere(self, source: Position) -> bool:
-        """Return whether the driver believes that a group has gone back at another cluster since its last word at home.
-
-        What a driver before has written may count as such, and times may be missed: then a list is missing.
-        """
+        """Return whether the driver takes something for a step back elsewhere since the group's last word at home."""
         offsets = self.driver.state.offsets
         (row,) = offsets.ids([source.key]).tolist()
         said_ms = int(offsets.clusters[source.cluster].earliest_ms("genuine", np.array([row]))[0])

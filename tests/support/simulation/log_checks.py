@@ -16,6 +16,7 @@ from offset_sync.state.highest_indexed import highest_indexed
 from simulation.logs import Record
 from simulation.world import GRACE_MS, World
 
+Ends = dict[TopicPartition, ReportedEnd]
 Reread = Callable[[Mapping[TopicPartition, tuple[int, int]]], MemoryFrame]
 
 
@@ -25,17 +26,11 @@ class Epochs:
     def __init__(self, world: World, alias: str) -> None:
         self._world, self._alias = world, alias
 
-    def ends_in_time(
-        self, epochs: Mapping[TopicPartition, EpochChange], _deadline: float
-    ) -> dict[TopicPartition, ReportedEnd]:
-        """Return the same: whoever is asked answers."""
-        return self.ends(epochs)
-
-    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange], _deadline: float = 0) -> Ends:
         logs = {each: self._world.logs[self._alias, each] for each in epochs}
-        return {
-            each: ReportedEnd(min([logs[each].end, *logs[each].cuts[epoch.known :]])) for each, epoch in epochs.items()
-        }
+        return {each: ReportedEnd(logs[each].lost_from(epoch.known)) for each, epoch in epochs.items()}
+
+    ends_in_time = ends  # whoever is asked answers
 
 
 class LogChecks:
@@ -50,16 +45,13 @@ class LogChecks:
     def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
 
-        Records written, copied and lost between two looks go unnoticed: docs/reliability.md. Records that mirrors
-        have read and hold back, *on_their_way*, are copied.
+        What is written, copied and lost between two looks goes unnoticed. What is *on_their_way* is copied.
         """
         log, births = self._world.logs[alias, place], self._world.births[place]
         others = [each.entries for (a, p), each in self._world.logs.items() if p == place and a != alias]
         records = [record for each in (*others, on_their_way) for record in each if record is not None]
         copied = [births[record.number] for record in records]
-        reach = max(
-            [birth.offset + 1 for birth in copied if (birth.cluster, birth.life) == (alias, log.life)], default=0
-        )
+        reach = max([each.offset + 1 for each in copied if (each.cluster, each.life) == (alias, log.life)], default=0)
         life, end = self._seen.get((alias, place), (-1, 0))
         return life == log.life and end >= reach
 

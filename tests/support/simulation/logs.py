@@ -23,6 +23,10 @@ class Birth(NamedTuple):
     offset: int
     life: int
 
+    def is_after(self, other: Birth) -> bool:
+        """Return whether another record was produced before, at the same cluster."""
+        return self.cluster == other.cluster and self.offset > other.offset
+
 
 @dataclass
 class Log:

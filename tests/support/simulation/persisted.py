@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations as Lives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import (
@@ -36,6 +36,7 @@ from simulation.unread_commits import Answered
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
+"""Instead of the week after which a key that was deleted everywhere is forgotten."""
 Offsets = dict[int, int]
 
 
@@ -135,9 +136,7 @@ class Persisted:
         self.of[alias], self._other[alias] = self._other[alias], self.of[alias]
         self._phase[alias] += 1
 
-    def restore_between(
-        self, state: SyncState, alias: str, lives: CommitLogIncarnations, after: int, until: int
-    ) -> KeyRows:
+    def restore_between(self, state: SyncState, alias: str, lives: Lives, after: int, until: int) -> KeyRows:
         """Have *state* know of what the micro-batches between two have read; return its rows."""
         lives.refresh()
         missed = self.between(alias, after, until)
@@ -194,21 +193,15 @@ class Persisted:
             extend(batch, found)
         return found
 
-    def note_answers(
-        self, answers: list[Reconciliation], keys: Sequence[GroupPartition], strategy_of: Callable[[str], str]
-    ) -> None:
+    def note_answers(self, answers: list[Reconciliation], *keys_and_strategies: Any) -> None:
         """Take rows of offset_translations, as the history writes them."""
         for each in answers:
-            chosen = each.is_news | (each.batch_id is not None)
-            if not chosen.any():
-                continue
-            self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
+            chosen = np.flatnonzero(each.is_news | (each.batch_id is not None))
+            if len(chosen):
+                self._answers.append(to_rows(each, chosen, *keys_and_strategies))
 
-    def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
-        """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
-
-        Ten seconds instead of the week after which a key that was deleted everywhere is forgotten.
-        """
+    def restore(self, state: SyncState, lives: Lives) -> None:
+        """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since."""
         lives.refresh()
         fold = self._fold
         if fold.lives != lives.as_json():  # as they are after a log has begun another life, folds are not believed
@@ -224,16 +217,11 @@ class Persisted:
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
 
-    def restore_commits(
-        self, state: SyncState, lives: CommitLogIncarnations, only: Sequence[str] | None = None
-    ) -> None:
+    def restore_commits(self, state: SyncState, lives: Lives, only: Sequence[str] | None = None) -> None:
         """Fill *state*, or what it knows of some clusters, from the whole history."""
-        history = [
-            row
-            for alias, batches in self._commits.items()
-            for batch, is_own in batches.values()
-            for row in _to_rows(alias, batch, is_own)
-        ]
+        history = list[dict[str, Any]]()
+        for alias, batches in self._commits.items():
+            history += [row for written in batches.values() for row in _to_rows(alias, *written)]
         rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
         tables: Any = SimpleNamespace(batches=lambda _table: [rows])
         restore_commits(tables, state, lives, only)
@@ -243,7 +231,7 @@ class Persisted:
             if only is None and found != last and here.is_polled:
                 raise Violation("restored", f"{where}: {found}, and {last} was written down last")
 
-    def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
+    def _folded(self, state: SyncState, lives: Lives, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
         fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
@@ -253,13 +241,8 @@ class Persisted:
             for alias in self._commits:
                 self._heard.last.pop((alias, *key), None)
                 self.placed.pop(Position(alias, key.group_id, key.topic_partition), None)
-        return Fold(
-            without(rows, gone),
-            {alias: len(batches) for alias, batches in self._commits.items()},
-            lives.as_json(),
-            without(answers, gone),
-            len(self._answers),
-        )
+        batches = {alias: len(each) for alias, each in self._commits.items()}
+        return Fold(without(rows, gone), batches, lives.as_json(), without(answers, gone), len(self._answers))
 
 
 _OF_RECORDS = ("offset", "is_tombstone", "committed_at_ms", "made_ms", "log_partition", "log_offset", "leader_epoch")

@@ -132,9 +132,7 @@ class Quiet(ListChecks):
         """Return whether the group has gone back after that value: another client's is only set forward else."""
         rewound_ms = self.world.rewound_ms.get(source, -1)
         # Polls that leave the order open are no excuse: what may have gone back since is set back.
-        missed_ms = self._missed_ms(source, rewound_ms, polls=False) + self._missed_ms(
-            where, value.true_ms, polls=False
-        )
+        missed_ms = sum(self._missed_ms(*each, polls=False) for each in ((source, rewound_ms), (where, value.true_ms)))
         return rewound_ms > value.true_ms + missed_ms and not self._is_taken_for_ours(source, rewound_ms)
 
     def _is_newer(self, held: SimRecord, value: SimRecord) -> bool:
@@ -146,10 +144,7 @@ class Quiet(ListChecks):
         return self.world.values.get(where, self.world.hidden.get(where))
 
     def _missed_ms(self, where: Position, true_ms: int, *, polls: bool = True) -> int:
-        """Return by how much the time of a commit was missed; of one that no poll has found it is unknown.
-
-        Without *polls* the times between two of them do not count as missed.
-        """
+        """Return by how much the time of a commit was missed, by *polls* too: unknown if none of them has found it."""
         unknown = NEVER if "polls" in self.shape.faults else 0
         found = [each for each in self._made_at(where, true_ms) if polls or not each.is_polled]
         return max((unknown if each.error_ms is None else each.error_ms for each in found), default=0)

@@ -11,10 +11,7 @@ from simulation.world import World
 
 @dataclass
 class Twin:
-    """A reader of the group *name* at the cluster *at*; *seen* has the records that it has read, a mask per partition.
-
-    *committed* has its last commits.
-    """
+    """A reader of the group *name* at the cluster *at*; *seen* has what it has read, *committed* its last commits."""
 
     world: World
     name: str

@@ -45,10 +45,7 @@ class Skipper:
     progress: defaultdict[TopicPartition, Progress] = field(default_factory=lambda: defaultdict(Progress))
 
     def unread(self, alias: str, place: TopicPartition, polled: Sequence[int], fresh: int) -> list[int]:
-        """Return those offsets that are delivered of what was *polled*; raises Violation for one that is lost.
-
-        *fresh* is what this consumer was given since its last commit.
-        """
+        """Return those offsets of the *polled* that are delivered; *fresh* is what was since its last commit."""
         if not polled:
             return []
         where, log, progress = Position(alias, self.name, place), self.world.logs[alias, place], self.progress[place]
@@ -81,10 +78,7 @@ def is_skipped(world: World, where: Position, found: ReadList | None, offset: in
 
 @dataclass
 class Rewind:
-    """A commit that went back, and which records are *unread* by it.
-
-    *heeded* are the clusters where lists have to be right since, for the sync knew of it.
-    """
+    """A commit that went back, what is *unread* by it, and where lists have *heeded* it: the sync knew of it."""
 
     said: SimRecord
     unread: int
@@ -149,9 +143,7 @@ class Memory:
                 each.heeded.update(targets)
 
     def _is_mistaken(self, said: SimRecord) -> bool:
-        """Return whether a rewind is to a value that we were about to write, was dated by a clock that was set, or is
-        one that no poll could notice.
-        """
+        """Return whether a rewind passes for ours, was dated by a clock that was set, or no poll could notice it."""
         is_polled, noticed = said.where.cluster in self._world.polled, self._world.noticed.get(said.where, -1)
         is_missed = is_polled and noticed < said.log_offset
         return is_missed or said.is_taken_for_ours or (said.error_ms or 0) > UNCERTAIN_MS

@@ -94,8 +94,7 @@ class Watch:
     def _follow_moves(self) -> None:
         """Follow moves, and note when they were noticed, in the order in which they were made, whatever the table says.
 
-        A move from before the start has the time of the operator's move, or that at which a previous driver noticed
-        it: that one has written it down where the two differ by much.
+        One from before the start has its own time, or that at which a driver noticed it, if they differ by much.
         """
         self._homes.follow_moves()
         driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves
