@@ -140,7 +140,14 @@ class Memory:
         """Note that *targets* hold the answer to a commit that was made at a time, and the list that goes with it."""
         for each in self._rewinds[key]:
             if each.said.true_ms <= until_ms and not self._is_mistaken(each.said):
-                each.heeded.update(targets)
+                each.heeded.update({*targets} - self._moved_to(each.said))
+
+    def _moved_to(self, said: SimRecord) -> set[str]:
+        """Return where the group was moved just before: drivers notice that later, so the rewind elsewhere is over."""
+        of, stream = said.where, (said.where.group, said.where.place.topic)
+        moves = [each for each in self._world.moves if each.stream == stream and each.cluster != of.cluster]
+        last_ms = [max([each.at_ms, *each.noticed_ms]) + UNCERTAIN_MS for each in moves]
+        return {each.cluster for each, ms in zip(moves, last_ms, strict=True) if each.at_ms <= said.true_ms <= ms}
 
     def _is_mistaken(self, said: SimRecord) -> bool:
         """Return whether a rewind passes for ours, was dated by a clock that was set, or no poll could notice it."""
