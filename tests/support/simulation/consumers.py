@@ -1,12 +1,14 @@
-"""Consumer groups: they read, commit, stop, and start somewhere else where their offsets have been brought."""
+"""Consumer groups: they read, commit, stop and start somewhere else; and elections that lose what only they have."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
-from simulation.commit_records import Position
+from simulation.commit_records import Of, Position
 from simulation.logs import Log
+from simulation.shape import Shape
 from simulation.skipping import Skipper
 from simulation.world import World
 
@@ -111,3 +113,30 @@ class Group:
         if self.at is None:
             for where in [each for each in self.world.values if each.group == self.name]:
                 self.world.clusters[where.cluster].remove(where)
+
+
+def names_epochs(shape: Shape, number: int) -> bool:
+    """Return whether the group of this *number* says which leader it has read from: without elections one in two."""
+    return "elected" in shape.faults or number % 2 == len(shape.routes) // 2 % 2
+
+
+def elect(world: World, groups: Sequence[Group], seen_end: int, of_log: Of, chance: float) -> None:
+    """Elect a leader without the records written since the log ended at *seen_end*, and continue from there.
+
+    The *groups* at that cluster had read to the end; they commit that before they ask the new leader for anything, and
+    some end then: others notice as soon as they read on.
+    """
+    alias, place = of_log
+    log, here = world.logs[of_log], [group for group in groups if group.at == alias]
+    for _ in range(1 + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.poll(place, log.end)
+    lost = log.end - max(log.start, seen_end)
+    log.cut(log.end - lost)
+    for _ in range(lost + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.commit(place)
+        if chance < 0.5:
+            group.stop()

@@ -1,19 +1,31 @@
-"""What index drivers ask about logs: answered by the world, with lives of logs as a broker tells them."""
+"""What is asked about logs, and about those of commits, answered by the world: their lives, as a broker tells them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryFrame
+from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
+from offset_sync.model.values import (
+    ABSENT,
+    CONSUMER_OFFSETS,
+    ClusterPartition,
+    EpochChange,
+    ReportedEnd,
+    TopicPartition,
+)
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
+from simulation.commit_records import Position
 from simulation.logs import Record
+from simulation.persisted import Persisted
+from simulation.skipping import list_group
 from simulation.world import GRACE_MS, World
 
 Ends = dict[TopicPartition, ReportedEnd]
@@ -75,3 +87,74 @@ class LogChecks:
         logs = {each: self._world.logs[alias, each] for each in said.ends if each in partitions}
         self._seen |= {(alias, each): (log.life, log.end) for each, log in logs.items()}
         return ClusterMetadata(said.topics, {each: said.ends[each] for each in logs}, said.refused)
+
+
+class CommitChecks:
+    """Asks about the partitions that *alias* has of it."""
+
+    def __init__(self, world: World, alias: str, tables: Any, persisted: Persisted) -> None:
+        self._cluster, self._alias, self._persisted = world.clusters[alias], alias, persisted
+        incarnations = IncarnationCheck(tables, {alias: self}, self._reaches, of_commits=True)
+        checkpoint: Any = self
+        self.check = CommitLogCheck(alias, checkpoint, self, incarnations)
+
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return _by_place(self._persisted.of[self._alias].plan.first)
+
+    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return _by_place(self._persisted.of[self._alias].plan.end)
+
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
+        """Say which topic it is, and where its partitions end."""
+        cluster = self._cluster
+        if cluster.is_down:
+            return {self._alias: ClusterError(self._alias, "does not answer")}
+        cuts, asked = len(cluster.commit_cuts), sorted(wanted[self._alias])
+        ends = {each: MemoryEnds(0, len(cluster.parts[each.partition]), cuts) for each in asked}
+        topics = {CONSUMER_OFFSETS: MemoryTopic(f"commits{cluster.commit_topic}", len(cluster.parts))}
+        return {self._alias: ClusterMetadata(topics, ends)}
+
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        ends, cuts = {each: len(self._cluster.parts[each.partition]) for each in epochs}, self._cluster.commit_cuts
+        return {each: ReportedEnd(min([ends[each], *cuts[epoch.known :]])) for each, epoch in epochs.items()}
+
+    def _reaches(self) -> dict[ClusterPartition, int]:
+        places = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(len(self._cluster.parts))]
+        reach = self._persisted.reach
+        return {ClusterPartition(self._alias, *each): reach(self._alias, each.partition) for each in places}
+
+
+def _by_place(offsets: Mapping[int, int]) -> dict[TopicPartition, int]:
+    return {TopicPartition(CONSUMER_OFFSETS, number): offset for number, offset in offsets.items()}
+
+
+def note_forgotten(world: World, persisted: Persisted) -> None:
+    """Note which commits a start has dropped: a group that commits such a key again has no earlier commit.
+
+    The driver knows them yet, so a lower commit may count as a rewind or not. What any cluster has is not dropped.
+    """
+    for where in world.genuine:
+        if where.key in persisted.forgotten and not _stands_anywhere(world, persisted, where):
+            world.forget_place(where)
+            for cluster in world.clusters.values():  # they have expired by then, as they were not written since
+                cluster.remove_lists(place=where.place, group=list_group(where.group))
+
+
+def _stands_anywhere(world: World, persisted: Persisted, where: Position) -> bool:
+    for alias, cluster in world.clusters.items():
+        position, here = persisted.of[alias].position, where._replace(cluster=alias)
+        said = [each for each in cluster.stood if each.where == here]
+        read = [each for each in said if each.log_offset < position.get(each.log_partition, 0)]
+        if read and read[-1].offset != ABSENT:
+            return True
+    return False
+
+
+def lose_commits(world: World, alias: str, chance: float) -> None:
+    """Have *alias* lose the end of its log of commits, or all of it; note which records were not read."""
+    cluster = world.clusters[alias]
+    for where in cluster.lose_commits(int(len(cluster.log) * chance), is_recreated=chance < 0.3):
+        said = world.genuine.get(where)
+        # Two losses that are noticed as one: the commits between them stay unknown.
+        if said is not None and (where in world.said_less or not said.is_heard):
+            world.unheard.add(where.of_group)

@@ -28,11 +28,10 @@ from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from simulation.commit_records import Position
-from simulation.judge import extend, genuine
+from simulation.judge import Answered, extend, genuine
 from simulation.knowledge import Knowledge, later
 from simulation.oracle import Violation
 from simulation.reached import Reached
-from simulation.unread_commits import Answered
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000

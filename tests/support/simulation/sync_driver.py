@@ -26,16 +26,15 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_plan import Translated
-from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
 from simulation.commit_records import Of, Position, SimRecord
+from simulation.judge import UnreadCommits
 from simulation.knowledge import Knowledge
-from simulation.log_checks import Epochs
+from simulation.log_checks import CommitChecks, Epochs, note_forgotten
 from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
 from simulation.target_writer import Slow, Writer
-from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
 
 if TYPE_CHECKING:
