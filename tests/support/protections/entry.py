@@ -5,7 +5,7 @@ In a list of them a line says what holds, and the next one what keeps it::
     "our clock may be ahead of the index's",
     kept_by("cluster_clock.ClockOffset.at_most", gives(0), seed(15, "clocks,late")),
     "a check of the lease counts from its beginning",
-    kept_by("lease.Lease._look", _look_until_its_end, "lease what_a_claim_or"),
+    kept_by("lease.Lease._look", _counted_from_its_end(Lease._look), "lease what_a_claim_or"),
 
 Modules and files of tests are named by the words that tell them apart: this is ``offset_sync.state.lease.Lease._look``,
 and the test in ``tests/unit/state/test_lease.py`` whose name begins with ``test_what_a_claim_or``.

@@ -96,7 +96,6 @@ class OpenLock(nullcontext[None]):
     """A lock that everyone holds at once."""
 
     def acquire(self, *, blocking: bool) -> bool:
-        """Take it."""
         return True
 
 

@@ -50,11 +50,11 @@ def _stopped_if_unlisted(clusters: LiveClusters, *given: Any, ask: Any = LiveClu
 
 
 def _taken_for_stopped(
-    procedure: CutoverProcedure, plan: GroupPlan, *given: Any, reasons: Any = CutoverProcedure._source_reasons
+    procedure: Any, plan: GroupPlan, *given: Any, ask: Any = CutoverProcedure._source_reasons
 ) -> Any:
     if plan.at_source is Activity.UNKNOWN:
         plan.at_source = Activity.INACTIVE
-    return reasons(procedure, plan, *given)
+    return ask(procedure, plan, *given)
 
 
 def _begun_and_kept(checkpoint: Checkpoint, verify: Callable[[], None]) -> None:

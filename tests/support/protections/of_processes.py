@@ -45,14 +45,12 @@ def _with_fence(other: Callable[[Any], Any], try_once: Any = _Batch._try) -> Cal
     return tried
 
 
-def _look_until_its_end(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
-    look(lease)
-    lease._open_until = lease._now() + lease._length_s
+def _counted_from_its_end(real: Callable[..., None]) -> Callable[..., None]:
+    def counted(lease: Lease, *groups: Any) -> None:
+        real(lease, *groups)
+        lease._open_until = lease._now() + lease._length_s
 
-
-def _claim_until_its_end(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:
-    claim(lease, *groups)
-    lease._open_until = lease._now() + lease._length_s
+    return counted
 
 
 class _AnyEpoch:
@@ -122,9 +120,9 @@ PROTECTIONS = protections(
     "each epoch is claimed once",
     kept_by("lease.Lease.claim", _claim_by_any_epoch, "lease no_driver_writes_while_a"),
     "a check of the lease counts from its beginning",
-    kept_by("lease.Lease._look", _look_until_its_end, "lease what_a_claim_or_a"),
+    kept_by("lease.Lease._look", _counted_from_its_end(Lease._look), "lease what_a_claim_or_a"),
     "a claim counts from before its append",
-    kept_by("lease.Lease.claim", _claim_until_its_end, "lease what_a_claim_or_a"),
+    kept_by("lease.Lease.claim", _counted_from_its_end(Lease.claim), "lease what_a_claim_or_a"),
     "a driver that cannot read the claims writes nothing",
     kept_by("lease.Lease.renew", lambda lease: setattr(lease, "_open_until", float("inf")), "lease no_driver_writes"),
     "a new driver writes once the last request of the one before has ended",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,26 +48,16 @@ def _newer_by_offset(offsets: Any, records: Any) -> Any:
     return records.log_offset > offsets.columns["log_offset"][records.key]
 
 
-class _Always(dict[str, int]):
-    """Says of every group that it answered then."""
-
-    def __init__(self, at_ms: int) -> None:
-        super().__init__()
-        self._at_ms = at_ms
-
-    def get(self, _group: Any, _absent: Any = None) -> Any:
-        return self._at_ms
-
-    def __contains__(self, _group: object) -> bool:
-        return True
-
-    def __getitem__(self, _group: str) -> int:
-        return self._at_ms
+def _answered_by_all(at_ms: int) -> Any:
+    answered_ms = MagicMock()
+    answered_ms.get.return_value = answered_ms.__getitem__.return_value = at_ms
+    answered_ms.__contains__.return_value = True
+    return answered_ms
 
 
 def _poll_as_if_all_had_answered(poller: Any) -> Any:
     began_ms, found = poller._state.now_ms(), _poll(poller)
-    poller._answered_ms = _Always(began_ms)
+    poller._answered_ms = _answered_by_all(began_ms)
     return found
 
 
@@ -153,7 +144,11 @@ PROTECTIONS = protections(
     "a polled commit is as old as the last answer of its own group",
     kept_by("polled_commits.CommitPoller.poll", _poll_as_if_all_had_answered, seed(17, "polls")),
     "a driver that starts knows of recorded polls only",
-    kept_by("polled_commits.CommitPoller._recorded_ms", lambda self: _Always(self._state.now_ms()), seed(0, "polls")),
+    kept_by(
+        "polled_commits.CommitPoller._recorded_ms",
+        lambda self: _answered_by_all(self._state.now_ms()),
+        seed(0, "polls"),
+    ),
     "a polled commit may have been made at any time of an interval",
     kept_by("state.group_homes.homes", _dated_by_the_poll, seed(7, "polls")),
     "our own writes are known among what is polled",

@@ -29,9 +29,7 @@ def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._neede
     return length_s
 
 
-def _entered_unchecked(
-    self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: bool
-) -> None:
+def _entered_unchecked(self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: Any) -> None:
     change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
     self._tables.log(table).commit(lambda _now: change)
 

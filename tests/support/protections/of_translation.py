@@ -46,13 +46,11 @@ class _ToTheLogEnd(read_window.ReadWindow):
         self.stop = np.where(self.at_frontier, end, self.stop)
 
 
-def _beyond_the_end(
-    committed: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition
-) -> Any:
-    found = real(committed, ids, source, *rest)
+def _beyond_the_end(asked: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition) -> Any:
+    found = real(asked, ids, source, *rest)
     if not (found.state == State.COMMIT_BEYOND_END).any():
         return found
-    return real(committed, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
+    return real(asked, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
 
 
 def _except(reason: State, real: Any) -> Any:

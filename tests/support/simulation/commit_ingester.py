@@ -16,9 +16,9 @@ from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
-from simulation.commit_records import SimRecord
 from simulation.index_driver import PatchedTime
 from simulation.judge import AnyJudge, Judge, begin_again, genuine
+from simulation.logs import SimRecord
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from offset_sync.model.values import Outcome
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.sync.reconciliation import Reconciliation
-from simulation.commit_records import Position, SimRecord
 from simulation.knowledge import Span
+from simulation.logs import Position, SimRecord
 from simulation.oracle import Violation
 
 if TYPE_CHECKING:

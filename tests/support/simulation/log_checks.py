@@ -22,8 +22,7 @@ from offset_sync.model.values import (
 )
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
-from simulation.commit_records import Position
-from simulation.logs import Record
+from simulation.logs import Position, Record
 from simulation.persisted import Persisted
 from simulation.skipping import list_group
 from simulation.world import GRACE_MS, World
@@ -71,12 +70,10 @@ class LogChecks:
         return self._seen.get((alias, place), (-1, 0))[1]
 
     def of(self, alias: str, reread: Reread) -> LogCheck:
-        """Return the check of one cluster's query."""
         asked: Any = Asked(self, self, reread)  # type: ignore[arg-type]
         return LogCheck(alias, asked, OriginCheck(alias, list(self._world.shape.clusters)), self._incarnations)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        """Say what each cluster says of its partitions."""
         return {alias: self._said(alias, partitions) for alias, partitions in wanted.items()}
 
     def _said(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata | ClusterError:
@@ -105,7 +102,6 @@ class CommitChecks:
         return _by_place(self._persisted.of[self._alias].plan.end)
 
     def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata | ClusterError]:
-        """Say which topic it is, and where its partitions end."""
         cluster = self._cluster
         if cluster.is_down:
             return {self._alias: ClusterError(self._alias, "does not answer")}

@@ -13,7 +13,7 @@ from offset_sync.model.values import State, TopicPartition
 from offset_sync.state.moves import HOME
 from offset_sync.status.kept_offsets import OffsetTranslation
 from offset_sync.tables.catalog import CUTOVERS
-from simulation.commit_records import MadeMove, Position
+from simulation.logs import MadeMove, Position
 from simulation.producers import Acting
 from simulation.world import World
 

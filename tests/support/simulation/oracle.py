@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync.model.values import TopicPartition
-from simulation.commit_records import Position
+from simulation.consumers import Twin
 from simulation.knowledge import Home
-from simulation.logs import Log
+from simulation.logs import Log, Position
 from simulation.mirrors import Mirror
-from simulation.readers import Twin
 from simulation.world import World
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from simulation.commit_records import Position
 from simulation.judge import Answered, extend, genuine
 from simulation.knowledge import Knowledge, later
+from simulation.logs import Position
 from simulation.oracle import Violation
 from simulation.reached import Reached
 
@@ -69,11 +69,9 @@ class Checkpoint:
         return self.plan.number - (not self.is_done)
 
     def is_read(self, ends: Sequence[int]) -> bool:
-        """Return whether the log was read to these *ends*."""
         return all(self.position.get(number, 0) >= end for number, end in enumerate(ends))
 
     def read_on(self, ends: Sequence[int], most: int) -> Plan | None:
-        """Return the next micro-batch of so many records at most."""
         before = self.plan
         first = {number: before.end.get(number, 0) for number in range(len(ends))}
         if self.is_done and list(first.values()) != list(ends):
@@ -261,14 +259,14 @@ def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]
             "not_before": at_ms * 1000 if batch.is_polled and at_ms != ABSENT else None,
             "made_at": made_ms * 1000,
             "metadata": "",
-            "topic_id": records.topic_id[number],
+            "topic_id": topic_id,
             "leader_epoch": None if epoch == ABSENT else epoch,
-            "is_own": is_own[number],
+            "is_own": is_ours,
             "log_partition": log_partition,
             "log_offset": log_offset,
             "captured_at": batch.looked.at,
         }
-        for number, (key, offset, is_tombstone, at_ms, made_ms, log_partition, log_offset, epoch) in enumerate(
-            zip(batch.keys, *columns, strict=True)
+        for key, is_ours, topic_id, offset, is_tombstone, at_ms, made_ms, log_partition, log_offset, epoch in zip(
+            batch.keys, is_own, records.topic_id, *columns, strict=True
         )
     ]

@@ -14,8 +14,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, TopicPartition
 from offset_sync.state.sync_state import SyncState
 from simulation.commit_ingester import Ingester
-from simulation.commit_records import Position, SimRecord
 from simulation.judge import AnyJudge
+from simulation.logs import Position, SimRecord
 from simulation.oracle import Violation
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ class Coordinators:
         return self.groups_of_all_types(deadline)
 
     def groups_of_all_types(self, deadline: float) -> Collection[str]:
-        """Return the same at once."""
         self._raise_if_silent()
         return [each for each in self._cluster.groups(deadline) if not each.startswith(OWN_GROUPS)]
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.values import TopicPartition
-from simulation.consumers import Group
+from simulation.consumers import Group, Twin
 from simulation.logs import Log, Record
 from simulation.mirrors import headers_of
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
-from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.world import SimCluster, World
 

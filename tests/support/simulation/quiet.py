@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from offset_sync.model.values import State, TopicPartition
-from simulation.commit_records import Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS, Home
+from simulation.logs import Position, SimRecord
 from simulation.operators import widen
 from simulation.oracle import NEVER, Violation
 from simulation.skipping import is_skipped, list_at, list_group
@@ -227,7 +227,6 @@ class Quiet(ListChecks):
         return [each for each in stood if each.where == where and each.true_ms == true_ms]
 
     def _state_of(self, source: Position, target: str) -> State | None:
-        """Return what the sync says of a key."""
         state, key = self.driver.state, source.key
         if key not in state.offsets.keys:
             return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from offset_sync.model.values import TopicPartition
 from offset_sync_consumer.progress import Progress
 from offset_sync_consumer.read_list import ReadList, decode_read_list
-from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS
+from simulation.logs import Of, Position, SimRecord
 from simulation.oracle import Violation
 from simulation.world import World
 

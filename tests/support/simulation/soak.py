@@ -54,7 +54,6 @@ class Tried(NamedTuple):
 
 
 def both(one: Tried, other: Tried) -> Tried:
-    """Return both together."""
     return Tried(*(mine + its for mine, its in zip(one, other, strict=True)))
 
 

@@ -27,10 +27,10 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_plan import Translated
 from simulation.commit_ingester import Ingester, NoMetrics
-from simulation.commit_records import Of, Position, SimRecord
 from simulation.judge import UnreadCommits
 from simulation.knowledge import Knowledge
 from simulation.log_checks import CommitChecks, Epochs, note_forgotten
+from simulation.logs import Of, Position, SimRecord
 from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
@@ -270,7 +270,6 @@ class SyncDriver:
             self.world.memory.check_list(there)
 
     def note_list(self, where: Position, *, is_written: bool) -> None:
-        """Note what has become of a list."""
         (self._unlisted.discard if is_written else self._unlisted.add)(where)
 
     def flush(self) -> None:

@@ -53,7 +53,6 @@ class Watch:
         self._driver.knowledge.note_members(told, self._driver.now_ms())
 
     def of(self, alias: str) -> frozenset[str] | None:
-        """Return the groups that had members at a cluster."""
         return self._driver.knowledge.members.get(alias)
 
     def begin(self) -> None:

@@ -12,8 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync_consumer.progress import Commit
-from simulation.commit_records import MadeMove, Of, Position, SimRecord, hash_of
-from simulation.logs import Birth, Headers, Log, Record
+from simulation.logs import Birth, Headers, Log, MadeMove, Of, Position, Record, SimRecord, hash_of
 from simulation.shape import Shape
 
 if TYPE_CHECKING:
@@ -68,7 +67,6 @@ class SimCluster(MemoryCluster):
         return f"{topic}{self.ids[topic]}@{self.alias}"
 
     def answer(self) -> ClusterMetadata | ClusterError:
-        """Say what is asked of a cluster."""
         if self.is_down:
             return self._silence()
         topics = {each: MemoryTopic(self.topic_id(each), n) for each, n in self.partitions.items()}
