@@ -63,10 +63,7 @@ HISTORIES = {
     "72000599: of moves that are noticed late the last one counts": ("skewed,moves", MOVED_BACK),
     "72000599: ... also for who starts later": ("skewed,moves,crash", MOVED_BACK_AND_READING),
     "715964295: what is committed in another life of the log counts": ("shrink,crash", LOG_OF_COMMITS_IS_RECREATED),
-    "63003429: a hole that is read at a start is as young as a slow clock may have it": (
-        "clocks,late",
-        READ_AT_ONCE_BY_A_FAST_CLOCK,
-    ),
+    "63003429: a hole read at a start is as young as a slow clock says": ("clocks,late", READ_AT_ONCE_BY_A_FAST_CLOCK),
     "500001249: a step back may be later": ("polls,lists", STEPPED_BACK_WHILE_NOT_POLLED),
     "7: below our write is a step back": ("polls,lists", SET_BACK_BELOW_OUR_WRITE),
     "144941741: what is set back before a move is noticed is over": ("moves,lists", SET_BACK_WHERE_IT_WAS_MOVED_FROM),

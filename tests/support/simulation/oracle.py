@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync.model.values import TopicPartition
-from simulation.consumers import Twin
 from simulation.knowledge import Home
 from simulation.logs import Log, Position
 from simulation.mirrors import Mirror
 from simulation.world import World
 
 if TYPE_CHECKING:
+    from simulation.consumers import Twin
     from simulation.sync_driver import SyncDriver
 
 NEVER = 1 << 60
