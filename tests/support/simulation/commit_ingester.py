@@ -49,8 +49,8 @@ def to_records(records: list[SimRecord]) -> CommitRecords:
     """Return *records* as a batch of commits, without the rows of their keys."""
     names = ("offset", "at_ms", "log_partition", "log_offset", "leader_epoch")
     columns = (np.array([getattr(each, name) for each in records], np.int64) for name in names)
-    (offset, at_ms, *place, epoch), topic_id = columns, [each.topic_id for each in records]
-    return CommitRecords(np.empty(0, np.intp), offset, offset < 0, at_ms, at_ms, *place, topic_id, epoch)
+    (offset, at_ms, partition, log_offset, epoch), topic_id = columns, [each.topic_id for each in records]
+    return CommitRecords(np.empty(0, np.intp), offset, offset < 0, at_ms, at_ms, partition, log_offset, topic_id, epoch)
 
 
 class Ingester:
