@@ -86,9 +86,7 @@ def looked(known: Completeness, look: Look) -> int | None:
 
 @law(200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30))
-def test_what_came_before_the_moment_that_is_told_is_read_and_of_a_quiet_log_all(
-    steps: list[tuple[int, int]],
-) -> None:
+def test_what_came_before_the_moment_that_is_told_is_read_and_of_a_quiet_log_all(steps: list[tuple[int, int]]) -> None:
     """By the log itself: at each second some records come, and each micro-batch reads some of those that are there."""
     known, log_end, end, came_at = Completeness(), 0, 0, list[int]()
     for second, (come, read) in enumerate([*steps, (0, 150), (0, 0)]):

@@ -16,13 +16,7 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.views import (
-    QUESTIONS,
-    VIEWS,
-    Version,
-    failover_cost,
-    version_at,
-)
+from offset_sync.tables.views import QUESTIONS, VIEWS, Version, failover_cost, version_at
 from offset_sync.tables.views.duckdb import open_tables
 from oracles import failover_cost as cost_oracle
 from oracles import views as view_oracle
