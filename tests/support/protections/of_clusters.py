@@ -130,14 +130,14 @@ PROTECTIONS = protections(
         "a micro-batch that has failed because of another cluster is not repeated": kept_by(
             "ingest.failing_batches.OtherClusterError",
             type("NoError", (Exception,), {}),
-            "ingest/test_failing_batches.py a_micro_batch_that_another",
+            "ingest/test_query_supervisor.py a_micro_batch_that_another",
         ),
         # One leader is silent.
         "what was read of a log whose leader is silent since is read again": kept_by(
             "ingest.log_check.refuse_unknown", nothing, "ingest/test_incarnation_check.py what_was_read_of_a_log"
         ),
         "a query is planned without the logs of a silent leader": kept_by(
-            "ingest.checkpoint.Checkpoint.leave_out", gives({}), "ingest/test_unreadable_logs.py a_leader_that_is_away"
+            "ingest.checkpoint.Checkpoint.leave_out", gives({}), "ingest/test_checkpoint.py a_leader_that_is_away"
         ),
         # A cluster cannot be read at the start.
         "what is read on the way to the end of a log does not count before that is reached": kept_by(

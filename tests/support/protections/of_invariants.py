@@ -44,7 +44,7 @@ BY_NUMBER = {
             "a log that cannot be read on ends where it stopped": kept_by(
                 "ingest.unreadable_logs.UnreadableLogs.note",
                 nothing,
-                "ingest/test_unreadable_logs.py a_log_that_stopped",
+                "ingest/test_checkpoint.py a_log_that_stopped",
             ),
             "offsets between two appends that do not continue each other are unread": kept_by(
                 "state.index_logs.with_gaps",
@@ -58,7 +58,7 @@ BY_NUMBER = {
             "an append of the same query and batch is there once": kept_by(
                 "tables.transaction_log.Version.has_written",
                 no,
-                "tables/test_any_history.py what_was_acknowledged_is_there[0]",
+                "tables/test_append.py what_was_acknowledged_is_there[0]",
             ),
             "a new checkpoint appends under a new id": kept_by(
                 "ingest.record_indexer.RecordIndexer._writer",

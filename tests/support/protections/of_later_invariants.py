@@ -60,10 +60,10 @@ BY_NUMBER = {
     13: protections(
         {
             "rows are on the disk before their entry": kept_by(
-                "tables.files.Files.sync", nothing, "tables/test_any_history.py what_was_acknowledged_is_there[0]"
+                "tables.files.Files.sync", nothing, "tables/test_append.py what_was_acknowledged_is_there[0]"
             ),
             "the name of a new file is on the disk before its entry": kept_by(
-                "tables.files.Files.sync_folders", nothing, "tables/test_power_failure.py a_table_its_columns"
+                "tables.files.Files.sync_folders", nothing, "tables/test_append.py a_table_its_columns"
             ),
         }
     ),

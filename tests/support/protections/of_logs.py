@@ -102,12 +102,12 @@ PROTECTIONS = protections(
         "A truncated __consumer_offsets is read again from where it differs": kept_by(
             "ingest.commit_log_check.CommitLogCheck.look",
             changed(CommitLogCheck.look, again={}, whole=frozenset()),
-            "ingest/test_commit_log_check.py one_that_was_cut",
+            "ingest/test_commit_ingester.py one_that_was_cut",
         ),
         "Acknowledged writes of ours are uncertain under a new leader until they are read back": kept_by(
             "ingest.commit_log_check.CommitLogCheck.look",
             changed(CommitLogCheck.look, is_certain=True),
-            "ingest/test_commit_log_check.py one_that_was_cut",
+            "ingest/test_commit_ingester.py one_that_was_cut",
         ),
         "What only a coordinator has counts": kept_by(
             "ingest.polled_commits.CoordinatorCheck.poll",

@@ -31,18 +31,18 @@ PROTECTIONS = protections(
         "A log that could not be read is left out of later micro-batches": kept_by(
             "ingest.unreadable_logs.UnreadableLogs.left_out",
             lambda _logs, start, end: (start, end),
-            "ingest/test_unreadable_logs.py a_plan_that_is_not",
+            "ingest/test_checkpoint.py a_plan_that_is_not",
         ),
         "A log is complete only up to a time at which its end was seen, and reached since": kept_by(
             "ingest.log_check.Completeness.of",
             without.whatever_was_read,
-            "ingest/test_index_parts.py what_came_before_the_moment",
+            "ingest/test_record_indexer.py what_came_before_the_moment",
         ),
         "A hole at the source does not age while the source's index is behind": kept_by(
             "state.translator.watched_until_ms", given(2), seed(18, "late")
         ),
         "A record that names an offset beyond its origin's log end is no copy": kept_by(
-            "ingest.origin_check.OriginCheck.refute", given(1), "ingest/test_index_parts.py every_record_keeps_its"
+            "ingest.origin_check.OriginCheck.refute", given(1), "ingest/test_record_indexer.py every_record_keeps_its"
         ),
         "A record with the place header of another partition was produced where it is": kept_by(
             "decode.mirror_headers.confirmed", given(0), "ingest/test_run_builder.py records_that_name_another"

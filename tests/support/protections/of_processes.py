@@ -129,7 +129,7 @@ PROTECTIONS = protections(
         "a poll is recorded by a number of its own, not by that of its micro-batch": kept_by(
             "ingest.polled_commits.PollIngester._writer",
             lambda _ingester, batch: ("sync_offsets-polls", batch.batch_id),
-            "ingest/test_polled_commits.py a_repeated_micro_batch",
+            "ingest/test_commit_ingester.py a_repeated_micro_batch",
         ),
         # A second driver starts, or a paused one wakes.
         "each epoch is claimed once": kept_by(
@@ -190,7 +190,7 @@ PROTECTIONS = protections(
         "the third failure of a micro-batch names its offsets and the record": kept_by(
             "ingest.failing_batches.FailingBatches._tell",
             nothing,
-            "ingest/test_failing_batches.py the_third_failure_names",
+            "ingest/test_query_supervisor.py the_third_failure_names",
         ),
         # cutover apply is refused, fails or is killed at any step.
         "a commit of a move is in the table before it is sent": kept_by(

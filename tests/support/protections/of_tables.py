@@ -67,21 +67,21 @@ PROTECTIONS = protections(
         "two removals of the same files do not both go through": kept_by(
             "tables.table_log.CommitProperties",
             lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+            "tables/test_append.py what_was_acknowledged_is_there[7]",
         ),
         "a change of files is decided by those that there are then": kept_by(
             "tables.maintenance.Maintainer._enter",
             _entered_unchecked,
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+            "tables/test_append.py what_was_acknowledged_is_there[7]",
         ),
         "a maintained table keeps for a while what its readers may need": kept_by(
             "tables.table_log.TableLog.clean_up",
             _cleaned_of_all,
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
+            "tables/test_append.py what_was_acknowledged_is_there[7]",
         ),
         "a file is sealed only if it has all rows of those that it replaces": kept_together(
             {"state.seal._portions": _without_a_row, "tables.maintenance.Maintainer.move": _moved_uncounted},
-            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
+            "tables/test_append.py what_was_acknowledged_is_there[0]",
         ),
         "a file that maintenance may have deleted gets no entry": kept_by(
             "tables.table_log.Change.is_stale", no, "tables/test_append.py a_file_that_is_too"
@@ -123,10 +123,10 @@ PROTECTIONS = protections(
         ),
         # Tables or checkpoints are of another format.
         "tables of another format are refused": kept_by(
-            "tables.table_log.check_table", nothing, "tables/test_format.py tables_of_another_format[1]"
+            "tables.table_log.check_table", nothing, "tables/test_create.py tables_of_another_format[1]"
         ),
         "checkpoints without a format are refused": kept_by(
-            "tables.format._JOBS", "none", "tables/test_format.py checkpoints_of_another_format[None]"
+            "tables.format._JOBS", "none", "tables/test_create.py checkpoints_of_another_format[None]"
         ),
         # last_known is unreadable, or newer than a restored table.
         "what last_known is based on is compared with the tables": kept_by(
@@ -139,10 +139,10 @@ PROTECTIONS = protections(
         ),
         # The power fails.
         "an entry that a power failure has emptied is removed, and its append repeated": kept_by(
-            "tables.store.repair_log", no, "tables/test_power_failure.py an_append_whose_entry"
+            "tables.store.repair_log", no, "tables/test_append.py an_append_whose_entry"
         ),
         "an entry is on the disk before a write returns, and before the next one": kept_by(
-            "tables.table_log.TableLog._store", nothing, "tables/test_any_history.py what_was_acknowledged_is_there[0]"
+            "tables.table_log.TableLog._store", nothing, "tables/test_append.py what_was_acknowledged_is_there[0]"
         ),
         "a checkpoint is on the disk before the entries go that say the same": kept_by(
             "tables.table_log.TableLog._checkpoint",
@@ -150,7 +150,7 @@ PROTECTIONS = protections(
             "tables/test_maintenance.py a_checkpoint_is_stored",
         ),
         "an empty entry before others is refused by name": kept_by(
-            "tables.log_repair._damaged", gives([]), "tables/test_power_failure.py an_entry_before_others"
+            "tables.log_repair._damaged", gives([]), "tables/test_append.py an_entry_before_others"
         ),
         "a plan is on the disk before any row is written by it": kept_by(
             "tables.files.Files.sync", nothing, "ingest/test_checkpoint.py a_plan_is_stored"
@@ -162,10 +162,10 @@ PROTECTIONS = protections(
         "an append that found no room comes again once": kept_by(
             "tables.transaction_log.Version.has_written",
             no,
-            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
+            "tables/test_append.py what_was_acknowledged_is_there[0]",
         ),
         "the folder that is full is named": kept_by(
-            "ingest.query_errors._is_full", no, "ingest/test_failing_batches.py the_folder_that_is_full"
+            "ingest.query_errors._is_full", no, "ingest/test_query_supervisor.py the_folder_that_is_full"
         ),
     }
 )
