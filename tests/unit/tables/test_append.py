@@ -90,16 +90,15 @@ def test_a_list_with_a_gap_is_recreated(tables: TableStore) -> None:
     assert by_delta_rs(tables) == [1, 2, 3, 4]
 
 
+# What is stored in which order, and what comes again after a power failure, a crash, or on a full disk
+
+
 def entry(version: int) -> str:
     return f"{version:020d}.json"
 
 
 def log_of(tables: TableStore) -> Path:
     return Path(tables.path(DRIVERS), "_delta_log")
-
-
-def by_delta_rs(tables: TableStore) -> list[int]:
-    return epochs(DeltaTable(tables.path(DRIVERS)).to_pyarrow_table())
 
 
 def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
