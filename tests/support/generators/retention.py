@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from builders.index_rows import LogKey, begin, edge, run
 from fakes.sealed_tables import SealedInMemory
-from generators.mirrored_logs import observe, random_world, write_logs
-from generators.runs import increments
+from generators.mirrored_logs import increments, observe, random_world, write_logs
 from offset_sync.model.values import State
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.record_index import RecordIndex

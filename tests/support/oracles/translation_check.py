@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.runs import Increment, increments
+from generators.mirrored_logs import Increment, increments
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
