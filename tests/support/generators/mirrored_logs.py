@@ -48,22 +48,10 @@ def random_world(rng: random.Random, *, steps: int = 30) -> World:
     routes = tuple((origin, copy) for origin in clusters for copy in clusters if origin != copy)
     if rng.random() < 0.3:  # fan-out: nothing between the copies
         routes = tuple(route for route in routes if clusters[0] in route)
-    return World(
-        clusters,
-        producers,
-        routes,
-        steps,
-        marker=rng.choice((0.0, 0.2)),
-        behind=rng.choice((0.0, 0.7)),
-        resend=chance(),
-        reorder=chance(),
-        drop=chance(),
-        late=chance(),
-        malformed=chance() / 5,
-        echo=chance() / 2,
-        compacted=chance(),
-        expired=chance(),
-    )
+    chances = {"marker": rng.choice((0.0, 0.2)), "behind": rng.choice((0.0, 0.7))}
+    chances |= {name: chance() for name in ("resend", "reorder", "drop", "late")}
+    chances |= {"malformed": chance() / 5, "echo": chance() / 2, "compacted": chance(), "expired": chance()}
+    return World(clusters, producers, routes, steps, **chances)
 
 
 @dataclass

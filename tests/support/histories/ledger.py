@@ -28,7 +28,6 @@ class Held(NamedTuple):
         return self if number <= self.appended else Held((*self.rows, *rows), number)
 
     def without(self, begins: dict[Log, int]) -> Held:
-        """Cut what is below *begins*."""
         return self._replace(rows=tuple(row for row in self.rows if not is_below(row, begins)))
 
 
@@ -56,11 +55,9 @@ class Ledger:
         self._doubt = change
 
     def fail(self) -> None:
-        """Note that the power has failed."""
         self._has_failed = True
 
     def begin(self) -> None:
-        """Note that all logs are repaired."""
         self.kept.begin()
         self._tables, self._seen = TableStore(self._tables.root), None
 

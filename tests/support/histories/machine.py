@@ -62,8 +62,6 @@ DAMAGES = st.tuples(*_STEPS["lose_power"][1])
 
 
 def histories(empty: Path) -> type[RuleBasedStateMachine]:
-    """Return the machine that begins with the *empty* tables."""
-
     class Histories(_Histories):
         def __init__(self) -> None:
             super().__init__(World(empty))
@@ -108,8 +106,6 @@ class _Histories(RuleBasedStateMachine):
 
 
 class _Noting(TableStore):
-    """Notes whether all of a table was read."""
-
     is_whole = False
 
     def _read_whole(self, table: Table) -> tuple[pa.Table, int]:
@@ -146,8 +142,6 @@ class RowFollower:
 
 
 class IndexFollower:
-    """A record index that goes on."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._start()

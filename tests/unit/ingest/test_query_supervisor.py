@@ -111,20 +111,10 @@ def test_a_query_that_cannot_be_started_is_tried_with_longer_and_longer_pauses(
 ) -> None:
     ended, lost = MagicMock(isActive=False), MagicMock()
     type(ended).lastProgress = type(lost).isActive = PropertyMock(side_effect=ValueError)
-    broken, fine, nothing, again = (
-        Starts(OSError("no brokers")),
-        Starts(Query()),
-        Starts(None, None, Query()),
-        Starts(ended, Query()),
-    )
-    for name, starts in {
-        "dc1": broken,
-        "dc2": fine,
-        "dc3": nothing,
-        "dc4": again,
-        "dc5": Starts(lost, Query()),
-    }.items():
-        group.add(name, starts)
+    broken, fine, nothing = Starts(OSError("no brokers")), Starts(Query()), Starts(None, None, Query())
+    again = Starts(ended, Query())
+    for number, starts in enumerate((broken, fine, nothing, again, Starts(lost, Query())), 1):
+        group.add(f"dc{number}", starts)
     with running(group, stop):
         until(lambda: len(broken.times) >= 6 and len(nothing.times) == 3 and len(again.times) == 2)
         assert group.errors() == {"dc1": "no brokers"}, "where there is nothing to read yet is none"
