@@ -14,9 +14,7 @@ from offset_sync.config import Config, load_config
 from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
-LEAST = """
-clusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}
-"""
+LEAST = '\nclusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}\n'
 
 
 @pytest.fixture
@@ -50,11 +48,8 @@ def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: 
 
 
 def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
-    text = (
-        LEAST
-        + "topics: {include: [a], include: [b]}\nsync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
-    )
-    assert file_problems(path, text) == [
+    twice = "sync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
+    assert file_problems(path, f"{LEAST}topics: {{include: [a], include: [b]}}\n{twice}") == [
         "topics.include: is given twice, lines 3 and 3; remove one",
         "index.starting: is given twice, lines 6 and 7; remove one",
         "sync: is given twice, lines 4 and 8; remove one",

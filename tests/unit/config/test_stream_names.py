@@ -13,15 +13,8 @@ from builders.configurations import parsed
 from offset_sync.config import Config
 from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
 
-ALIASES = st.lists(
-    st.one_of(
-        st.sampled_from(["dc", "dc1", "d", "a.b", "a", "pay", "pay.eu", "-", "1", "x_", "a-"]),
-        st.text("ab.-_1", min_size=1),
-    ),
-    min_size=2,
-    max_size=4,
-    unique=True,
-)
+ALIAS = st.sampled_from(["dc", "dc1", "d", "a.b", "a", "pay", "pay.eu", "-", "1", "x_", "a-"])
+ALIASES = st.lists(ALIAS | st.text("ab.-_1", min_size=1), min_size=2, max_size=4, unique=True)
 SEPARATORS = st.sampled_from([".", "-", "_", "..", ".from.", "1"])
 
 
@@ -98,19 +91,11 @@ def test_streams_and_names_are_each_others_inverse(data: st.DataObject) -> None:
 
 
 PATTERNS = st.sampled_from(["a", "b", "a.*", ".*b", "a|b", "[ab]+", "_.*", "ab?", "(a)(b)", "a$", ".*", "_?b{1,2}"])
-OVERRIDES = st.fixed_dictionaries(
-    {
-        "topics": st.lists(PATTERNS, min_size=1, max_size=2),
-        "strategy": st.sampled_from(["exact", "header", "timestamp", "off"]),
-    }
-)
+STRATEGIES = st.sampled_from(["exact", "header", "timestamp", "off"])
+OVERRIDES = st.fixed_dictionaries({"topics": st.lists(PATTERNS, min_size=1, max_size=2), "strategy": STRATEGIES})
+CHOSEN = {"include": st.lists(PATTERNS, min_size=1, max_size=3), "exclude": st.lists(PATTERNS, max_size=2)}
 TOPICS = st.fixed_dictionaries(
-    {
-        "include": st.lists(PATTERNS, min_size=1, max_size=3),
-        "exclude": st.lists(PATTERNS, max_size=2),
-        "strategy": st.sampled_from(["exact", "off"]),
-        "overrides": st.lists(OVERRIDES, max_size=4),
-    }
+    {**CHOSEN, "strategy": st.sampled_from(["exact", "off"]), "overrides": st.lists(OVERRIDES, max_size=4)}
 )
 
 
