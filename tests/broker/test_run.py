@@ -81,15 +81,6 @@ def test_commits_before_and_after_the_start_arrive_and_a_rewind(running: Running
     until(lambda: (running.installation.folder / "status.html").exists(), job=running.job)
 
 
-def test_a_reader_at_each_side_is_moved_at_neither(running: Running) -> None:
-    running.story.commit("polled-both", 30)
-    running.arrives("polled-both", 30)
-    running.story.commit("polled-both", 31)
-    running.story.commit("polled-both", 57, "dc2")
-    until(lambda: running.installation.translations(group_id="polled-both", state="COMMITTED_AT_BOTH"))
-    assert (running.story.offset("polled-both", "dc1"), running.story.offset("polled-both")) == (31, 57)
-
-
 def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:
     running.story.clusters["dc2"].kill()
     running.story.commit("polled-outage", 65)

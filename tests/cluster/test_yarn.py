@@ -1,4 +1,4 @@
-"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, and what of them is killed meanwhile.
+"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, each with the libraries of the archive.
 
 The tests of this file go through the life of one installation in order.
 """
@@ -6,7 +6,6 @@ The tests of this file go through the life of one installation in order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -16,7 +15,6 @@ from broker.installation import Job, install, until
 from broker.story import Story
 from cluster.hadoop import Hadoop
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
-from cluster.server_process import kill_process
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
@@ -25,22 +23,14 @@ BATCH = DRIVER_MAX_RECORDS + 1000
 """So many records are for the executors, not for the driver alone."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stage:
-    """The cluster, its applications, and what runs of them."""
+    """The cluster, its applications, and the driver of index_records."""
 
     story: Story
     hadoop: Hadoop
     applications: Applications
-    jobs: ExitStack
-    index: Job | None = None
-    sync_id: str = ""
-
-    def start_index(self) -> Job:
-        """Start index_records with its driver here."""
-        options = yarn_options("client", 2)
-        self.index = self.jobs.enter_context(self.applications.installation.started("index_records", *options))
-        return self.index
+    index: Job
 
     @property
     def index_id(self) -> str:
@@ -64,14 +54,12 @@ def stage(clusters: Clusters, yarn: Hadoop, tmp_path_factory: pytest.TempPathFac
         [story.topic],
         tables=places_on(yarn, folder),
         sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
-        # One micro-batch after the other: what is killed is killed within one.
         index={"trigger_interval": "0s", "max_offsets_per_trigger": BATCH},
     )
-    with ExitStack() as jobs, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HADOOP_CONF_DIR", str(yarn.settings))
-        stage = Stage(story, yarn, Applications(yarn, installation), jobs)
-        stage.start_index()
-        yield stage
+        with installation.started("index_records", *yarn_options("client", 2)) as index:  # its driver is here
+            yield Stage(story, yarn, Applications(yarn, installation), index)
 
 
 def test_executors_of_a_driver_at_home_index_with_the_python_of_the_archive(stage: Stage) -> None:
@@ -81,38 +69,7 @@ def test_executors_of_a_driver_at_home_index_with_the_python_of_the_archive(stag
 
 
 def test_a_driver_in_the_cluster_syncs(stage: Stage) -> None:
-    stage.sync_id = stage.applications.submit("sync_offsets")
+    identity = stage.applications.submit("sync_offsets")
     until(lambda: stage.applications.runs("sync_offsets") and stage.story.offset("on-yarn-before"))
     stage.story.arrives("on-yarn-before", 10)
-    assert len(stage.applications.containers(DRIVER, stage.sync_id)) == 1
-
-
-def test_of_an_executor_that_is_killed_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
-    stage.story.write(5 * BATCH)
-    until(lambda: 0 < stage.missing() < 9 * BATCH, job=stage.index)
-    _, number = stage.applications.containers(EXECUTOR, stage.index_id)[0]
-    kill_process(number)  # as the kernel does when memory runs out
-    until(lambda: stage.missing() == 0, job=stage.index)
-    until(lambda: len(stage.applications.containers(EXECUTOR, stage.index_id)) == 2, job=stage.index)
-    stage.story.commit("on-yarn-killed", 7 * BATCH)
-    stage.story.arrives("on-yarn-killed", 7 * BATCH)
-
-
-def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
-    ((node, _),) = stage.applications.containers(DRIVER, stage.sync_id)
-    stage.story.write(2 * BATCH)
-    node.kill_with_all_below()
-    stage.story.commit("on-yarn-gone", 9 * BATCH)
-    until(lambda: stage.applications.attempts(stage.sync_id) == 2, seconds=180)
-    # Where its application master was on that node a driver at home ends, and is started again as systemd does it.
-    if stage.index is not None and stage.index.process.poll() is not None:
-        stage.start_index()
-    until(lambda: stage.missing() == 0, job=stage.index)
-    stage.story.arrives("on-yarn-gone", 9 * BATCH)
-    commits = [row for row in stage.applications.rows("offset_commits") if row["cluster"] == "dc1"]
-    mine = [row for row in commits if row["group_id"].startswith("on-yarn")]
-    assert sorted((row["group_id"], row["committed_offset"]) for row in mine) == [
-        ("on-yarn-before", 10),
-        ("on-yarn-gone", 9 * BATCH),
-        ("on-yarn-killed", 7 * BATCH),
-    ]
+    assert len(stage.applications.containers(DRIVER, identity)) == 1

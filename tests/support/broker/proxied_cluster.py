@@ -24,11 +24,6 @@ class ProxiedCluster:
         """The address of the proxy."""
         return f"127.0.0.1:{self.proxy.port}"
 
-    def heal(self) -> None:
-        """Let all through, and the broker go on if it was paused."""
-        self.direct.resume()
-        self.proxy.heal()
-
 
 @contextmanager
 def proxied_clusters(aliases: Sequence[str], directory: Path) -> Iterator[dict[str, ProxiedCluster]]:
