@@ -51,7 +51,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         folder,
         clusters,
         [story.topic],
-        polled=("dc1", "dc2"),
+        {alias: {"commits": "admin"} for alias in clusters},
         status={"interval": "5s", "page": str(folder / "status.html")},
         sync={"poll_interval": "1s", "reconcile_interval": "2s", "home_silence": "5s"},
         groups={"include": ["polled-.*"]},
