@@ -35,7 +35,7 @@ def hdfs(cluster_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def yarn(hdfs: Hadoop) -> Hadoop:
-    """HDFS and two nodes."""
+    """HDFS and two nodes, each with room for everything that a test starts: one of them may go."""
     _skip_without(ARCHIVE)
     hdfs.start_nodes([6144, 6144])
     return hdfs

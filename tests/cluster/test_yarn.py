@@ -1,4 +1,4 @@
-"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, each with the libraries of the archive.
+"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, and a node of theirs that is gone.
 
 The tests of this file go through the life of one installation in order.
 """
@@ -6,6 +6,7 @@ The tests of this file go through the life of one installation in order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -23,14 +24,22 @@ BATCH = DRIVER_MAX_RECORDS + 1000
 """So many records are for the executors, not for the driver alone."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stage:
-    """The cluster, its applications, and the driver of index_records."""
+    """The cluster, its applications, and what runs of them."""
 
     story: Story
     hadoop: Hadoop
     applications: Applications
-    index: Job
+    jobs: ExitStack
+    index: Job | None = None
+    sync_id: str = ""
+
+    def start_index(self) -> Job:
+        """Start index_records with its driver here."""
+        options = yarn_options("client", 2)
+        self.index = self.jobs.enter_context(self.applications.installation.started("index_records", *options))
+        return self.index
 
     @property
     def index_id(self) -> str:
@@ -54,12 +63,14 @@ def stage(clusters: Clusters, yarn: Hadoop, tmp_path_factory: pytest.TempPathFac
         [story.topic],
         tables=places_on(yarn, folder),
         sync={"trigger_interval": "500ms", "reconcile_interval": "2s"},
+        # One micro-batch after the other: what is killed is killed within one.
         index={"trigger_interval": "0s", "max_offsets_per_trigger": BATCH},
     )
-    with pytest.MonkeyPatch.context() as patch:
+    with ExitStack() as jobs, pytest.MonkeyPatch.context() as patch:
         patch.setenv("HADOOP_CONF_DIR", str(yarn.settings))
-        with installation.started("index_records", *yarn_options("client", 2)) as index:  # its driver is here
-            yield Stage(story, yarn, Applications(yarn, installation), index)
+        stage = Stage(story, yarn, Applications(yarn, installation), jobs)
+        stage.start_index()
+        yield stage
 
 
 def test_executors_of_a_driver_at_home_index_with_the_python_of_the_archive(stage: Stage) -> None:
@@ -69,7 +80,26 @@ def test_executors_of_a_driver_at_home_index_with_the_python_of_the_archive(stag
 
 
 def test_a_driver_in_the_cluster_syncs(stage: Stage) -> None:
-    identity = stage.applications.submit("sync_offsets")
+    stage.sync_id = stage.applications.submit("sync_offsets")
     until(lambda: stage.applications.runs("sync_offsets") and stage.story.offset("on-yarn-before"))
     stage.story.arrives("on-yarn-before", 10)
-    assert len(stage.applications.containers(DRIVER, identity)) == 1
+    assert len(stage.applications.containers(DRIVER, stage.sync_id)) == 1
+
+
+def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
+    ((node, _),) = stage.applications.containers(DRIVER, stage.sync_id)
+    stage.story.write(2 * BATCH)
+    node.kill_with_all_below()
+    stage.story.commit("on-yarn-gone", 4 * BATCH)
+    until(lambda: stage.applications.attempts(stage.sync_id) == 2, seconds=180)
+    # Where its application master was on that node a driver at home ends, and is started again as systemd does it.
+    if stage.index is not None and stage.index.process.poll() is not None:
+        stage.start_index()
+    until(lambda: stage.missing() == 0, job=stage.index)
+    stage.story.arrives("on-yarn-gone", 4 * BATCH)
+    commits = [row for row in stage.applications.rows("offset_commits") if row["cluster"] == "dc1"]
+    mine = [row for row in commits if row["group_id"].startswith("on-yarn")]
+    assert sorted((row["group_id"], row["committed_offset"]) for row in mine) == [
+        ("on-yarn-before", 10),
+        ("on-yarn-gone", 4 * BATCH),
+    ]

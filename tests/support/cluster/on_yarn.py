@@ -61,6 +61,10 @@ class Applications:
         assert self.state(job) not in ("FAILED", "KILLED", "FINISHED")
         return True
 
+    def attempts(self, identity: str) -> int:
+        """Return how often a driver of an application was started."""
+        return len(self.hadoop.asked(f"apps/{identity}/appattempts")["appAttempts"]["appAttempt"])
+
     def containers(self, word: str, identity: str) -> list[tuple[ServerProcess, int]]:
         """Return node and process of an application's containers that have *word* in their command."""
         return [each for each in self.hadoop.containers(word) if job_of(each[1]) == identity]
