@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
 from broker.committed_offsets import Partition, commit, committed
-from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, write_log
+from broker.crafted_logs import Clusters, Stamp, copied_log, create_topics, native_log, wait_for_ends, write_log
 from broker.installation import Installation, install, until
 from broker.job import ThreadJob
 from broker.replicated_cluster import ReplicatedCluster, replicated_cluster
@@ -139,6 +139,7 @@ def test_while_the_jobs_run_each_partition_waits_for_its_own_leader_and_all_are_
         until(lambda: "clusters.dc2: unreadable-good-1 cannot be read from offset 40 on" in caplog.text, job=sync)
         assert site.reason("unreadable-running", QUIET) == "Withheld: CLUSTER_UNREACHABLE"
         site.dc2.nodes[LEADERS[QUIET]].resume()
+        wait_for_ends(site.dc2.first, {QUIET: 4 * BATCH})  # it may have to become leader again
         admin = admin_of(site.dc2.first)
         (deleted,) = admin.delete_records([ClientPartition(*BAD, 2 * BATCH)]).values()
         deleted.result(120)

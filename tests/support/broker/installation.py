@@ -171,7 +171,7 @@ def install(
     folder: Path,
     servers: Mapping[str, str | Endpoint],
     included: list[str],
-    of_clusters: Mapping[str, Mapping[str, str]] | None = None,
+    of_clusters: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> Installation:
     """Write a configuration for clusters or those at addresses; *sections* are added to what every test needs.
