@@ -14,7 +14,7 @@ import offset_sync
 from broker.committed_offsets import committed
 from consumer.consumer_host import MISLED, NEWEST, PYTHON, Hosts
 from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
-from consumer.scenarios import SCENARIOS, Group, give_in_both, is_set_back, reads_through, seeks_back
+from consumer.scenarios import SCENARIOS, Group, give_in_both, reads_through, seeks_back
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long]
@@ -102,14 +102,6 @@ def test_who_seeks_back_gets_the_same_records_again(group: Groups, version: str,
     (reader,) = seeks_back(crossed, after=8)
     others = [each.value for each in reader.records if each.partition != 0]
     assert sorted(others) == sorted(crossed.crossing.logs[1].due() + crossed.crossing.logs[2].due())
-
-
-@BOTH
-def test_a_group_set_back_below_its_list_gets_everything(group: Groups, version: str, settings: dict[str, str]) -> None:
-    crossed = group(version, settings)
-    _, again, rest = is_set_back(crossed)
-    due = [value for log in crossed.crossing.logs.values() for value in log.due(log.start - 20, skips=False)]
-    assert sorted(each.value for each in [*again.records, *rest.records]) == sorted(due), "after a restart, too"
 
 
 def test_records_of_a_later_leader_epoch_are_delivered(

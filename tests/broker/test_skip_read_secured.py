@@ -27,7 +27,7 @@ BOTH = pytest.mark.parametrize("version", [NEWEST, PYTHON], ids=["Java", "Python
 @pytest.fixture(scope="module")
 def crossing(secured: SecuredClusters) -> Crossing:
     """A topic that many groups cross, each with lists of its own."""
-    return write_crossing(secured.brokers["dc1"], TOPIC, records=150, seed=3)
+    return write_crossing(secured.brokers["dc1"], TOPIC, records=150)
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ What is due is told by what the producer wrote, not by offsets.
 from __future__ import annotations
 
 import itertools
-import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Producer
@@ -123,30 +122,22 @@ def delivered(*readers: Reader) -> list[Delivered]:
     return [record for reader in readers for record in reader.records]
 
 
-def write_crossing(cluster: EmbeddedCluster, topic: str, *, records: int = 300, seed: int = 1) -> Crossing:
-    """Write a topic with transactions among its records, of which some end in an abort; a third is below the start.
+_STRETCHES = ((None, 0.2), (True, 0.2), (None, 0.2), (False, 0.1), (True, 0.4))
+"""What comes at once: outside of a transaction (None), or in one that is committed or not; and its share."""
+
+
+def write_crossing(cluster: EmbeddedCluster, topic: str, *, records: int = 300) -> Crossing:
+    """Write a topic with transactions among its records, of which one ends in an abort; a third is below the start.
 
     Of the first partition the tail is on the list, of the last one it is not, the second one has no list of any range.
     """
     create_topics(cluster, {topic: _PARTITIONS})
-    chance = random.Random(seed)
     written: dict[int, dict[int, str]] = {number: {} for number in range(_PARTITIONS)}
-    for is_committed, count in _stretches(records, chance):
-        _write(cluster, topic, written, is_committed, count)
+    for is_committed, share in _STRETCHES:
+        _write(cluster, topic, written, is_committed, round(records * share))
     ends = stable_ends(cluster, [(topic, number) for number in range(_PARTITIONS)])
-    logs = {number: _log(number, of_partition, ends[topic, number], chance) for number, of_partition in written.items()}
+    logs = {number: _log(number, of_partition, ends[topic, number]) for number, of_partition in written.items()}
     return Crossing(cluster, topic, logs)
-
-
-def _stretches(records: int, chance: random.Random) -> Iterable[tuple[bool | None, int]]:
-    """Yield how many records come at once: outside of a transaction (None), or in one that is committed or not."""
-    left = records
-    for kind in itertools.cycle([None, True, None, False, True]):
-        count = min(left, chance.randrange(10, records // 4))
-        yield kind, count
-        left -= count if kind is not False else 0
-        if not left:
-            return
 
 
 def _write(
@@ -178,20 +169,9 @@ def _write(
             written[partition][offset] = value
 
 
-def _log(number: int, written: dict[int, str], end: int, chance: random.Random) -> Log:
+def _log(number: int, written: dict[int, str], end: int) -> Log:
     offsets = sorted(written)
-    start = offsets[len(offsets) // 3]
-    above = [offset for offset in offsets if offset >= start]
-    read: set[int] = set()
-    place = 0
-    while place < len(above):
-        length = chance.randrange(1, 25)
-        if chance.random() < 0.5:
-            read.update(above[place : place + length])
-        place += length
-    read = set() if number == 1 else read
-    if number == 0:
-        read.update(above[-30:])
-    if number == _PARTITIONS - 1:
-        read.difference_update(above[-5:])
-    return Log(written, start, frozenset(read), end)
+    above = offsets[len(offsets) // 3 :]
+    read = {offset for place, offset in enumerate(above) if place % 13 in (2, 3, 4, 9)} if number != 1 else set()
+    read |= {*above[-30:]} if number == 0 else set()
+    return Log(written, above[0], frozenset(read - ({*above[-5:]} if number else set())), end)

@@ -135,7 +135,7 @@ class FakeCommits(GroupCommits):
         self.marks.append(_told_commits(marks))
         if not self.failure:
             self.found[3].update(marks)
-        return FakeWrite(self.failure if self.failure == "marks fail" else "")
+        return FakeWrite()
 
     def standing(self, places: Sequence[Place], wait_ms: int) -> dict[Place, int]:
         return {place: commit.offset for place, commit in self.found[3].items()}
@@ -145,17 +145,13 @@ class FakeCommits(GroupCommits):
 
 
 class FakeWrite:
-    """Commits whose outcome the test has set."""
-
-    def __init__(self, failure: str) -> None:
-        self._failure = failure
+    """Commits that have come to be."""
 
     def is_done(self) -> bool:
         return True
 
     def wait(self, timeout: float) -> None:
-        if self._failure:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        pass
 
 
 class _Breaking(list):  # type: ignore[type-arg]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from broker.committed_offsets import admin_for, commit
+from broker.committed_offsets import admin_for
 from broker.crafted_logs import create_topics
 from broker.installation import until
 from consumer.consumer_host import SKIP_READ, ConsumerHost, Reader
@@ -84,22 +84,6 @@ def seeks_back(group: Group, *, after: int) -> list[Reader]:
     once = {each.value for each in before if each.partition == 0}
     assert once == set(group.crossing.logs[0].due()[: len(once)])
     return [reader]
-
-
-def is_set_back(group: Group) -> list[Reader]:
-    """The group is set back below its lists, and stopped once more midway; the first reader is from before that."""
-    logs = group.crossing.logs
-    first = group.start("a", slowly=True)
-    until(lambda: len(first.records) >= 15, 120)
-    group.stop("a")
-    commit(group.crossing.cluster, {group.name: {(group.crossing.topic, n): log.start - 20 for n, log in logs.items()}})
-    again = group.start("b", slowly=True)
-    until(lambda: any(again.positions.get(n, 0) > log.start + 10 for n, log in logs.items()), 120)
-    group.stop("b")
-    rest = group.start("c")
-    group.crossing.wait_until_read(rest)
-    group.stop("c")
-    return [first, again, rest]
 
 
 def give_in_both(crossing: Crossing, elsewhere: EmbeddedCluster, group: str, *, copied: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from builders.logs import log
@@ -14,7 +13,7 @@ from fakes.clusters import GroupOffset
 from fakes.reconciler_site import ORDERS, Site, config_of
 from generators.mirrored_logs import CLUSTERS
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
 from offset_sync.status.job_progress import JobProgress, StreamLag
@@ -168,12 +167,5 @@ def site_of_case(case: Case, positions: Sequence[tuple[int, int]]) -> StatusSite
     site = site_of_logs(case, case.source, case.target)
     for number, (committed, position) in enumerate(positions):
         site.commit(case.source_cluster, str(number), committed)
-        note_own(site, case.target.cluster, str(number), position)
-        site.clusters[case.target.cluster].commit(str(number), ORDERS, position)
+        site.write_as_we_do(case.target.cluster, str(number), position)
     return site
-
-
-def note_own(site: Site, alias: str, group: str, offset: int) -> None:
-    """Have the next record of the group's at *alias* with this offset be one that we wrote."""
-    key = site.offsets.ids([GroupPartition(group, *ORDERS)])
-    site.offsets.clusters[alias].own_writes.begin(key, np.array([offset]))

@@ -46,7 +46,6 @@ TESTS = {
     "translate/index/*.py": [
         "tests/unit/translate/index",
         *(_T + name for name in ("exact_laws.py", "strategies.py")),
-        "tests/unit/state/test_index_start.py",
     ],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.

@@ -13,6 +13,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, _co
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.state.restore import to_commit_records
 from offset_sync.state.sync_state import SyncState
+from offset_sync.tables.catalog import OFFSET_COMMITS
 
 _NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
@@ -62,24 +63,8 @@ def _key(row: Row) -> GroupPartition:
 
 
 def _take_in(state: SyncState, alias: str, row: Row) -> None:
-    one = pa.Table.from_pylist([row], _SCHEMA)
+    one = pa.Table.from_pylist([row], OFFSET_COMMITS.arrow_schema)
     state.record_known(alias, to_commit_records(one, state.offsets.ids([_key(row)])), np.array([row["is_own"]]))
-
-
-_SCHEMA = pa.schema(
-    [
-        ("committed_offset", pa.int64()),
-        ("is_tombstone", pa.bool_()),
-        ("committed_at", pa.timestamp("us", "UTC")),
-        ("log_partition", pa.int32()),
-        ("log_offset", pa.int64()),
-        ("captured_at", pa.timestamp("us", "UTC")),
-        ("made_at", pa.timestamp("us", "UTC")),
-        ("not_before", pa.timestamp("us", "UTC")),
-        ("topic_id", pa.string()),
-        ("leader_epoch", pa.int32()),
-    ]
-)
 
 
 def _life_ms(lives: CommitLogIncarnations, rows: pa.Table) -> NDArray[np.int64]:

@@ -1,14 +1,14 @@
 """Read lists by brute force over the records of two logs, one by one, and what their texts say.
 
 Nothing here is shared with ``offset_sync.translate``, so that a mistake there is not repeated here. X is the source, Y
-the target. :func:`on_the_list` says what both indexes know to be read, :func:`what_is_read` what really is.
+the target.
 """
 
 from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from oracles.translation import Case, LogRecord
 
@@ -101,12 +101,3 @@ def leb128(number: int) -> bytes:
         found.append(number % 128 + 128)
         number //= 128
     return bytes([*found, number])
-
-
-def what_is_read(case: Case, committed: int) -> Iterator[Identity]:
-    """Yield what a group with this commit has read, whether X's index has come to it or not."""
-    yield from ((case.source_cluster, number) for number in range(committed))
-    for record in case.source.records if case.source is not None else ():
-        identity = identity_of(record)
-        if record.offset < committed and identity is not None:
-            yield identity

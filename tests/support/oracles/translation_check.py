@@ -100,12 +100,10 @@ def ask(
     ]
 
 
-def translated(
-    case: Case, commits: Sequence[int], rng: random.Random | None = None, *, window_start: int = 0
-) -> list[Answer]:
+def translated(case: Case, commits: Sequence[int]) -> list[Answer]:
     """Return the core's answers once everything of *case* is indexed."""
-    *_, (_, source, target) = growing(case, rng)
-    return ask(case, commits, source, target, window_start=window_start)
+    *_, (_, source, target) = growing(case)
+    return ask(case, commits, source, target)
 
 
 def _state(is_at_frontier: bool, is_index_behind: bool) -> State:

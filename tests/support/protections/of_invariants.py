@@ -222,8 +222,8 @@ BY_NUMBER = {
             "the index keeps what shows that other logs' records are read": kept_by(
                 "translate.index_retention._kept_for",
                 lambda *_told: 1 << 62,
-                "translate/test_index_retention_laws.py the_source_keeps_the_place"
-                "[Z0:3 X3:9-? Z0:3 X3:9-99-begins1-0.0]",
+                "translate/test_index_retention_laws.py what_each_log_has_to_keep"
+                "[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
             ),
             "an index that was cut begins at a row": kept_by(
                 "translate.index_retention.IndexedLog.row_at",

@@ -60,7 +60,7 @@ class _AnyEpoch:
 
     def __init__(self, tables: Any) -> None:
         self.append = lambda table, rows, _writer: tables.append(table, rows)
-        self.rows_since = tables.rows_since
+        self.rows_since, self.path = tables.rows_since, tables.path
 
 
 def _claim_by_any_epoch(lease: Lease, *groups: Any, claim: Callable[..., None] = Lease.claim) -> None:

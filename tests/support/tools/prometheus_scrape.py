@@ -32,10 +32,6 @@ class Scrape:
                 assert where not in self._values, where
                 self._values[where] = float(sample.value)
 
-    def value(self, name: str, **labels: str) -> float:
-        """Return the value of one sample; KeyError where there is none. *name* without ``offset_sync_``."""
-        return self._values[f"offset_sync_{name}", frozenset(labels.items())]
-
     def values(self, name: str, label: str, **labels: str) -> dict[str, float]:
         """Return the values of all samples with at least *labels*, by what they say for *label*."""
         found = {}
@@ -43,10 +39,6 @@ class Scrape:
             if one == f"offset_sync_{name}" and where >= labels.items():
                 found[dict(where)[label]] = value
         return found
-
-    def positive(self, name: str, label: str, **labels: str) -> dict[str, float]:
-        """Return those of :meth:`values` that are not 0."""
-        return {key: value for key, value in self.values(name, label, **labels).items() if value}
 
     def labels(self) -> dict[str, set[str]]:
         """Return, for every name of ours, the names of the labels that occur."""

@@ -81,18 +81,6 @@ def test_errors_are_returned_in_their_place_and_count_for_nothing(commits: FakeC
     assert [each.partition for each in log.paused] == [0], "so that it commits nothing that is buffered"
 
 
-def test_an_interrupt_while_a_message_is_in_hand_delivers_it_and_is_raised_by_the_next_poll(
-    commits: FakeCommits,
-) -> None:
-    commits.set("failure", "interrupted")
-    subject = skip(Log([message(102), message(103)]), commits)
-    found = subject.poll(1)
-    assert found is not None
-    assert found.offset() == 102
-    with pytest.raises(KeyboardInterrupt):
-        subject.poll(1)
-
-
 def test_what_librdkafka_commits_meanwhile_is_not_taken_for_what_the_group_had_committed(tmp_path: Path) -> None:
     with python_cases(tmp_path) as cases:
         cases.open()

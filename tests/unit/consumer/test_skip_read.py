@@ -115,17 +115,3 @@ def test_the_first_records_of_a_partition_one_poll_a_minute_and_the_end_are_mark
     assert listed.marks[2:] == [{PLACE: (111, text(3, START))}]
     listed.close()
     assert len(listed.marks) == 3, "nothing was read since"
-
-
-def test_marks_that_fail_are_tried_again_in_a_minute(listed: SkipReadCases) -> None:
-    listed.set(failure="marks fail")
-    listed.poll(100, 101)
-    listed.poll(104)
-    listed.set(failure="")
-    written = len(listed.marks)
-    listed.later(59_999)
-    listed.poll(105)
-    assert len(listed.marks) == written
-    listed.later(1)
-    listed.poll(110)
-    assert listed.marks[written:] == [{PLACE: (111, text(0, START))}]

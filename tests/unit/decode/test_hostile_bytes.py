@@ -111,11 +111,9 @@ def test_of_a_repeated_tag_the_last_counts_and_unknown_ones_are_skipped_however_
     assert [row["topic_id"] for row in rows] == [str(UUID(bytes=last)), None, str(UUID(bytes=first)), None]
 
 
-def test_bytes_hidden_behind_a_null_are_never_read_and_no_chunks_are_no_records() -> None:
+def test_bytes_hidden_behind_a_null_are_never_read() -> None:
     hidden = pa.py_buffer(commit_value(1))
     edges = pa.py_buffer(np.array([0, hidden.size], np.int32))
     value = pa.BinaryArray.from_buffers(pa.binary(), 1, [pa.py_buffer(b"\0"), edges, hidden], null_count=1)
     (row,) = decode_records(pa.array([KEY], pa.binary()), value).to_pylist()
     assert (row["kind"], row["is_tombstone"], row["committed_offset"]) == ("commit", True, None)
-    no_chunks = pa.chunked_array([], pa.binary())
-    assert decode_records(no_chunks, no_chunks).num_rows == 0

@@ -119,12 +119,11 @@ NO_NUMBER, TOO_LARGE = "is not a decimal number without sign", "exceeds 46116860
     ("encoding", "offset", "reason"),
     [
         ("text", b"", "is empty"),
-        *(("text", each, NO_NUMBER) for each in (b"-1", b"+1", b" 1", b"1\n", b"1\0", b"1:", b"/1", b"0x1F", b"1.0")),
+        *(("text", each, NO_NUMBER) for each in (b"-1", b" 1", b"1\n", b"1:", b"/1", b"0x1F")),
         ("text", "١".encode(), NO_NUMBER),
         *(("text", b"%d" % each, TOO_LARGE) for each in (2**62, 2**63 - 1, 2**63, 10**19 - 1)),
         ("text", b"00000000000000000001", "has 20 bytes, more than 19 digits"),
         ("int64", b"", "has 0 bytes, not 8"),
-        ("int64", b"7", "has 1 bytes, not 8"),
         ("int64", b"12345678", "is text, eight digits"),
         ("int64", struct.pack(">q", -1), "-1 is negative"),
         ("int64", struct.pack(">q", 2**62), TOO_LARGE),

@@ -22,50 +22,38 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.sync_state import SyncState
 
-ALIASES = ("X", "Y")
 
+class Admin:
+    """Says how many partitions a log of commits has; None is no answer."""
 
-class Watched:
-    """X and Y, and how many partitions their logs of commits have (None: they do not answer)."""
+    partitions: int | None = 1
 
-    def __init__(self) -> None:
-        self.partitions: dict[str, int | None] = dict.fromkeys(ALIASES, 1)
-        self.grown, self.tables = list[str](), cast(Any, MemoryTables())
-        self.lives = CommitLogIncarnations(self.tables)
-        self.state = SyncState(config_of(ALIASES), MemoryIndex())
-        admins = {alias: _Admin(self, alias) for alias in ALIASES}
-        self.growth = PartitionWatch(self.state, admins, self.lives, lambda: None, self.grown.append)
-
-
-class _Admin:
-    def __init__(self, watched: Watched, alias: str) -> None:
-        self._watched, self._alias = watched, alias
-
-    def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
-        count = self._watched.partitions[self._alias]
-        if count is None:
-            raise ClusterError(self._alias, "does not answer")
-        return {CONSUMER_OFFSETS: TopicInfo(CONSUMER_OFFSETS, count)}
+    def describe(self, _topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
+        if self.partitions is None:
+            raise ClusterError("X", "does not answer")
+        return {CONSUMER_OFFSETS: TopicInfo(CONSUMER_OFFSETS, self.partitions)}
 
 
 @pytest.mark.parametrize("is_known", [False, True])
 def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again_once(is_known: bool) -> None:
     """Though the state may have learned it from the tables; a cluster that does not answer keeps what it had."""
-    watched = Watched()
-    for alias in ALIASES:
-        watched.growth.note_partitions(alias)
-    watched.growth.note_growth()
-    assert watched.grown == []
-    watched.partitions = {"X": None, "Y": 2}
+    tables, grown, admins = cast(Any, MemoryTables()), list[str](), {alias: Admin() for alias in "XY"}
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex())
+    watch = PartitionWatch(state, admins, CommitLogIncarnations(tables), lambda: None, grown.append)
+    for alias in "XY":
+        watch.note_partitions(alias)
+    watch.note_growth()
+    assert grown == []
+    admins["X"].partitions, admins["Y"].partitions = None, 2
     if is_known:
-        watched.state.offsets.clusters["Y"].partitions = 2
+        state.offsets.clusters["Y"].partitions = 2
     for _ in range(2):
-        watched.growth.note_growth()
-    assert watched.grown == ["Y"]
-    assert [watched.state.offsets.clusters[alias].partitions for alias in ALIASES] == [1, 2]
-    fresh = CommitLogIncarnations(watched.tables)
+        watch.note_growth()
+    assert grown == ["Y"]
+    assert [state.offsets.clusters[alias].partitions for alias in "XY"] == [1, 2]
+    fresh = CommitLogIncarnations(tables)
     fresh.refresh()
-    assert [fresh.partitions(alias) for alias in ALIASES] == [1, 2], "as the next driver has it"
+    assert [fresh.partitions(alias) for alias in "XY"] == [1, 2], "as the next driver has it"
 
 
 @pytest.mark.parametrize(

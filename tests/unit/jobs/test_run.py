@@ -18,7 +18,7 @@ import pytest
 from offset_sync.config.sections import Rehearse, Reporting
 from offset_sync.jobs import run as module
 from offset_sync.jobs.process_end import PARENT
-from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Supervisor, children, run
+from offset_sync.jobs.run import JOBS, SUBMIT, Child, JobLog, Supervisor, run
 from offset_sync.model.errors import ConfigError, TakenOverError
 
 UNTIL_TERM = """
@@ -118,14 +118,6 @@ def test_the_largest_exit_code_is_that_of_the_command(
     monkeypatch.setenv(SUBMIT, "python submit.py")
     with pytest.raises(error, match=words):
         run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
-
-
-def test_configured_groups_are_rehearsed_once_the_jobs_have_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SUBMIT, "python submit.py")
-    *jobs, found = children(config(groups=("billing",)), "my.yaml")
-    assert [each.name for each in jobs] == [*JOBS]
-    assert found.command == ["python", "submit.py", "cutover", "--conf", "my.yaml", "rehearse"]
-    assert (found.every, found.due_at) == (86_400, pytest.approx(time.monotonic() + 600, abs=10))
 
 
 def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else() -> None:

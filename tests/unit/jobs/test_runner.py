@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 
 from offset_sync.config import Config
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
-from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 from offset_sync.model.errors import ClusterError, ConfigError, FormatError, TakenOverError
 
 CONF = """
@@ -76,23 +73,3 @@ def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number:
 
     assert run(function, "--conf", conf) == 0
     assert seen == [True]
-
-
-REPO = Path(__file__).resolve().parents[3]
-OTHER_CLIENT = """
-import runpy, sys
-import confluent_kafka
-confluent_kafka.__version__ = "2.3.0"
-runpy.run_path(sys.argv.pop(1), run_name="__main__")
-"""
-
-
-def test_a_job_looks_at_its_client_before_anything_else() -> None:
-    script, conf = str(REPO / "jobs" / "sync_offsets.py"), str(REPO / "conf/two-clusters.yaml")
-    command = [sys.executable, "-c", OTHER_CLIENT, script, "--conf", conf]
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib"), "JAVA_HOME": "/no/java"}
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=300)
-    remedy = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
-    lines = [line for line in ended.stderr.splitlines() if " INFO offset_sync.jobs.runner " not in line]
-    assert lines == [f"expected confluent-kafka {CONFLUENT_KAFKA}, found 2.3.0; {remedy}"]
-    assert (ended.returncode, ended.stdout) == (1, "")

@@ -35,7 +35,7 @@ class Client:
         refused: Collection[str] = (),
     ) -> None:
         self.says, self.known, self.refused = says or {}, known, refused
-        self.asked, self.silent_brokers, self.opened = list[tuple[int, int]](), 0, 0
+        self.asked, self.opened = list[tuple[int, int]](), 0
 
     def open(self) -> Any:
         """Return a client of the same cluster: another one each time."""
@@ -50,9 +50,6 @@ class Client:
 
     def describe_topics(self, topics: Any, request_timeout: float, **_: Any) -> dict[str, Future[Any]]:
         assert request_timeout == LONGEST_S, "a time that is up inside the client may end the process"
-        if self.silent_brokers:
-            self.silent_brokers -= 1
-            return {name: Future() for name in topics.topic_names}
         return {name: self._described(name) for name in topics.topic_names}
 
     def _described(self, name: str) -> Future[Any]:
@@ -120,14 +117,6 @@ def test_a_leader_that_is_being_elected_is_asked_again_and_a_log_that_is_gone_or
         assert set(led_by(always(7), always(error))[0].ends(PLACES, deadline=30)) == set(EVEN)
     with pytest.raises(ClusterError, match="_AUTHENTICATION for orders-1"):
         led_by(always(7), always("_AUTHENTICATION"))[0].ends(PLACES, deadline=30)
-
-
-def test_a_client_that_was_never_answered_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_requests, "TRY_S", 0.05)
-    admin, client = led_by(always(7), always(7))
-    admin._requests._patience_s, client.silent_brokers = 0.05, 1
-    assert set(admin.describe(["orders"], deadline=10)) == {"orders"}
-    assert client.opened == 2
 
 
 def test_a_client_with_abandoned_requests_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
 
 import confluent_kafka
 import pytest
@@ -55,16 +55,7 @@ def test_a_library_without_a_function_is_refused_with_its_name(monkeypatch: pyte
 class Swapped(ctypes.Structure):
     """A partition as no librdkafka has it: offset before partition."""
 
-    _fields_ = (
-        ("topic", c_char_p),
-        ("offset", c_int64),
-        ("partition", c_int32),
-        ("metadata", c_void_p),
-        ("metadata_size", c_size_t),
-        ("opaque", c_void_p),
-        ("err", c_int),
-        ("_private", c_void_p),
-    )
+    _fields_ = (("topic", c_char_p), ("offset", c_int64), ("partition", c_int32), ("others", c_void_p * 5))
 
 
 def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,18 +77,6 @@ def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> 
         tables.append(table, rows.slice(first, end - first))
 
 
-def test_a_start_from_what_was_known_time_and_again_knows_what_a_start_from_all_of_it_knows(
-    tables: TableStore, config: Config, history: dict[Any, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for shares in ((0, 0.3), (0.3, 0.31), (0.31, 1)):
-        append(tables, history, *shares)
-        found = by_last_known(tables, config)
-        assert found == whole(tables)
-        monkeypatch.setattr(last_known, "restore_commits", None)  # the whole table is not read again
-    assert by_last_known(tables, config, is_owner=False) == found
-    assert all(found)
-
-
 def spoil(kind: str, tables: TableStore) -> None:
     """Make what was known something that is not to be believed."""
     rows = tables.all_rows(LAST_KNOWN)
@@ -184,20 +172,3 @@ def test_a_group_that_is_gone_is_dropped_once_every_log_was_read_for_two_weeks_b
     rows = [(alias, offset, "other", day) for alias in "XYZ" for day, offset in ((0, 5), (16, 6))]
     state = after(tables, config, [("X", 20, "g", 0), ("X", None, "g", 1), *rows], is_folded=True)
     assert state.offsets.keys == [KEY._replace(group_id="other")]
-
-
-def test_a_table_that_cannot_be_replaced_prevents_no_start(
-    tables: TableStore,
-    config: Config,
-    history: dict[Any, pa.Table],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    append(tables, history, 0, 0.1)
-
-    def refuse(*_: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(tables, "replace", refuse)
-    assert by_last_known(tables, config) == whole(tables)
-    assert [each.getMessage() for each in caplog.records] == ["last_known was not replaced: no space left on device"]

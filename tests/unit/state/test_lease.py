@@ -12,7 +12,7 @@ import pytest
 
 from fakes.claims_table import Watched
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.lease import FRESH_S, SETTLE_S, FencedTables, Lease, TaskFence, UnwrittenTables, held, to_claims
+from offset_sync.state.lease import FRESH_S, SETTLE_S, FencedTables, Lease, TaskFence, UnwrittenTables, to_claims
 from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -119,36 +119,6 @@ def test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning() -> None:
     before, tables.look_s = tables.looks, 5.0
     lease.renew()
     assert (lease.is_open(), tables.looks - before) == (True, 2), "the first one only shows how long the next may count"
-
-
-def test_two_cutovers_of_the_same_group_cannot_go_on_side_by_side_and_of_others_they_can() -> None:
-    tables = Watched()
-    first, other = tables.claimed("cutover", "a", "b"), tables.claimed("cutover", "c")
-    tables.pass_time(FRESH_S)
-    first.renew()
-    tables.claimed("cutover", "b")
-    tables.pass_time(FRESH_S)
-    other.renew()
-    with pytest.raises(TakenOverError, match=r"^cutover of group b was taken over"):
-        first.renew()
-
-
-@pytest.mark.parametrize("problem", [OSError("a query has ended"), None])
-def test_a_job_that_was_taken_over_ends_with_that_whatever_else_it_says(problem: OSError | None) -> None:
-    tables = Watched()
-    is_watched = []
-
-    def job() -> None:
-        with held(tables.lease()) as lease:
-            tables.claimed()
-            tables.pass_time(FRESH_S)
-            is_watched.append(lease.stop.wait(60))
-            if problem is not None:
-                raise problem
-
-    with pytest.raises(TakenOverError, match="was taken over by process"):
-        job()
-    assert is_watched == [True]
 
 
 def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from builders.logs import log
 from fakes.clusters import to_records
 from fakes.next_driver import begin_again_by_the_tables
-from fakes.reconciler_site import ORDERS, Site, config_of, mirrored_site
+from fakes.reconciler_site import ORDERS, Site, mirrored_site
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
@@ -47,12 +46,3 @@ def test_the_answer_to_a_commit_that_was_not_recorded_as_answered_is_ours() -> N
     assert ours(8, members=["g"]) == ours(8, is_whole=False) == []
     assert ours(4, 6, 8) == [6, 8, 10]
     assert ours(4, 6, 8, apart_ms=20_000) == [8, 10], "the newest, and what was it a moment before"
-
-
-def test_an_answer_that_passes_what_the_mirror_has_dropped_is_ours() -> None:
-    """Y1 and Y3 are not at X: who reaches X passes them once the holes are old, and who does not starts there."""
-    site = Site(config_of(["X", "Y"], sync={"hole_grace": "1m"}))
-    site.put(log("Y", "Y0:6"))
-    site.put(log("X", "Y0 Y2 Y4 Y5"))
-    site.pass_time(600_000)
-    assert ours(2, site=site) == [1, 3]

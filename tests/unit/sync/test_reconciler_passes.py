@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders.logs import log
 from fakes.reconciler_site import ORDERS, Site, SiteWriter, mirrored_site
 from offset_sync.model.values import OffsetWrite, WriteOutcome
 
@@ -20,21 +19,6 @@ def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_k
     assert site.asked == []
     site.reconcile(is_first=True)
     assert site.target_offset("Y", "readers") == 6
-
-
-def test_what_waits_for_the_index_is_answered_as_soon_as_the_index_grows_and_nothing_else_is_asked() -> None:
-    site = mirrored_site()
-    site.commit("X", "at-the-end", 10)
-    site.commit("X", "behind", 4)
-    site.reconcile()
-    site.reconciliations.clear()
-    site.put(log("X", "X0:14"))
-    site.put(log("Y", ". . X0:10 . X10:14"))
-    for _ in range(2):
-        assert site.reconciler.reconcile_waiting_for_index() == []
-    assert len(site.reconciliations) == 1
-    assert [(row.group_id, row.wanted) for row in site.rows()] == [("at-the-end", 13)]
-    assert site.target_offset("Y", "at-the-end") == 13
 
 
 def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,17 +1,12 @@
-"""The history behind the commits: every row of a micro-batch, only news of a reconcile pass, and nothing is lost."""
+"""The history behind the commits: recording waits for nothing, and nothing is lost."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pyarrow as pa
-import pytest
 
-from fakes.reconciler_site import Site, mirrored_site
-from offset_sync.sync import translation_history
-from offset_sync.sync.reconciliation import Reconciliation
+from fakes.reconciler_site import mirrored_site
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
@@ -20,100 +15,33 @@ PATIENCE_S = 10.0
 
 
 class Appended:
-    """Takes what is appended; *hold* lets it wait, *errors* are raised one by one before it takes anything."""
+    """Takes what is appended, once it may go on and but for the first time, when the disk is full."""
 
     def __init__(self) -> None:
         self.tables: list[pa.Table] = []
-        self.errors: list[Exception] = []
+        self.errors = [OSError("disk full\nmore")]
         self.may_go_on, self.has_begun = threading.Event(), threading.Event()
-        self.may_go_on.set()
 
     def append(self, table: Table, rows: pa.Table) -> None:
         assert table is OFFSET_TRANSLATIONS
+        assert threading.current_thread() is not threading.main_thread()
         self.has_begun.set()
-        is_waited_for = threading.current_thread() is threading.main_thread()
-        assert self.may_go_on.wait(0 if is_waited_for else PATIENCE_S)
+        assert self.may_go_on.wait(PATIENCE_S)
         if self.errors:
-            raise self.errors.pop(0)
+            raise self.errors.pop()
         self.tables.append(rows)
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [row for table in self.tables for row in table.to_pylist()]
 
-
-@pytest.fixture
-def appended() -> Appended:
-    return Appended()
-
-
-@pytest.fixture
-def site() -> Site:
-    return mirrored_site()
-
-
-@pytest.fixture
-def writer(site: Site, appended: Appended) -> Iterator[TranslationHistory]:
-    made = TranslationHistory(appended, site.offsets.keys, site.config)
-    yield made
-    appended.may_go_on.set()
-    made.close()
-
-
-def reconciled(
-    site: Site, offset: int, reconcile: Callable[[], object] | None = None, group: str = "readers"
-) -> Reconciliation:
-    site.commit("X", group, offset)
-    keys = site.read("X")
-    if reconcile is None:
-        site.reconciler.reconcile_batch("X", keys, 17)
-    else:
-        reconcile()
-    return site.reconciliations[-1]
-
-
-def test_a_micro_batch_is_written_whole_and_a_reconcile_pass_only_where_it_says_something_new(
-    site: Site, writer: TranslationHistory, appended: Appended
-) -> None:
-    writer.append(reconciled(site, 4))
-    keys = site.offsets.ids([("readers", "orders", 0)])
-    writer.append(reconciled(site, 4, lambda: site.reconciler.reconcile_batch("X", keys, 18)))
-    writer.append(reconciled(site, 5, site.reconciler.reconcile_all, group="others"))  # answers for readers once more
-    assert len(site.reconciliations[-1].translated.commits.key) == 2
-    site.reconciler.reconcile_all()
-    writer.append(site.reconciliations[-1])
-    writer.close()
-    assert [(row["group_id"], row["outcome"], row["batch_id"]) for row in appended.rows()] == [
-        ("readers", "COMMITTED", 17),
-        ("readers", "UNCHANGED", 18),
-        ("others", "COMMITTED", None),
-    ]
-
-
-def test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_appended_together(
-    site: Site, writer: TranslationHistory, appended: Appended
-) -> None:
-    appended.errors = [OSError("disk full\nmore")]
-    appended.may_go_on.clear()
-    writer.append(reconciled(site, 1))
-    assert appended.has_begun.wait(PATIENCE_S)
-    for offset in range(2, 7):
-        writer.append(reconciled(site, offset))
+def test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_appended_together() -> None:
+    site, appended = mirrored_site(), Appended()
+    writer = TranslationHistory(appended, site.offsets.keys, site.config)
+    for offset in range(1, 7):
+        site.commit("X", "readers", offset)
+        site.reconciler.reconcile_batch("X", site.read("X"), 17)
+        writer.append(site.reconciliations[-1])
+        assert appended.has_begun.wait(PATIENCE_S)
     appended.may_go_on.set()
     writer.close()
     assert len(appended.tables) < 3
     assert writer.error is None
-    assert [row["source_offset"] for row in appended.rows()] == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_table_that_cannot_be_written_for_long_costs_the_oldest_rows_and_not_all_the_memory(
-    site: Site, writer: TranslationHistory, appended: Appended, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translation_history, "MOST_ROWS_KEPT", 2)
-    appended.errors = [OSError("disk full")] * 3
-    for offset in range(1, 5):
-        appended.has_begun.clear()
-        writer.append(reconciled(site, offset))
-        assert appended.has_begun.wait(PATIENCE_S)
-    writer.close()
-    assert [row["source_offset"] for row in appended.rows()][-2:] == [3, 4]
-    assert len(appended.rows()) <= 3
+    assert pa.concat_tables(appended.tables)["source_offset"].to_pylist() == [1, 2, 3, 4, 5, 6]

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from builders.logs import NOW_MS, log
 from generators.hypothesis_strategies import generators, law
 from generators.retention import Indexes, answers_of, random_indexes, rows_of
+from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index_retention import IndexedLog, UnsealedRows
 from oracles.translation import answers, f_by_offset
 
 indexes = st.integers(0, 2**32).map(random_indexes)
@@ -67,20 +71,32 @@ def test_however_the_logs_grow_after_a_cut_no_unread_record_is_skipped(whole: In
 
 @pytest.mark.parametrize("sealed", [0.0, 0.3, 0.5, 0.7])
 @pytest.mark.parametrize(
-    ("source", "target", "splits", "begins"),
+    ("source", "target", "starts", "splits", "begins"),
     [
-        ("Z0:3 X3:9", "Z0:3 . X3:9", 99, (6, 7)),
-        ("Z0:3 X3:9", "? Z0:3 X3:9", 99, (2, 0)),
-        ("Z0 X1:9 Z0", "? Z0 X1:9", 99, (0, 0)),  # sent again, so its first place too
-        ("Z2:4 X2:9 Z2", "? Z2:4 X2:9", 99, (0, 0)),
-        ("Z0:3 X3:5 Z2:4 X7:9", "? Z0:3 X3:9", 0, (0, 0)),
+        ("X0:9", ". . X0:9", (6, 10), 99, (6, 8)),
+        ("Z0:3 X3:9", "Z0:3 . X3:9", (6, 8), 99, (6, 7)),
+        ("Z0:3 X3:9", "? Z0:3 X3:9", (6, 8), 99, (2, 0)),
+        ("Z0 X1:9", "? Z0 X1:9", (6, 8), 99, (0, 0)),
+        # Sent again, so the first place too
+        ("Z0 X1:9 Z0", "? Z0 X1:9", (6, 8), 99, (0, 0)),
+        ("Z2:4 X2:9 Z2", "? Z2:4 X2:9", (6, 8), 99, (0, 0)),
+        ("Z0:3 X3:5 Z2:4 X7:9", "? Z0:3 X3:9", (6, 8), 0, (0, 0)),
+        # Or a commit of 5, below all that can come, would have read X5, and be answered above the log start.
+        ("Z0 . . . . . X6:10", "X5 X4 X5 X6:10", (6, 1), 99, (0, 0)),
     ],
 )
-def test_the_source_keeps_the_place_of_the_newest_record_of_an_origin_that_the_target_still_holds(
-    source: str, target: str, splits: int, begins: tuple[int, int], sealed: float
+def test_what_each_log_has_to_keep(
+    source: str, target: str, starts: tuple[int, int], splits: int, begins: tuple[int, int], sealed: float
 ) -> None:
-    logs = {"X": log("X", source, log_start=6), "Y": log("Y", target, log_start=8)}
+    logs = {"X": log("X", source, log_start=starts[0]), "Y": log("Y", target, log_start=starts[1])}
     rows = {name: rows_of(each, random.Random(0), splits=splits) for name, each in logs.items()}
     found = Indexes(logs, rows, {"X": [], "Y": []}, NOW_MS, 0).begins(NOW_MS, sealed).values()
     kept = sealed > 0.5 and all(at <= most for at, most in zip(found, begins, strict=True))  # whole pages
     assert tuple(found) == begins or kept
+
+
+def test_what_has_come_since_the_rows_were_read_is_too_young_to_go() -> None:
+    index = LogIndex()
+    index.extend(Runs.of([0, 10, 20], [10] * 3, [0, 1, 0], [0, 0, 20], [1, 2, 900]), 30)
+    one = IndexedLog(index, 0, 30, 30, UnsealedRows(np.array([0, 10]), np.array([1, 2])))
+    assert (one.floor(1_000), one.floor(900), one.floor(2)) == (30, 20, 10)

@@ -13,7 +13,7 @@ from offset_sync.translate import exact
 from offset_sync.translate.exact import Bounds, Strategy
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
-from offset_sync.translate.partition import Translations, translate_partition
+from offset_sync.translate.partition import Translations, concatenate, translate_partition, withhold
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata, last_known
 from oracles.translation import Log
 
@@ -85,6 +85,12 @@ def test_a_target_needs_an_index_unless_it_is_empty() -> None:
         found = ask(source, target, 5, 10)
         assert found.wanted.tolist() == found.offset.tolist() == ([end, end] if start == end else [-1, -1])
         assert start == end or states(found) == [NOT_INDEXED] * 2
+
+
+def test_parts_are_joined_in_order() -> None:
+    parts = [withhold(NOT_INDEXED, 2), withhold(State.TOPIC_MISSING, 1)]
+    assert states(concatenate(parts)) == [NOT_INDEXED, NOT_INDEXED, State.TOPIC_MISSING]
+    assert concatenate(parts[:1]) is parts[0]
 
 
 # An index that began late: Y's begins at offset 6 of a log that begins at 0

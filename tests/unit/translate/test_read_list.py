@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builders.logs import log
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.hypothesis_strategies import cases, generators, histories, law
+from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.model.values import ABSENT
 from offset_sync.translate import read_list as read_lists
 from offset_sync.translate.index.log_index import LogIndex
@@ -21,7 +21,7 @@ from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from offset_sync.translate.read_list import FoundList, count_listed, pending, read_list
 from offset_sync.translate.replication_gap import OffsetRanges
-from oracles.read_list import identity_of, missing_at_target, offsets_in, on_the_list, ranges_of, what_is_read
+from oracles.read_list import missing_at_target, on_the_list, ranges_of
 from oracles.translation import Case
 from oracles.translation_check import every_commit, growing, logs_of, origin_codes
 
@@ -57,17 +57,6 @@ def test_on_a_list_is_what_brute_force_finds_at_any_time_also_where_pages_were_l
             assert (int(found.records.sum()), found.left_out) == (len(wanted), 0)
             assert (found.read_list.start, found.read_list.leader_epoch) == (start, EPOCH)
             assert found.read_list.end == (ranges(found)[-1][1] if wanted else start)
-
-
-@law(250)
-@given(histories())
-def test_no_record_that_the_group_has_not_read_is_on_a_list_whatever_the_indexes_do_not_know(case: Case) -> None:
-    records = {each.offset: identity_of(each) for each in case.target.records}
-    *_, (_, source, target) = growing(case)
-    for committed in every_commit(case):
-        found = read_list(committed, 0, *logs_of(case, source, target), leader_epoch=EPOCH)
-        read = set(what_is_read(case, committed))
-        assert all(records[offset] in read for offset in offsets_in(ranges(found)) & records.keys())
 
 
 @law(300)

@@ -56,6 +56,10 @@ def test_two_records_at_one_offset_on_either_side_withhold_the_log() -> None:
     broken = LogIndex()
     for number in (0, 5):
         broken.extend(Runs.of([0], [10], [0], [number], [0]), 10)
+    late = LogIndex()
+    for at in (3, 1):  # where all had been read and found empty
+        late.extend(Runs.of([at], [1], [0], [at], [0]), 4)
+    assert reason(here=late) is CUT
     assert reason(here=broken) is reason(there=broken) is reason(last_known({"id"}), here=broken) is CUT
 
 

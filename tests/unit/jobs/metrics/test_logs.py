@@ -20,12 +20,6 @@ def looks(*looks: Mapping[TopicPartition, At], **indexed: list[int]) -> list[Log
     return found[1:]
 
 
-def test_a_log_stalls_that_grows_behind_an_open_transaction() -> None:
-    growing = [At(5, 5), At(5, 9), At(5, 10), At(5, 10), At(10, 11), At(10, 12)]
-    found = looks(*({ORDERS: each} for each in growing))
-    assert [each.stalled.get(ORDERS) for each in found] == [None, 30, 60, 90, None, 30]
-
-
 def test_a_backlog_is_as_old_as_the_offset_that_has_waited_longest() -> None:
     orders = (At(10, 12), At(20, 20), At(30, 30), At(30, 30), At(30, 30))
     pay = ({}, {}, {}, {PAY: At(5, 5)}, {PAY: At(5, 5)})

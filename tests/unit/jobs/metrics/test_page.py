@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timezone
 from functools import partial
 
@@ -14,16 +13,14 @@ from builders.status_rows import status_table
 from fakes.metrics_site import Watched
 from fakes.reconciler_site import config_of, mirrored_site
 from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.jobs.metrics.positions import OUTCOME_NAMES
 from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import RECORD_KINDS, health
+from offset_sync.jobs.metrics.sync import health
 from offset_sync.kafka.requests import Reach
-from offset_sync.model.values import State, TopicPartition
-from offset_sync.status.assessment import STATUS_WORDS
+from offset_sync.model.values import TopicPartition
 from offset_sync.status.rehearsals import LastRehearsal
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
-from tools.prometheus_expressions import PAGE, described, needs_promtool, run_promtool, series
+from tools.prometheus_expressions import described, needs_promtool, run_promtool, series
 from tools.prometheus_scrape import Scrape, read
 
 PLACE = TopicPartition("pay-1", 0)
@@ -88,18 +85,3 @@ def test_a_job_tells_exactly_what_the_page_says(part: str) -> None:
 @pytest.mark.parametrize("part", TOLD)
 def test_prometheus_can_read_what_both_jobs_tell(part: str) -> None:
     run_promtool("check", "metrics", given=TOLD[part]().text)
-
-
-@pytest.mark.parametrize(
-    ("label", "words"),
-    [
-        ("outcome", OUTCOME_NAMES),
-        ("reason", [state.name for state in State if state.is_withheld]),
-        ("status", STATUS_WORDS),
-        ("kind", RECORD_KINDS),
-        ("why", ["not_mirrored", "deleted"]),
-    ],
-)
-def test_the_page_lists_the_values_of_a_label(label: str, words: list[str]) -> None:
-    (row,) = re.findall(rf"^\| `{label}` \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert re.findall(r"`(\w+)`", row) == list(words)

@@ -149,6 +149,10 @@ def is_right(log: LogIndex, known: Known, rng: random.Random) -> None:
         parts = [each for part in log.paged.parts(low, high) for each in rows_of(part)]
         assert records_of(runs_of(parts)).items() >= {o: each for o, each in records.items() if low <= o < high}.items()
         assert all(low <= at < high for at, *_ in parts)
+    if records and low < known.frontier:
+        near = records_of(log.paged.near(low, high - 1, 1))
+        assert near == {at: records[at] for at in sorted(records) if min(near) <= at <= max(near)}
+        assert max(near) >= min(high, *sorted(records)[-1:])
     spans = log.stretches()
     for number, (begin, end) in enumerate(zip(spans.start.tolist(), spans.end.tolist(), strict=True)):
         mine = {at: each for at, each in records.items() if begin <= at < end}
@@ -250,6 +254,7 @@ def with_pages(log: LogIndex, parts: list[Runs], store: KeptPages) -> LogIndex:
 def test_arrays_that_share_what_they_have_change_alone() -> None:
     begun = np.array([1, 2])
     array, roomy = GrowingArray.of(begun), GrowingArray.with_room(np.arange(80))
+    array.set_last(3)
     view = array.view()
     view.set_last(7)
     array.set_last(5)
