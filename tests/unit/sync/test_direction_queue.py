@@ -28,12 +28,6 @@ def test_requests_during_a_pass_are_done_together_and_all_callers_get_the_result
     goes_on.set()
     assert [answer.result(30) for answer in answers] == [["1 rows"], ["3 rows"], ["3 rows"]]
     assert done == [[1], [4, 2, 3]]
-    goes_on.clear()
-    last, waiting = (queue.submit(ReconcileRequest(Selection.CHANGED, np.array([row]))) for row in (5, 6))
-    queue.close()
-    goes_on.set()
-    assert (last.result(30), waiting.result(30)) in ((["1 rows"], []), ([], []))
-    assert queue.submit(ReconcileRequest(Selection.CHANGED, np.array([7]))).result(30) == []
 
 
 @pytest.mark.parametrize(
