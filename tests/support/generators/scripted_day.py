@@ -111,11 +111,7 @@ class Day:
 
     def report(self) -> Rows:
         """Return what report_status says when the day ends."""
-        found = []
-        for group in groups(self.steps):
-            for partition in range(PARTITIONS):
-                found.append(self._status(group, partition))
-        return found
+        return [self._status(group, partition) for group in groups(self.steps) for partition in range(PARTITIONS)]
 
     def _add(self, table: Table, rows: Iterator[dict[str, Any]] | Rows) -> None:
         self.rows.setdefault(table, []).extend(rows)

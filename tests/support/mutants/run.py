@@ -95,8 +95,8 @@ def _report(mutants: Sequence[Mutant], survivors: Sequence[Mutant], unnamed: lis
     """Print the score by file, and what the file of survivors has to say; return the exit code."""
     judged, survived = (Counter(_change(each).file for each in some) for some in (mutants, survivors))
     for file, number in [*judged.items(), ("all", judged.total())]:
-        kept = survivors_of = survived.total() if file == "all" else survived[file]
-        print(f"{file:40} {number:6} mutants {survivors_of:5} survive {100 * (number - kept) / number:6.1f} %")
+        left = survived.total() if file == "all" else survived[file]
+        print(f"{file:40} {number:6} mutants {left:5} survive {100 * (number - left) / number:6.1f} %")
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     print(f"{sum(each.ru_utime + each.ru_stime for each in used):.0f} seconds of a processor")
     if unnamed:
