@@ -36,16 +36,16 @@ TESTS = {
         *(_T + name for name in ("partition.py", "reasons_to_withhold.py", "cut_targets.py", "strategies.py")),
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
-    "translate/index_retention.py": [_T + name for name in ("index_retention_laws.py", "logs_in_pieces.py")],
+    "translate/index_retention.py": [_T + "index_retention_laws.py"],
     "translate/replication_gap.py": [_T + "replication_gap.py", "tests/unit/status/test_status_oracle.py"],
-    "translate/position_cost.py": [_T + "replication_gap.py", _T + "logs_in_pieces.py"],
-    "translate/strategies.py": [_T + "strategies.py", _T + "logs_in_pieces.py"],
+    "translate/position_cost.py": [_T + "replication_gap.py"],
+    "translate/strategies.py": [_T + "strategies.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
     "translate/*.py": [_T + "exact_laws.py", _T + "read_heights.py", _T + "cut_targets.py"],
     "translate/index/columns.py": ["tests/unit/translate/index", "tests/unit/state/test_home.py"],
     "translate/index/*.py": [
         "tests/unit/translate/index",
-        *(_T + name for name in ("exact_laws.py", "strategies.py")),
+        *(_T + name for name in ("exact_laws.py", "strategies.py", "reasons_to_withhold.py")),
     ],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.

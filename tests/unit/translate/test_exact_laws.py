@@ -15,7 +15,7 @@ from oracles.translation_check import ask, every_commit, growing, logs_of
 
 
 @law(800)
-@given(cases, generators, st.none() | st.integers(1, 5))
+@given(cases, generators, st.sampled_from([None, 1, 2, 3]))
 def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
     case: Case, rng: random.Random, page_runs: int | None
 ) -> None:
