@@ -41,7 +41,7 @@ TESTS = {
     "translate/position_cost.py": [_T + "replication_gap.py"],
     "translate/strategies.py": [_T + "strategies.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
-    "translate/*.py": [_T + "exact_laws.py", _T + "read_heights.py", _T + "cut_targets.py"],
+    "translate/*.py": [_T + name for name in ("exact_laws.py", "read_heights.py", "cut_targets.py", "partition.py")],
     "translate/index/columns.py": ["tests/unit/translate/index", "tests/unit/state/test_home.py"],
     "translate/index/*.py": [
         "tests/unit/translate/index",

@@ -74,6 +74,8 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(
             ]
             told = any(gap.is_settling for gap in gaps)  # also by what was lost
             assert told == is_settling or (told and case.lost)
+            at = rng.randrange(12)
+            assert offsets([gap.skipped.from_offset(at) for gap in gaps]) == [n for n in skipped if n >= at]
             deleted = lacking(case, origin, NEVER_YOUNG, -NO_LIMIT, case.target.frontier)
             assert offsets(list(deleted_of(code, source, target))) == sorted(deleted[0] + deleted[1])
 

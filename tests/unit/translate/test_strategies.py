@@ -192,9 +192,9 @@ def questions(seed: int, name: str) -> Question:
         start = rng.choice((0, *[rng.randint(0, log.log_end)] * 2))
         logs[n] = replace(log, records=kept, frontier=frontier, log_start=start, log_end=max(frontier, log.log_end))
     cut_at = rng.choice((None, None, rng.randint(0, logs[1].frontier)))
-    seen_ms, look_back = (rng.choice((1, 5)), rng.choice((1, 5))), rng.choice((0, 1, 3, 1000))
+    seen_ms, look_back = (rng.choice((1, 1, 5)), rng.choice((1, 1, 5))), rng.choice((0, 1, 3, 1000))
     return Question(
-        name, *logs, tuple(begins), seen_ms, rng.choice((-1, 4, 5)), look_back, cut_at, rng.choice((0, 1, 2))
+        name, *logs, tuple(begins), seen_ms, rng.choice((-1, 4, 5, 5)), look_back, cut_at, rng.choice((0, 1, 2))
     )
 
 
@@ -221,14 +221,6 @@ def test_an_answer_is_its_definition_and_not_above_the_exact_one_where_headers_t
         assert found.wanted[c] == answer.clamped_offset
         if name == "timestamp" and not is_stamped(asked, case.target):
             assert told == (answer.duplicates, answer.duplicates_at_most, answer.lost)
-
-
-def test_what_the_source_has_deleted_too_is_not_lost() -> None:
-    source, target = (
-        Log(alias, tuple(LogRecord(n, alias, n, n) for n in range(7)), log_start, 7, 7)
-        for alias, log_start in (("A", 4), ("B", 1))
-    )
-    assert not Question("timestamp", source, target).ask().lost.any()
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
