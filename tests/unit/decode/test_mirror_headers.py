@@ -79,9 +79,7 @@ def by_the_rules(origin: Header, at: Header, place: Header, encoding: Encoding, 
 
 
 origins = st.none() | st.binary(max_size=4) | st.sampled_from([b"IDC1", b"IDC1", b"IDC2", b"", b"o" * 249, b"o" * 250])
-edges = st.sampled_from([0, 9, 10, 10**18, LARGEST, LARGEST + 1, int.from_bytes(b"1234567:")]) | st.integers(
-    0, 2**63 - 1
-)
+edges = st.sampled_from([0, 9, 10, 10**18, LARGEST, LARGEST + 1]) | st.integers(0, 2**63 - 1)
 octets = st.none() | st.binary(max_size=21) | st.from_regex(b"[0-9]{8}", fullmatch=True)
 numbers = {"text": edges.map(lambda number: b"%d" % number), "int64": edges.map(INT64.pack)}
 others = [b"", b"orders", b"orders/3", b"orders-3 ", b"orders-3@", b"orders-3@1700000000001", b"orders-3@1@", b"\xff"]
@@ -132,9 +130,9 @@ NO_NUMBER, TOO_LARGE = "is not a decimal number without sign", "exceeds 46116860
     ],
 )
 def test_an_offset_that_is_no_plain_number_is_malformed(encoding: Encoding, offset: bytes, reason: str) -> None:
-    sound = b"5" if encoding == "text" else INT64.pack(5)
+    sound, number = (b"5", 5) if encoding == "text" else (b"1234567:", int.from_bytes(b"1234567:"))
     found = decode_identities(*(pa.array(each, pa.binary()) for each in ([b"A", b"B"], [offset, sound])), encoding)
-    assert answers(found) == [f"offset header {reason}", ("B", 5)]
+    assert answers(found) == [f"offset header {reason}", ("B", number)]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.binary_view()])

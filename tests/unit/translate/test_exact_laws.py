@@ -48,7 +48,7 @@ def test_known_answers_are_given_again_but_beyond_the_sources_index(case: Case, 
     assert found.has_young_hole == of_others
 
 
-@law(300)
+@law(800)
 @given(cases, generators)
 def test_what_another_strategy_chose_counts_where_it_is_below_the_exact_answer(case: Case, rng: random.Random) -> None:
     *_, (_, *indexes) = growing(case)

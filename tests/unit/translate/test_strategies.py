@@ -31,7 +31,7 @@ BOTH_WAYS = (("A", "B"), ("B", "A"))
 
 def drawn(rng: random.Random, cluster: str) -> Log:
     """Up to five records with few times, in any order, and offsets left out; what a mirror without headers leaves."""
-    kept = sorted(rng.sample(range(7), rng.choice((0, 1, 2, 3, 5))))
+    kept = sorted(rng.sample(range(7), rng.choice((0, 0, 1, 2, 3, 5))))
     times = [rng.randint(1, 4) for _ in kept]
     times = sorted(times) if rng.random() < 0.5 else times
     return Log(cluster, tuple(LogRecord(o, cluster, o, at) for o, at in zip(kept, times, strict=True)), 0, 7, 7)
@@ -50,8 +50,10 @@ def index_of(log: Log, begin: int, seen_ms: int) -> LogIndex:
     index = LogIndex(begin)
     rows = [(r.offset, 1, CODES[r.origin], r.origin_offset, seen_ms) for r in log.indexed]
     index.extend(Runs.of(*np.array(rows, np.int64).reshape(-1, 5).T), log.frontier)
+    times = [(r.offset, 1, r.timestamp_ms, r.offset, 0) for r in log.indexed]
+    same = Runs.of(*np.array(times, np.int64).reshape(-1, 5).T).joined()
     index.times = TimeIndex()
-    index.times.extend(*np.array([(r.offset, 1, *[r.timestamp_ms] * 2) for r in log.indexed], int).reshape(-1, 4).T)
+    index.times.extend(same.start, same.length, *[same.origin.astype(np.int64)] * 2)
     return index
 
 
@@ -68,11 +70,17 @@ class Question:
     look_back: int = 1000
     cut_at: int | None = None
     page_runs: int = 0
+    has_times: tuple[bool, bool] = (True, True)
+
+    @property
+    def is_by_times(self) -> bool:
+        return self.name == "timestamp" and all(self.has_times)
 
     def ask(self) -> Translations:
         logs = []
-        for log, begin, seen_ms in zip((self.source, self.target), self.begins, self.seen_ms, strict=True):
-            index = index_of(log, begin, seen_ms)
+        for n, log in enumerate((self.source, self.target)):
+            index = index_of(log, self.begins[n], self.seen_ms[n])
+            index.times = index.times if self.has_times[n] else None
             if self.page_runs:
                 let_go_of_all_but(index, 1, self.page_runs, KeptPages())
             said = PartitionMetadata("id", log.log_start, log.log_end, frozenset({"id"}), index.frontier)
@@ -136,13 +144,13 @@ def is_idle(asked: Question, target: Log) -> bool:
     is_known = asked.source.frontier == asked.source.log_end and target.frontier == target.log_end
     ends = [max((r.timestamp_ms for r in log.indexed), default=-99) for log in (asked.source, target)]
     seen_ms = [ms if log.indexed else 0 for ms, log in zip(asked.seen_ms, (asked.source, asked.target), strict=True)]
-    return is_known and max(seen_ms) <= asked.idle_since_ms and (asked.name == "header" or ends[1] <= ends[0])
+    return is_known and max(seen_ms) <= asked.idle_since_ms and (not asked.is_by_times or ends[1] <= ends[0])
 
 
 def choice_of(asked: Question, target: Log, c: int) -> Choice:
     source = asked.source.indexed
     found = by_header(source, c, asked.look_back)
-    if asked.name == "timestamp":
+    if asked.is_by_times:
         found = by_timestamp(source, target.indexed, c, target.frontier, is_stamped(asked, target))
     if found.offset < 0 and c <= (source[0].offset if source else asked.source.frontier):
         found = found._replace(offset=target.log_start)
@@ -193,8 +201,17 @@ def questions(seed: int, name: str) -> Question:
         logs[n] = replace(log, records=kept, frontier=frontier, log_start=start, log_end=max(frontier, log.log_end))
     cut_at = rng.choice((None, None, rng.randint(0, logs[1].frontier)))
     seen_ms, look_back = (rng.choice((1, 1, 5)), rng.choice((1, 1, 5))), rng.choice((0, 1, 3, 1000))
+    has_times = rng.choice(((True, True), (True, True), (False, True), (True, False)))
     return Question(
-        name, *logs, tuple(begins), seen_ms, rng.choice((-1, 4, 5, 5)), look_back, cut_at, rng.choice((0, 1, 2))
+        name,
+        *logs,
+        tuple(begins),
+        seen_ms,
+        rng.choice((-1, 4, 5, 5)),
+        look_back,
+        cut_at,
+        rng.choice((0, 1, 2)),
+        has_times,
     )
 
 
