@@ -25,6 +25,7 @@ from search.rows import Shape
 TWO, LATE_START, PARTITIONS, THREE = Shape(), Shape((1, 0), end=2), Shape(partitions=2), Shape((0, 0, 0))
 _WRITES = "offset_sync.state.own_writes.OwnWrites."
 _PLAN = "offset_sync.sync.write_plan."
+_ACKNOWLEDGE = "offset_sync.state.committed_offsets.ClusterOffsets.acknowledge"
 _acknowledge = ClusterOffsets.acknowledge
 pytestmark = pytest.mark.no_cover
 
@@ -56,20 +57,10 @@ OUT: dict[str, tuple[str, object, Shape, int]] = {
     "writes in doubt are resolved by what the target holds": (_WRITES + "resolve", nothing, TWO, 6),
     "a write whose answer is lost may have been applied": (_WRITES + "doubt", OwnWrites.abort, LATE_START, 4),
     "a refused write is over": (_WRITES + "abort", nothing, TWO, 5),
-    "a commit that followed our write is not overwritten by its answer": (
-        "offset_sync.state.committed_offsets.ClusterOffsets.acknowledge",
-        acknowledge_what_was_read,
-        TWO,
-        5,
-    ),
+    "a commit after our write is not overwritten by its answer": (_ACKNOWLEDGE, acknowledge_what_was_read, TWO, 5),
     "moves count": ("offset_sync.state.group_homes.last_active", ignore_moves, PARTITIONS, 5),
     "a newer commit at the target stays": (_PLAN + "_is_newer_word", false_for(2), TWO, 6),
-    "a step back is followed": (
-        _PLAN + "rules",
-        lambda *told: rules(*told[:3], np.full_like(told[3], -1)),
-        TWO,
-        4,
-    ),
+    "a step back is followed": (_PLAN + "rules", lambda *told: rules(*told[:3], np.full_like(told[3], -1)), TWO, 4),
     "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
     "the next driver knows the writes in the history": (_WRITES + "inherit", nothing, LATE_START, 5),
 }

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import check_output
 
 import pytest
 
@@ -35,10 +35,8 @@ def test_a_seed_comes_to_the_same_in_every_process() -> None:
     tests = Path(__file__).parents[1]
     path = os.pathsep.join(str(tests.parent / each) for each in ("lib", "tests/support", "consumer/python"))
     command = [sys.executable, "-m", "simulation.histories", *REPEATED]
-    first, second = [
-        subprocess.check_output(command, timeout=500, env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path})
-        for seed in ("0", "7")
-    ]
+    env = os.environ | {"PYTHONPATH": path}
+    first, second = [check_output(command, timeout=500, env=env | {"PYTHONHASHSEED": seed}) for seed in "07"]
     assert first == second
     assert len(first.splitlines()) == len(REPEATED)
 

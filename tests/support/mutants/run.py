@@ -11,14 +11,15 @@ import os
 import resource
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from mutants.changes import Mutant, mutants_of
 from mutants.loop import Loop
-from mutants.survivors import Change, block, read_survivors
 
 REPO = Path(__file__).resolve().parents[3]
 LIB, SURVIVORS = REPO / "lib" / "offset_sync", REPO / "tests" / "mutants" / "survivors.txt"
@@ -105,6 +106,49 @@ def _report(mutants: Sequence[Mutant], survivors: Sequence[Mutant], unnamed: lis
         print(f"\nAre in {SURVIVORS.relative_to(REPO)}, and are noticed by now, or no more:\n{block(gone)}")
     is_low = survived.total() > (1 - LEAST) * judged.total()
     return int(bool(unnamed or gone or is_low))
+
+
+_REASON = "because:"
+
+
+class Change(NamedTuple):
+    """One change, or several that read the same; *file* is below lib/offset_sync."""
+
+    file: str
+    function: str
+    change: str
+
+
+def read_survivors(text: str) -> dict[Change, str]:
+    """Return the reason of each change; a line ``because:`` counts for the changes above it. Raises ValueError."""
+    found: dict[Change, str] = {}
+    waiting: list[Change] = []
+    file = function = ""
+    for line in text.splitlines():
+        word = line.strip()
+        if word and not line.startswith((" ", "#")):
+            _refuse(waiting)
+            file, function = word.split(" ")
+        elif word.startswith(_REASON):
+            found |= dict.fromkeys(waiting, word.removeprefix(_REASON).strip())
+            waiting = []
+        elif word and not word.startswith("#"):
+            waiting.append(Change(file, function, word))
+    _refuse([*waiting, *(each for each, reason in found.items() if not reason)])
+    return found
+
+
+def _refuse(changes: Iterable[Change]) -> None:
+    if without := block(sorted(changes)):
+        raise ValueError(f"without a reason:\n{without}")
+
+
+def block(changes: Iterable[Change]) -> str:
+    """Return *changes* as they are written in the file, without reasons."""
+    lines = []
+    for (file, function), some in groupby(changes, key=lambda each: each[:2]):
+        lines += [f"{file} {function}", *(f"    {each.change}" for each in some)]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

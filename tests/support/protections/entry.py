@@ -1,15 +1,20 @@
 """What a protection is: something that holds, a patch that takes it out, and the one test or seed that notices.
 
-A list of them has a sentence for each::
+In a list of them a line says what holds, and the next one what keeps it::
 
-    "our clock may be ahead of the index's": kept_by("state.cluster_clock.ClockOffset.at_most", gives(0), seed(15)),
-    "a check counts from its start": kept_by("state.lease.Lease._look", look, "state/test_lease.py the_time_that_a"),
+    "our clock may be ahead of the index's",
+    kept_by("cluster_clock.ClockOffset.at_most", gives(0), seed(15, "clocks,late")),
+    "a check of the lease counts from its beginning",
+    kept_by("lease.Lease._look", _counted_from_its_end(Lease._look), "lease what_a_claim_or"),
+
+Modules and files of tests are named by the words that tell them apart: this is ``offset_sync.state.lease.Lease._look``,
+and the test in ``tests/unit/state/test_lease.py`` whose name begins with ``test_what_a_claim_or``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -20,7 +25,6 @@ import numpy as np
 from offset_sync.model.values import ABSENT
 
 REPO = Path(__file__).resolve().parents[3]
-_ELSEWHERE = ("offset_sync_", "search.", "simulation.")
 
 
 class Seed(NamedTuple):
@@ -31,9 +35,9 @@ class Seed(NamedTuple):
     steps: int = 400
 
 
-def seed(number: int, *faults: str, steps: int = 400) -> Seed:
-    """Return a run of the simulation."""
-    return Seed(frozenset(faults), number, steps)
+def seed(number: int, faults: str = "", steps: int = 400) -> Seed:
+    """Return a run of the simulation, *faults* with commas between them."""
+    return Seed(frozenset(filter(None, faults.split(","))), number, steps)
 
 
 class Protection(NamedTuple):
@@ -55,7 +59,7 @@ Taken = tuple[dict[str, object], str | Seed]
 def kept_by(attribute: str, instead: object, noticed_by: str | Seed) -> Taken:
     """Return that one *attribute* of ``offset_sync``, or of the simulation, keeps what holds.
 
-    *noticed_by* is a seed, or a test: its file, below tests/unit unless it says otherwise, and how its name begins.
+    *noticed_by* is a seed, or a test: its file, and how its name begins.
     """
     return {attribute: instead}, noticed_by
 
@@ -65,24 +69,51 @@ def kept_together(patches: dict[str, object], noticed_by: str | Seed) -> Taken:
     return patches, noticed_by
 
 
-def protections(taken: Mapping[str, Taken]) -> tuple[Protection, ...]:
-    """Return a list of protections, by what holds."""
-    return tuple(Protection(name, _placed(patches), _node_id(each)) for name, (patches, each) in taken.items())
+def protections(*listed: str | Taken) -> tuple[Protection, ...]:
+    """Return a list of protections: what holds, and then what keeps it, of each."""
+    return tuple(_protection(name, taken) for name, taken in zip(listed[::2], listed[1::2], strict=True))
 
 
-def _placed(patches: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple((at if at.startswith(_ELSEWHERE) else f"offset_sync.{at}", to) for at, to in patches.items())
+def _protection(name: str | Taken, taken: str | Taken) -> Protection:
+    if not isinstance(name, str) or isinstance(taken, str):
+        raise TypeError(f"{name!r} is not what holds, or {taken!r} not what keeps it")
+    patches, noticed_by = taken
+    whole = tuple((_whole(attribute), instead) for attribute, instead in patches.items())
+    return Protection(name, whole, noticed_by if isinstance(noticed_by, Seed) else _node_id(noticed_by))
 
 
-def _node_id(noticed_by: str | Seed) -> str | Seed:
-    if isinstance(noticed_by, Seed):
-        return noticed_by
+# A name that nothing has, or more than one, is left as it is: then the proof says that there is none.
+
+
+def _whole(attribute: str) -> str:
+    words = attribute.split(".")
+    for count in (2, 1):
+        found = [module for module in _modules() if module.endswith("." + ".".join(words[:count]))]
+        if len(found) == 1:
+            return ".".join([*found, *words[count:]])
+    return attribute
+
+
+def _node_id(noticed_by: str) -> str:
     file, _, begins = noticed_by.partition(" ")
-    file = file if file.startswith("tests/") else f"tests/unit/{file}"
     begins, bracket, case = begins.partition("[")
-    found = [name for name in _tests_of(file) if name.startswith(begins)]
-    name = found[0] if len(found) == 1 else begins  # if it has none of them, or several, that will be said
-    return f"{file}::test_{name}{bracket}{case}"
+    folder, _, stem = file.rpartition("/")
+    paths = [path for path in _test_files() if path.endswith(f"{folder}/test_{stem}.py")]
+    unit = [path for path in paths if path.startswith("tests/unit/")] or paths
+    path = unit[0] if len(unit) == 1 else file
+    names = [name for name in _tests_of(path) if name.startswith(begins)]
+    return f"{path}::test_{names[0] if len(names) == 1 else begins}{bracket}{case}"
+
+
+@cache
+def _modules() -> list[str]:
+    lib = REPO / "lib"
+    return [".".join(path.relative_to(lib).with_suffix("").parts) for path in (lib / "offset_sync").rglob("*.py")]
+
+
+@cache
+def _test_files() -> list[str]:
+    return [str(path.relative_to(REPO)) for path in (REPO / "tests").rglob("test_*.py")]
 
 
 @cache
@@ -130,6 +161,11 @@ def changed(real: Callable[..., Any], **fields: object) -> Callable[..., Any]:
 def as_if(real: Callable[..., Any], number: int, value: object) -> Callable[..., Any]:
     """Return the *real* answer to another argument."""
     return lambda *given, **named: real(*given[:number], value, *given[number + 1 :], **named)
+
+
+def told(real: Callable[..., Any], **values: object) -> Callable[..., Any]:
+    """Return the *real* function, which is told other *values*."""
+    return lambda *given, **named: real(*given, **named | values)
 
 
 def setting(real: Callable[..., Any], **values: object) -> Callable[..., Any]:

@@ -96,7 +96,6 @@ class OpenLock(nullcontext[None]):
     """A lock that everyone holds at once."""
 
     def acquire(self, *, blocking: bool) -> bool:
-        """Take it."""
         return True
 
 
@@ -108,6 +107,12 @@ def as_new_as_the_poll(poller: Any, answers: Any, held: Any) -> Any:
 def whatever_was_read(_known: Any, _read: Any, ends: Any, asked_at: Any) -> Any:
     """Take a log for complete as soon as its end was asked for."""
     return dict.fromkeys(ends, asked_at)
+
+
+def on_a_list_of_any_epoch(progress: Any, offset: int, epoch: int | None) -> bool:
+    """Take a record for read that a list contains, wherever the list begins and under whichever leader."""
+    found = progress.read_list
+    return found is not None and epoch is not None and found.contains(offset)
 
 
 def deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:

@@ -50,11 +50,11 @@ def _stopped_if_unlisted(clusters: LiveClusters, *given: Any, ask: Any = LiveClu
 
 
 def _taken_for_stopped(
-    procedure: CutoverProcedure, plan: GroupPlan, *given: Any, reasons: Any = CutoverProcedure._source_reasons
+    procedure: Any, plan: GroupPlan, *given: Any, ask: Any = CutoverProcedure._source_reasons
 ) -> Any:
     if plan.at_source is Activity.UNKNOWN:
         plan.at_source = Activity.INACTIVE
-    return reasons(procedure, plan, *given)
+    return ask(procedure, plan, *given)
 
 
 def _begun_and_kept(checkpoint: Checkpoint, verify: Callable[[], None]) -> None:
@@ -63,156 +63,100 @@ def _begun_and_kept(checkpoint: Checkpoint, verify: Callable[[], None]) -> None:
 
 
 PROTECTIONS = protections(
-    {
-        # A coordinator does not answer a poll.
-        "at the start every group has to answer a poll": kept_by(
-            "ingest.polled_commits.CommitPoller._note_errors",
-            nothing,
-            seed(0, "polls"),
-        ),
-        # A cluster is silent, frozen or resets connections, also at the start.
-        "a commit that is no longer the newest when its clusters have answered is left to a later pass": kept_by(
-            "sync.reconciliation.ReconcilePass._still_due",
-            given(3),
-            "sync/test_reconciler_passes.py a_newer_commit_during",
-        ),
-        "a silent cluster is waited for once and then asked in the background": kept_by(
-            "state.cluster_metadata.Silence.of",
-            lambda _silence, _alias: (None, frozenset()),
-            "state/test_silence.py a_silent_cluster_is_waited",
-        ),
-        # A cluster's addresses lead to another one for a while.
-        "members that another cluster lists are unknown": kept_by(
-            "kafka.topic_requests.TopicRequests.refuse_others",
-            nothing,
-            "kafka/test_other_clusters.py members_of_another_cluster",
-        ),
-        "many groups are not read at once from another cluster": kept_by(
-            "sync.groups_at_once.refuse_other", nothing, "sync/test_groups_at_once.py a_cluster_with_another"
-        ),
-        "no write is sent before the id of the cluster is known": kept_by(
-            "kafka.group_offsets.Coordinators._written",
-            lambda _coordinators, client, parts, *limits: client.write(parts, *limits) if parts else [],
-            "kafka/test_coordinators.py a_write_is_not",
-        ),
-        "the id of a cluster is kept with its first answer": kept_by(
-            "state.cluster_ids._keep",
-            lambda config, _files, found: config.with_ids({**config.ids, **found}),
-            "state/test_cluster_ids.py the_first_answers_are_kept",
-        ),
-        "two names of one cluster are refused": kept_by(
-            "config.configuration.same_ids", gives([]), "state/test_cluster_ids.py two_aliases_of_one"
-        ),
-        "a query of the index starts only at the cluster that it was at before": kept_by(
-            "ingest.index_parts.verify", nothing, "jobs/test_sync_batch.py a_query_of_the_index"
-        ),
-        "a query of commits starts only at the cluster that it was at before": kept_by(
-            "jobs.commit_query.verify", nothing, "jobs/test_sync_batch.py a_query_of_commits"
-        ),
-        "offsets are neither read from nor written to another cluster": kept_by(
-            "kafka.topic_requests.TopicRequests.refuse_others",
-            nothing,
-            "kafka/test_other_clusters.py offsets_of_another_cluster",
-        ),
-        "coordinators that did not answer are compared with their log again after a minute": kept_by(
-            "jobs.watches._AGAIN_S", 86_400.0, "ingest/test_coordinator_check.py a_cluster_that_does"
-        ),
-        "after a micro-batch was read, a new client gets to the same cluster": kept_by(
-            "ingest.log_check.LogCheck._ask",
-            _asked_unverified,
-            "ingest/test_incarnation_check.py what_new_clients_would",
-        ),
-        "a micro-batch that another cluster has planned is planned again": kept_by(
-            "ingest.checkpoint.Checkpoint.begin",
-            _begun_and_kept,
-            "ingest/test_checkpoint.py what_another_cluster_planned",
-        ),
-        "a micro-batch that has failed because of another cluster is not repeated": kept_by(
-            "ingest.failing_batches.OtherClusterError",
-            type("NoError", (Exception,), {}),
-            "ingest/test_failing_batches.py a_micro_batch_that_another",
-        ),
-        # One leader is silent.
-        "what was read of a log whose leader is silent since is read again": kept_by(
-            "ingest.log_check.refuse_unknown", nothing, "ingest/test_incarnation_check.py what_was_read_of_a_log"
-        ),
-        "a query is planned without the logs of a silent leader": kept_by(
-            "ingest.checkpoint.Checkpoint.leave_out", gives({}), "ingest/test_unreadable_logs.py a_leader_that_is_away"
-        ),
-        # A cluster cannot be read at the start.
-        "what is read on the way to the end of a log does not count before that is reached": kept_by(
-            "state.group_homes.UnreadLogs.may_count",
-            _counted_before_the_end,
-            "sync/test_reconciler_passes.py a_commit_on_the_way",
-        ),
-        # Brokers are frozen, or down for hours, repeatedly.
-        "no request times out inside librdkafka, which would end the process": kept_by(
-            "kafka.topic_requests.LONGEST_S", 15.0, "kafka/test_cluster_admin.py the_partitions_of_a_silent"
-        ),
-        "a client without answers is replaced": kept_by(
-            "kafka.topic_requests.TopicRequests._replace_client",
-            no,
-            "kafka/test_cluster_admin.py a_client_with_abandoned",
-        ),
-        # A request is applied and its response lost.
-        "the target is read again before a write is repeated": kept_by(
-            "sync.offset_writer._Batch._read",
-            lambda batch, deadline, _real=_Batch._read: [*batch.pending] if batch._previous else _real(batch, deadline),
-            "sync/test_offset_writer.py a_repetition_does_not",
-        ),
-        "a write whose answer was lost and that has arrived is ours": kept_by(
-            "sync.offset_writer._Batch._is_to_be_written",
-            _first_seen_now,
-            "sync/test_offset_writer.py a_write_whose_answer",
-        ),
-        # A group's commit is larger than a batch of __consumer_offsets.
-        "a commit is cut into parts that fit into a batch": kept_by(
-            "kafka.requests.CommitParts.of",
-            lambda _parts, writes: [each] if (each := [*writes]) else [],
-            "kafka/test_coordinators.py with_the_default_of_kafka",
-        ),
-        "what a coordinator refuses as too large is written in smaller parts": kept_by(
-            "kafka.requests.CommitParts.noted", given(2), "kafka/test_coordinators.py what_is_refused_is_committed"
-        ),
-        # A group is moved, reads nothing, and is moved back.
-        "a group that still skips is not moved on": kept_by(
-            "cutover.procedure.CutoverProcedure._list_reasons",
-            gives([]),
-            "cutover/test_skip_read.py a_group_that_still",
-        ),
-        # A group is reset while we write.
-        "a value of another client is only moved forward": kept_by(
-            "sync.offset_writer.decide",
-            lambda write, actual: decide(replace(write, rule=Rule.SET), actual),
-            "sync/test_offset_writer.py only_the_value_that_is_expected",
-        ),
-        # Describe on a group is missing, or its type is unknown.
-        "the members of a group that has offsets and is not listed are unknown": kept_by(
-            "cutover.live_clusters.LiveClusters.activities",
-            _stopped_if_unlisted,
-            "cutover/test_live_clusters.py a_group_that_is_not",
-        ),
-        "a planned move of a group whose members are unknown is refused": kept_by(
-            "cutover.procedure.CutoverProcedure._source_reasons",
-            _taken_for_stopped,
-            "cutover/test_procedure.py a_group_of_unknown",
-        ),
-        "check fails if Describe on a group is missing": kept_by(
-            "check.judge._refused", gives(()), "check/test_findings.py what_check_finds_is_in_the_golden"
-        ),
-        # A right is missing; a search for a password.
-        "a refusal names the right to be granted": kept_by(
-            "kafka.requests.missing_right",
-            lambda _what, operation: f"REFUSED: {operation}",
-            "kafka/test_coordinators.py an_error_of_a_partition",
-        ),
-        "a secret is not shown": kept_by(
-            "config.secret.Secret.__repr__", str.__repr__, "config/test_client_options.py secrets_of_the_section"
-        ),
-        "a client that never closes holds no micro-batch up": kept_by(
-            "kafka.log_reader.threading",
-            SimpleNamespace(Thread=_WaitedFor),
-            "kafka/test_log_reader.py a_client_that_never",
-        ),
-    }
+    # A coordinator does not answer a poll.
+    "at the start every group has to answer a poll",
+    kept_by("polled_commits.CommitPoller._note_errors", nothing, seed(0, "polls")),
+    # A cluster is silent, frozen or resets connections, also at the start.
+    "a commit that is no longer the newest when its clusters have answered is left to a later pass",
+    kept_by("reconciliation.ReconcilePass._still_due", given(3), "reconciler_passes a_newer_commit_during_our"),
+    "a silent cluster is waited for once and then asked in the background",
+    kept_by("cluster_metadata.Silence.of", lambda _silence, _alias: (None, frozenset()), "silence a_silent_cluster_is"),
+    # A cluster's addresses lead to another one for a while.
+    "members that another cluster lists are unknown",
+    kept_by("topic_requests.TopicRequests.refuse_others", nothing, "other_clusters members_of_another_cluster_are"),
+    "many groups are not read at once from another cluster",
+    kept_by("groups_at_once.refuse_other", nothing, "groups_at_once a_cluster_with_another_id"),
+    "no write is sent before the id of the cluster is known",
+    kept_by(
+        "group_offsets.Coordinators._written",
+        lambda _coordinators, client, parts, *limits: client.write(parts, *limits) if parts else [],
+        "kafka/coordinators a_write_is_not_sent",
+    ),
+    "the id of a cluster is kept with its first answer",
+    kept_by("cluster_ids._keep", lambda config, _files, found: config.with_ids(config.ids | found), "cluster_ids the"),
+    "two names of one cluster are refused",
+    kept_by("configuration.same_ids", gives([]), "cluster_ids two_aliases_of_one_cluster"),
+    "a query of the index starts only at the cluster that it was at before",
+    kept_by("index_parts.verify", nothing, "sync_batch a_query_of_the_index"),
+    "a query of commits starts only at the cluster that it was at before",
+    kept_by("commit_query.verify", nothing, "sync_batch a_query_of_commits_does"),
+    "offsets are neither read from nor written to another cluster",
+    kept_by("topic_requests.TopicRequests.refuse_others", nothing, "other_clusters offsets_of_another_cluster_are"),
+    "coordinators that did not answer are compared with their log again after a minute",
+    kept_by("watches._AGAIN_S", 86_400.0, "coordinator_check a_cluster_that_does_not"),
+    "after a micro-batch was read, a new client gets to the same cluster",
+    kept_by("log_check.LogCheck._ask", _asked_unverified, "incarnation_check what_new_clients_would_read"),
+    "a micro-batch that another cluster has planned is planned again",
+    kept_by("checkpoint.Checkpoint.begin", _begun_and_kept, "checkpoint what_another_cluster_planned_is"),
+    "a micro-batch that has failed because of another cluster is not repeated",
+    kept_by(
+        "failing_batches.OtherClusterError",
+        type("NoError", (Exception,), {}),
+        "query_supervisor a_micro_batch_that_another",
+    ),
+    # One leader is silent.
+    "what was read of a log whose leader is silent since is read again",
+    kept_by("log_check.refuse_unknown", nothing, "incarnation_check what_was_read_of_a"),
+    "a query is planned without the logs of a silent leader",
+    kept_by("checkpoint.Checkpoint.leave_out", gives({}), "checkpoint a_leader_that_is_away"),
+    # A cluster cannot be read at the start.
+    "what is read on the way to the end of a log does not count before that is reached",
+    kept_by("state.group_homes.UnreadLogs.may_count", _counted_before_the_end, "reconciler_passes a_commit_on_the_way"),
+    # Brokers are frozen, or down for hours, repeatedly.
+    "no request times out inside librdkafka, which would end the process",
+    kept_by("topic_requests.LONGEST_S", 15.0, "cluster_admin the_partitions_of_a_silent"),
+    "a client without answers is replaced",
+    kept_by("topic_requests.TopicRequests._replace_client", no, "cluster_admin a_client_with_abandoned_requests"),
+    # A request is applied and its response lost.
+    "the target is read again before a write is repeated",
+    kept_by(
+        "offset_writer._Batch._read",
+        lambda batch, deadline, _real=_Batch._read: [*batch.pending] if batch._previous else _real(batch, deadline),
+        "offset_writer a_repetition_does_not_overwrite",
+    ),
+    "a write whose answer was lost and that has arrived is ours",
+    kept_by("offset_writer._Batch._is_to_be_written", _first_seen_now, "offset_writer a_write_whose_answer_was"),
+    # A group's commit is larger than a batch of __consumer_offsets.
+    "a commit is cut into parts that fit into a batch",
+    kept_by(
+        "requests.CommitParts.of",
+        lambda _parts, writes: [each] if (each := [*writes]) else [],
+        "kafka/coordinators with_the_default_of_kafka",
+    ),
+    "what a coordinator refuses as too large is written in smaller parts",
+    kept_by("requests.CommitParts.noted", given(2), "kafka/coordinators what_is_refused_is_committed"),
+    # A group is moved, reads nothing, and is moved back.
+    "a group that still skips is not moved on",
+    kept_by("procedure.CutoverProcedure._list_reasons", gives([]), "cutover/skip_read a_group_that_still_skips"),
+    # A group is reset while we write.
+    "a value of another client is only moved forward",
+    kept_by(
+        "offset_writer.decide",
+        lambda write, actual: decide(replace(write, rule=Rule.SET), actual),
+        "offset_writer only_the_value_that_is",
+    ),
+    # Describe on a group is missing, or its type is unknown.
+    "the members of a group that has offsets and is not listed are unknown",
+    kept_by("live_clusters.LiveClusters.activities", _stopped_if_unlisted, "live_clusters a_group_that_is_not"),
+    "a planned move of a group whose members are unknown is refused",
+    kept_by("procedure.CutoverProcedure._source_reasons", _taken_for_stopped, "procedure a_group_of_unknown_members"),
+    "check fails if Describe on a group is missing",
+    kept_by("judge._refused", gives(()), "findings what_check_finds_is_in"),
+    # A right is missing; a search for a password.
+    "a refusal names the right to be granted",
+    kept_by("requests.missing_right", lambda _what, operation: f"REFUSED: {operation}", "kafka/coordinators an_error"),
+    "a secret is not shown",
+    kept_by("secret.Secret.__repr__", str.__repr__, "client_options secrets_of_the_section_are"),
+    "a client that never closes holds no micro-batch up",
+    kept_by("log_reader.threading", SimpleNamespace(Thread=_WaitedFor), "log_reader a_client_that_never_closes"),
 )

@@ -1,4 +1,4 @@
-"""Invariants 1 to 10 of docs/design.md: what a patch can take out of each, and the test that notices."""
+"""The invariants of docs/design.md: what a patch can take out of each, and the test that notices."""
 
 from __future__ import annotations
 
@@ -7,230 +7,232 @@ from types import SimpleNamespace
 import numpy as np
 
 from offset_sync.model.values import ABSENT, OffsetWrite
+from offset_sync.status.classify import _told
+from offset_sync.sync.offset_writer import _Batch
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.incarnations import split_by_incarnation
 from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections import invariant_patches as without
-from protections.entry import as_if, false_for, given, kept_by, kept_together, no, nothing, protections, seed, true_for
+from protections.entry import (
+    Protection,
+    as_if,
+    false_for,
+    given,
+    gives,
+    kept_by,
+    kept_together,
+    no,
+    nothing,
+    protections,
+    seed,
+    told,
+    true_for,
+    yes,
+)
 
-BY_NUMBER = {
-    1: protections(
-        {
-            "the record at an answer is not read": kept_by(
-                "translate.read_window.first_unread",
-                lambda required, committed: required.searchsorted(committed, "right"),
-                "translate/test_exact_cases.py answers[between reordered records the one not read is answered]",
-            ),
-            "a record of unknown identity is unread": kept_by(
-                "translate.pieces._malformed",
-                without.read_by_all,
-                "translate/test_exact_cases.py answers[an unreadable record of the target is unread by everyone]",
-            ),
-            "a hole that may still be filled is unread": kept_by(
-                "translate.read_window.cut_pieces",
-                as_if(cut_pieces, 2, NEVER_YOUNG),
-                "translate/test_exact_cases.py a_young_hole_is_unread",
-            ),
-        }
+BY_NUMBER = dict[int, tuple[Protection, ...]]()
+BY_NUMBER[1] = protections(
+    "the record at an answer is not read",
+    kept_by(
+        "read_window.first_unread",
+        lambda required, committed: required.searchsorted(committed, "right"),
+        "exact_cases answers[between reordered records the one not read is answered]",
     ),
-    2: protections(
-        {
-            "a micro-batch says how far it has read, in the append of its runs": kept_by(
-                "ingest.record_indexer.coverage",
-                lambda *_read: RECORD_RUNS.no_rows,
-                seed(25, "second"),
-            ),
-            "a log that cannot be read on ends where it stopped": kept_by(
-                "ingest.unreadable_logs.UnreadableLogs.note",
-                nothing,
-                "ingest/test_unreadable_logs.py a_log_that_stopped",
-            ),
-            "offsets between two appends that do not continue each other are unread": kept_by(
-                "state.index_logs.with_gaps",
-                given(0),
-                "state/test_record_index.py what_is_between_two",
-            ),
-        }
+    "a record of unknown identity is unread",
+    kept_by(
+        "pieces._malformed",
+        without.read_by_all,
+        "exact_cases answers[an unreadable record of the target is unread by everyone]",
     ),
-    3: protections(
-        {
-            "an append of the same query and batch is there once": kept_by(
-                "tables.transaction_log.Version.has_written",
-                no,
-                "tables/test_any_history.py what_was_acknowledged_is_there[0]",
-            ),
-            "a new checkpoint appends under a new id": kept_by(
-                "ingest.record_indexer.RecordIndexer._writer",
-                lambda _indexer, batch_id: ("index_records", batch_id),
-                "ingest/test_record_indexer.py a_new_checkpoint_writes",
-            ),
-            "a row that is there twice changes no answer": kept_by(
-                "translate.index.runs.Runs.without_repeats",
-                given(0),
-                "state/test_record_index.py what_is_between_two",
-            ),
-        }
+    "a hole that may still be filled is unread",
+    kept_by("read_window.cut_pieces", as_if(cut_pieces, 2, NEVER_YOUNG), "exact_cases a_young_hole_is_unread"),
+)
+BY_NUMBER[2] = protections(
+    "a micro-batch says how far it has read, in the append of its runs",
+    kept_by("record_indexer.coverage", lambda *_read: RECORD_RUNS.no_rows, seed(25, "second")),
+    "a log that cannot be read on ends where it stopped",
+    kept_by("unreadable_logs.UnreadableLogs.note", nothing, "checkpoint a_log_that_stopped_is"),
+    "offsets between two appends that do not continue each other are unread",
+    kept_by("index_logs.with_gaps", given(0), "record_index what_is_between_two_queries"),
+)
+BY_NUMBER[3] = protections(
+    "an append of the same query and batch is there once",
+    kept_by("transaction_log.Version.has_written", no, "append what_was_acknowledged_is_there[0]"),
+    "a new checkpoint appends under a new id",
+    kept_by(
+        "record_indexer.RecordIndexer._writer",
+        lambda _indexer, batch_id: ("index_records", batch_id),
+        "record_indexer a_new_checkpoint_writes_again",
     ),
-    4: protections(
-        {
-            "a topic's id is recorded before its first run": kept_by(
-                "ingest.record_indexer.RecordIndexer._record_incarnations",
-                nothing,
-                "ingest/test_record_indexer.py killed_at_any_point",
-            ),
-            "a log with another leader, or a shorter one, is asked where the epoch before has ended": kept_by(
-                "ingest.incarnation_check.IncarnationCheck._is_questionable",
-                no,
-                seed(35, "cut_grows"),
-            ),
-            "copies of truncated records have an origin of their own": kept_by(
-                "state.incarnations.split_by_incarnation",
-                lambda copies, *_known: (copies, np.zeros(len(copies), np.int64)),
-                seed(40, "third_anew"),
-            ),
-            "a copy that may be of either incarnation is unread": kept_by(
-                "state.incarnations.split_by_incarnation",
-                lambda copies, lives, _from: split_by_incarnation(copies, lives, [0] * len(lives)),
-                seed(40, "third_anew"),
-            ),
-            "the index drops what a truncation has taken": kept_by(
-                "translate.index.incarnations.true_below",
-                lambda indexed_at_ms, _incarnations: np.full(len(indexed_at_ms), np.iinfo(np.int64).max),
-                "translate/index/test_incarnations.py of_a_log_all[1]",
-            ),
-            "commits that __consumer_offsets has lost are dropped": kept_by(
-                "state.commit_log_incarnations.Places.gone_ms",
-                lambda _places, rows: np.full(rows.num_rows, ABSENT),
-                seed(0, "shrink"),
-            ),
-        }
+    "a row that is there twice changes no answer",
+    kept_by("runs.Runs.without_repeats", given(0), "record_index what_is_between_two_queries"),
+)
+BY_NUMBER[4] = protections(
+    "a topic's id is recorded before its first run",
+    kept_by("record_indexer.RecordIndexer._record_incarnations", nothing, "record_indexer killed_at_any_point_and"),
+    "a log with another leader, or a shorter one, is asked where the epoch before has ended",
+    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(35, "cut_grows")),
+    "copies of truncated records have an origin of their own",
+    kept_by(
+        "state.incarnations.split_by_incarnation",
+        lambda copies, *_known: (copies, np.zeros(len(copies), np.int64)),
+        seed(40, "third_anew"),
     ),
-    5: protections(
-        {
-            "an offset that we do not expect at the target is left alone": kept_by(
-                "sync.offset_writer.decide", nothing, "sync/test_offset_writer.py only_the_value_that_is_expected"
-            ),
-            "another client's offset is moved forward only": kept_by(
-                "sync.write_plan.rules",
-                lambda actual_offset, *_told: np.zeros(len(actual_offset), np.intp),
-                "tests/search/test_ownership.py every_short_history_is_right[shape0-5]",
-            ),
-            "a write says which offset we expect at the target": kept_by(
-                "sync.write_plan.OffsetWrite",
-                lambda **given: OffsetWrite(**given | {"expected_offset": None}),
-                "sync/test_write_plan.py each_row_is_planned",
-            ),
-        }
+    "a copy that may be of either incarnation is unread",
+    kept_by(
+        "state.incarnations.split_by_incarnation",
+        lambda copies, lives, _from: split_by_incarnation(copies, lives, [0] * len(lives)),
+        seed(40, "third_anew"),
     ),
-    6: protections(
-        {
-            "a commit of another value than we wrote is the group's": kept_by(
-                "state.own_writes.OwnWrites._matches",
-                without.matches_whatever,
-                "state/test_own_writes.py whatever_happens_to_writes",
-            ),
-            "our commits are known in the order of our writes": kept_by(
-                "state.own_writes.OwnWrites._matches",
-                without.matches_in_any_order,
-                "state/test_own_writes.py whatever_happens_to_writes",
-            ),
-            "a write of ours explains one commit": kept_by(
-                "state.own_writes.OwnWrites._matches",
-                without.matches_again_and_again,
-                "state/test_own_writes.py whatever_happens_to_writes",
-            ),
-            "while two clusters are active nothing is written": kept_by(
-                "state.group_homes.homes",
-                without.never_contested,
-                "tests/search/test_ownership.py every_short_history_is_right[shape0-5]",
-            ),
-        }
+    "the index drops what a truncation has taken",
+    kept_by(
+        "index.incarnations.true_below", lambda indexed_ms, _: np.full_like(indexed_ms, 1 << 62), "incarnations of_a[1]"
     ),
-    7: protections(
-        {
-            "no commit waits for the history of translations": kept_by(
-                "sync.translation_history.TranslationHistory.append",
-                without.append_at_once,
-                "sync/test_translation_history.py recording_never_waits_and_rows",
-            ),
-            "a micro-batch whose commits are not in the history is read again": kept_by(
-                "jobs.sync_batch.ThreadPoolExecutor",
-                without.Unseen,
-                "ingest/test_commit_ingester.py a_batch_whose_history",
-            ),
-            "a micro-batch that is repeated after a crash is in the history once": kept_by(
-                "ingest.commit_ingester.Ingester._writer",
-                nothing,
-                "ingest/test_commit_ingester.py a_repeated_batch_reconciles",
-            ),
-            "a micro-batch does not wait for a direction that was left behind": kept_by(
-                "sync.reconciler.DirectionQueue.is_late",
-                False,
-                "sync/test_reconciler_left_behind.py micro_batches_wait_once",
-            ),
-            "the first pass after a start reads every target": kept_by(
-                "sync.reconciler.Selection", without.UnsettledOnly, "sync/test_reconciler_passes.py the_first_pass_asks"
-            ),
-        }
+    "commits that __consumer_offsets has lost are dropped",
+    kept_by("commit_log_incarnations.Places.gone_ms", lambda _, rows: np.full(len(rows), ABSENT), seed(0, "shrink")),
+)
+BY_NUMBER[5] = protections(
+    "an offset that we do not expect at the target is left alone",
+    kept_by("offset_writer.decide", nothing, "offset_writer only_the_value_that_is"),
+    "another client's offset is moved forward only",
+    kept_by("write_plan.rules", lambda actual, *_told: np.zeros(len(actual), np.intp), "ownership every[shape0-5]"),
+    "a write says which offset we expect at the target",
+    kept_by("write_plan.OffsetWrite", told(OffsetWrite, expected_offset=None), "write_plan each_row_is_planned_by"),
+)
+BY_NUMBER[6] = protections(
+    "a commit of another value than we wrote is the group's",
+    kept_by("own_writes.OwnWrites._matches", without.matches_whatever, "own_writes whatever_happens_to_writes_those"),
+    "our commits are known in the order of our writes",
+    kept_by("own_writes.OwnWrites._matches", without.matches_in_any_order, "own_writes whatever_happens_to_writes"),
+    "a write of ours explains one commit",
+    kept_by("own_writes.OwnWrites._matches", without.matches_again_and_again, "own_writes whatever_happens_to_writes"),
+    "while two clusters are active nothing is written",
+    kept_by("state.group_homes.homes", without.never_contested, "ownership every_short_history_is_right[shape0-5]"),
+)
+BY_NUMBER[7] = protections(
+    "no commit waits for the history of translations",
+    kept_by("translation_history.TranslationHistory.append", without.append_at_once, "translation_history recording"),
+    "a micro-batch whose commits are not in the history is read again",
+    kept_by("sync_batch.ThreadPoolExecutor", without.Unseen, "commit_ingester a_batch_whose_history_could"),
+    "a micro-batch that is repeated after a crash is in the history once",
+    kept_by("commit_ingester.Ingester._writer", nothing, "commit_ingester a_repeated_batch_reconciles_again"),
+    "a micro-batch does not wait for a direction that was left behind",
+    kept_by("reconciler.DirectionQueue.is_late", False, "reconciler_left_behind micro_batches_wait_once_for"),
+    "the first pass after a start reads every target",
+    kept_by("reconciler.Selection", without.UnsettledOnly, "reconciler_passes the_first_pass_asks_about"),
+)
+BY_NUMBER[8] = protections(
+    "until every log is read commits are only recorded",
+    kept_by("sync_batch.SyncBatch.__call__", without.take_in_as_if_ready, "commit_ingester until_every_log_is_read"),
+    "while a log cannot be read the commits of others wait",
+    kept_by("state.group_homes.UnreadLogs.may_count", true_for(2), seed(53, "unreadable")),
+    "while a log cannot be read new commits of others count",
+    kept_by("state.group_homes.UnreadLogs.note_brought", nothing, "reconciler_passes a_commit_made_before_our"),
+)
+BY_NUMBER[9] = protections(
+    "two directions to a target do not write at once",
+    kept_by("reconciliation.threading", SimpleNamespace(Lock=without.OpenLock), "reconciler_left_behind while_a"),
+    "an answer is not written once its commit is no longer the last one",
+    kept_together(
+        {"reconciliation.ReconcilePass._still_due": given(3), "write_plan._is_raised_by_ours": false_for(1)},
+        "reconciler_passes a_newer_commit_during_our",
     ),
-    8: protections(
-        {
-            "until every log is read commits are only recorded": kept_by(
-                "jobs.sync_batch.SyncBatch.__call__",
-                without.take_in_as_if_ready,
-                "ingest/test_commit_ingester.py until_every_log_is_read",
-            ),
-            "while a log cannot be read the commits of others wait": kept_by(
-                "state.group_homes.UnreadLogs.may_count", true_for(2), seed(53, "unreadable")
-            ),
-            "while a log cannot be read new commits of others count": kept_by(
-                "state.group_homes.UnreadLogs.note_brought",
-                nothing,
-                "sync/test_reconciler_passes.py a_commit_made_before",
-            ),
-        }
+    "a direction does one pass at a time",
+    kept_by("reconciler.DirectionQueue.submit", without.begin_at_once, "direction_queue requests_during_a_pass_are"),
+)
+BY_NUMBER[10] = protections(
+    "the index keeps what a group that can still commit has not read",
+    kept_by("translate.index_retention._read_by_all", given(1), "index_retention_laws every_live_commit_has_the"),
+    "the index keeps what shows that other logs' records are read",
+    kept_by(
+        "translate.index_retention._kept_for",
+        lambda *_told: 1 << 62,
+        "index_retention_laws what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
     ),
-    9: protections(
-        {
-            "two directions to a target do not write at once": kept_by(
-                "sync.reconciliation.threading",
-                SimpleNamespace(Lock=without.OpenLock),
-                "sync/test_reconciler_left_behind.py while_a_direction_writes",
-            ),
-            "an answer is not written once its commit is no longer the last one": kept_together(
-                {
-                    "sync.reconciliation.ReconcilePass._still_due": given(3),
-                    "sync.write_plan._is_raised_by_ours": false_for(1),
-                },
-                "sync/test_reconciler_passes.py a_newer_commit_during",
-            ),
-            "a direction does one pass at a time": kept_by(
-                "sync.reconciler.DirectionQueue.submit",
-                without.begin_at_once,
-                "sync/test_direction_queue.py requests_during_a_pass",
-            ),
-        }
+    "an index that was cut begins at a row",
+    kept_by("translate.index_retention.IndexedLog.row_at", given(1), "index_retention_laws every_live_commit_has_the"),
+)
+BY_NUMBER[11] = protections(
+    "a group whose records are not all mirrored is not in sync",
+    kept_by("classify._mirroring", lambda assessment: [_told(assessment.held_back)], "reports_under_load what_was"),
+    "a group with a commit that is not captured is not in sync",
+    kept_by("classify._behind", lambda assessment: [_told(assessment.held_back)], "held_offsets a_commit_that_is_not"),
+    "a group whose next records differ on both sides is not in sync",
+    kept_by("live_state.needs_comparison", lambda found: np.zeros(len(found.status), np.bool_), "classify another"),
+)
+BY_NUMBER[12] = protections(
+    "what a driver has seen of its lease is valid for a moment",
+    kept_by("lease.Lease.is_open", lambda lease: lease._newer is None, "lease no_driver_writes_while_a"),
+    "a driver that was taken over finds out before it writes",
+    kept_by("lease.newer_than", nothing, "lease no_driver_writes_while_a"),
+    "a driver that takes over waits as long as the one before may write",
+    kept_by("lease.unended", gives([]), "lease no_driver_writes_while_a"),
+    "a driver that takes over waits as long as the claim before says, which follows the storage",
+    kept_by("lease.Claim.length_s", 2.0, "lease no_driver_writes_while_a"),
+    "a driver that was taken over enters nothing in the tables",
+    kept_by("lease.Lease.renew", nothing, "lease who_was_taken_over_appends"),
+    "each request is sent only while the lease is valid",
+    kept_by(
+        "offset_writer._Batch",
+        lambda admin, fence, *others: _Batch(admin, SimpleNamespace(renew=fence.renew, is_open=yes), *others),
+        "offset_writer a_pause_after_the_look",
     ),
-    10: protections(
-        {
-            "the index keeps what a group that can still commit has not read": kept_by(
-                "translate.index_retention._read_by_all",
-                given(1),
-                "translate/test_index_retention_laws.py every_live_commit_has",
-            ),
-            "the index keeps what shows that other logs' records are read": kept_by(
-                "translate.index_retention._kept_for",
-                lambda *_told: 1 << 62,
-                "translate/test_index_retention_laws.py what_each_log_has_to_keep"
-                "[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
-            ),
-            "an index that was cut begins at a row": kept_by(
-                "translate.index_retention.IndexedLog.row_at",
-                given(1),
-                "translate/test_index_retention_laws.py every_live_commit_has",
-            ),
-        }
+)
+BY_NUMBER[13] = protections(
+    "rows are on the disk before their entry",
+    kept_by("files.Files.sync", nothing, "append what_was_acknowledged_is_there[0]"),
+    "the name of a new file is on the disk before its entry",
+    kept_by("files.Files.sync_folders", nothing, "append a_table_its_columns_and"),
+)
+BY_NUMBER[14] = protections(
+    "runs leave memory only for a page that holds the same",
+    kept_by("runs.Runs.same_records", yes, seed(161, "cut_grows")),
+    "a page that does not match its directory withholds answers",
+    kept_by("index_pages._is_said", yes, "record_index a_file_that_holds_other[damage1]"),
+    "a file that does not match its directory is no longer used",
+    kept_by("segments.Segments.distrust", nothing, "record_index a_file_that_holds_other"),
+)
+BY_NUMBER[15] = protections(
+    "commits of an unknown version stop the query",
+    kept_by("commit_ingester.UnknownVersions.check", nothing, "commit_ingester when_a_cluster_writes_a"),
+)
+BY_NUMBER[16] = protections(
+    "a polled commit may be as old as its group's answer before",
+    kept_by("polled_commits.CommitPoller._compare", without.as_new_as_the_poll, seed(0, "polls")),
+    "a group that has not answered before may have committed at any time",
+    kept_by("polled_commits.CommitPoller._compare", without.as_new_as_the_poll, seed(1, "polls")),
+)
+BY_NUMBER[17] = protections(
+    "a group with offsets of a repartition topic is known to be an application",
+    kept_by("live_clusters.LiveClusters.internal_topics", gives({}), "live_clusters an_application_has_offsets_of"),
+    "a planned move of an application with a repartition topic is refused unless it is confirmed",
+    kept_by("procedure.CutoverProcedure._internal_reasons", gives([]), "procedure an_application_with_a_repartition"),
+)
+BY_NUMBER[18] = protections(
+    "what the log brings in a moment is no news of the coordinator",
+    kept_by("polled_commits.CoordinatorCheck._not_in_the_log", given(1), "coordinator_check a_commit_between_the"),
+    "what a coordinator holds counts where the log does not explain it",
+    kept_by("polled_commits.CoordinatorCheck._not_in_the_log", gives([]), "coordinator_check after_a_comparison_what"),
+    "an offset that a coordinator has no more is deleted only if its record is gone too",
+    kept_by(
+        "polled_commits.CoordinatorCheck._not_in_the_log", given(1), "coordinator_check an[by another coordinator]"
     ),
-}
+)
+BY_NUMBER[19] = protections(
+    "the home is the last step of a move",
+    kept_by("procedure.CutoverProcedure._commit_and_read_back", without.home_first, "ends_of_apply a_group_of_which"),
+    "what a move has committed is read back",
+    kept_by("procedure.CutoverProcedure._read_back", gives(([], False)), "ends_of_apply a_group_of_which_anything"),
+    "what a command was about to commit is ours",
+    kept_by("moves._note_commits", nothing, "moves what_a_command_has_committed"),
+)
+BY_NUMBER[20] = protections(
+    "two aliases are two clusters, each of the id that it had at first",
+    kept_by("cluster_ids.refuse_other", nothing, "cluster_ids what_another_job_has_kept"),
+    "a client that is led to another cluster is refused",
+    kept_by("topic_requests.refuse_other", nothing, "other_clusters a_connected_client_that_is"),
+    "what was read at another cluster does not count",
+    kept_by("log_reader.refuse_other", nothing, "other_clusters what_a_consumer_has_read"),
+)
 PROTECTIONS = tuple(each for of_one in BY_NUMBER.values() for each in of_one)

@@ -1,4 +1,4 @@
-"""Recreated topics and truncated logs: for each fault of docs/reliability.md what protects, taken out."""
+"""Mirrors, recreated topics and truncated logs: for each fault of docs/reliability.md what protects, taken out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd
 from offset_sync.tables.catalog import RECREATED, TRUNCATED
+from protections import invariant_patches as without
 from protections.entry import absent_for, changed, false_for, given, gives, kept_by, no, nothing, protections, seed
 
 
@@ -22,127 +23,116 @@ def _without(reason: str, real: Any = IncarnationCheck._rows) -> Any:
     return rows
 
 
+def _no_reasons(*given: Any) -> Any:
+    return np.full(len(given[3][0]), ABSENT, np.intp)
+
+
+def _follows_in_its_origin(first: Any, second: Any, _split_on_timestamp: bool) -> bool:
+    end = int(first.origin_start[-1]) + int(first.length[-1])
+    return end == int(second.origin_start[0]) and bool(first.origin_code[-1] == second.origin_code[0])
+
+
 PROTECTIONS = protections(
-    {
-        "A recreated topic is noticed by its id": kept_by(
-            "ingest.incarnation_check.IncarnationCheck._rows",
-            _without(RECREATED),
-            seed(0, "shrink"),
-        ),
-        "A truncated log is noticed by where its last epoch ended": kept_by(
-            "ingest.incarnation_check.IncarnationCheck._rows",
-            _without(TRUNCATED),
-            seed(10, "cut_grows"),
-        ),
-        "A log with a new incarnation is read again, also by the next driver": kept_by(
-            "ingest.incarnation_log.IncarnationLog.unread",
-            gives({}),
-            "ingest/test_incarnation_check.py an_incarnation_that_begins",
-        ),
-        "A commit made before its log was truncated or recreated is withheld": kept_by(
-            "state.translator.of_former_incarnations",
-            absent_for(0),
-            "sync/test_reconciler_withheld.py a_commit_that_names",
-        ),
-        "Rows of an earlier incarnation are no part of the index": kept_by(
-            "state.incarnations.KnownIncarnations.live",
-            lambda _known, _log, rows, _edges: (rows.length, rows),
-            seed(42, "third_anew"),
-        ),
-        "Copies of an earlier incarnation have an origin of their own": kept_by(
-            "state.incarnations.KnownIncarnations._told_apart", given(2), seed(40, "third_anew")
-        ),
-        "What was read of a leader above the end of its epoch is read again": kept_by(
-            "ingest.incarnation_check.IncarnationCheck.elected_since",
-            gives({}),
-            "ingest/test_incarnation_check.py records_that_a_leader",
-        ),
-        "An old epoch counts at most to where a known later one began": kept_by(
-            "model.values.EpochChange.end",
-            lambda _change, reported, _epoch: ReportedEnd(reported, True),
-            "kafka/test_leader_epochs.py records_end_where_a_known[epoch 2 began below]",
-        ),
-        "A target that was truncated at an unknown offset is withheld": kept_by(
-            "model.values.EpochChange.end",
-            changed(EpochChange.end, is_certain=True),
-            "state/test_checked_metadata.py a_log_is_cut",
-        ),
-        "A commit whose last record an election has lost is withheld by its leader epoch": kept_by(
-            "state.translator.of_lost_records",
-            absent_for(0),
-            seed(0, "elected"),
-        ),
-        "Copies that a truncation has removed are unread until the mirror has copied them again": kept_by(
-            "translate.index.log_index.LogIndex.lose", nothing, seed(120, "cut_grows")
-        ),
-        "Below an index that began late there may be copies that the source has lost": kept_by(
-            "translate.exact._may_differ", false_for(0), "translate/test_partition.py copies_that_a_cut"
-        ),
-        "A new incarnation and its rows become visible together": kept_by(
-            "state.record_index.RecordIndex._incarnations_after",
-            lambda index, _rows: (index._incarnations.caught_up(index._tables)[0], set()),
-            seed(161, "cut_grows"),
-        ),
-        "An answer about a leader is refused where another query has recorded the next one meanwhile": kept_by(
-            "ingest.incarnation_check._epoch_of", nothing, "ingest/test_incarnation_check.py two_queries_that_ask"
-        ),
-        "A cluster's answer from before another query noticed a change is asked for again": kept_by(
-            "ingest.incarnation_check.IncarnationCheck._refuse_overtaken",
-            nothing,
-            "ingest/test_incarnation_check.py what_a_cluster_said",
-        ),
-        "A driver that was paused sees which leaders another driver has recorded": kept_by(
-            "ingest.incarnation_log.IncarnationLog.is_behind",
-            no,
-            "ingest/test_incarnation_check.py what_a_driver_that_woke",
-        ),
-        "A broker that does not lead any more is not believed": kept_by(
-            "kafka.leader_epochs._BY", re.compile("()$"), "kafka/test_leader_epochs.py the_leader_under_the_present"
-        ),
-        "A truncated __consumer_offsets is read again from where it differs": kept_by(
-            "ingest.commit_log_check.CommitLogCheck.look",
-            changed(CommitLogCheck.look, again={}, whole=frozenset()),
-            "ingest/test_commit_log_check.py one_that_was_cut",
-        ),
-        "Acknowledged writes of ours are uncertain under a new leader until they are read back": kept_by(
-            "ingest.commit_log_check.CommitLogCheck.look",
-            changed(CommitLogCheck.look, is_certain=True),
-            "ingest/test_commit_log_check.py one_that_was_cut",
-        ),
-        "What only a coordinator has counts": kept_by(
-            "ingest.polled_commits.CoordinatorCheck.poll",
-            gives([]),
-            "ingest/test_coordinator_check.py what_the_log_has",
-        ),
-        "A coordinator's offset counts only where the log does not explain it": kept_by(
-            "ingest.polled_commits.CoordinatorCheck._not_in_the_log",
-            lambda _check, found, _read_to: list(found),
-            "ingest/test_coordinator_check.py an_offset_that_is_gone[by another coordinator]",
-        ),
-        "What a lost source has said of its log still holds": kept_by(
-            "state.last_translations.SourceMemory.reasons",
-            lambda *given: np.full(len(given[3][0]), ABSENT, np.intp),
-            "sync/test_reconciler_what_sources_said.py it_holds_for_what",
-        ),
-        "A commit beyond the end of a lost source stays withheld whatever happens at the target": kept_by(
-            "state.last_translations.SourceMemory.reasons",
-            lambda *given: np.full(len(given[3][0]), ABSENT, np.intp),
-            "sync/test_reconciler_what_sources_said.py it_holds_for_what[nothing-12-COMMIT_BEYOND_END-False]",
-        ),
-        "A commit beyond the end is released once the index has read its log so far": kept_by(
-            "state.last_translations._valid_states",
-            lambda pair, key, _log: pair["state"][key],
-            "status/test_offset_translation.py a_log_that_was",
-        ),
-        "A given offset above all that is known of a lost source is withheld": kept_by(
-            "status.kept_offsets.OffsetTranslation._beyond_all_known",
-            absent_for(3),
-            "status/test_offset_translation.py above_all_that_is_known",
-        ),
-        "A given offset that may be of an earlier incarnation is withheld unless its time proves it valid": kept_by(
-            "state.translator.of_former_incarnations",
-            absent_for(0),
-            "status/test_offset_translation.py an_offset_that_may",
-        ),
-    }
+    # Mirrors and records; copies recognised by contents are a package of their own.
+    "A record below an earlier one of its origin is noticed, in the order of the log",
+    kept_by("log_index.LogIndex._note_order", nothing, "log_index a_log_and_its_views"),
+    "Runs of two batches are joined only where no offset and no change of time is between them",
+    kept_by("run_builder._continues", _follows_in_its_origin, "run_builder wherever_batches_end_the_runs"),
+    "A log that could not be read is left out of later micro-batches",
+    kept_by("unreadable_logs.UnreadableLogs.left_out", lambda _logs, *plan: plan, "checkpoint a_plan_that_is_not"),
+    "A log is complete only up to a time at which its end was seen, and reached since",
+    kept_by("log_check.Completeness.of", without.whatever_was_read, "record_indexer what_came_before_the_moment"),
+    "A hole at the source does not age while the source's index is behind",
+    kept_by("translator.watched_until_ms", given(2), seed(18, "late")),
+    "A record that names an offset beyond its origin's log end is no copy",
+    kept_by("origin_check.OriginCheck.refute", given(1), "record_indexer every_record_keeps_its_identity"),
+    "A record with the place header of another partition was produced where it is",
+    kept_by("mirror_headers.confirmed", given(0), "run_builder records_that_name_another_place"),
+    "A copy of a topic that is produced at one cluster names that cluster, or is unread",
+    kept_by("run_builder.of_one_origin", given(0), "run_builder a_copy_has_records_of[X.orders]"),
+    "An offset header that no log can have is malformed",
+    kept_by(
+        "mirror_headers.LARGEST_OFFSET",
+        2**63 - 1,
+        "mirror_headers an_offset_that_is_no[text-4611686018427387904-exceeds 4611686018427387903]",
+    ),
+    "A commit time that is no date counts as the time of its record",
+    kept_by("commit_batch.LATEST_MS", 2**62, "commit_ingester of_a_commit_with_a"),
+    "The query stops at commits of an unknown record version",
+    kept_by("commit_log_check.UnknownVersions.check", nothing, "commit_ingester when_a_cluster_writes_a"),
+    "Our clock may be ahead of the indexing job's by all that its newest row is old",
+    kept_by("cluster_clock.ClockOffset.at_most", gives(0), "clock_offset it_is_never_said_to"),
+    "A deleted commit is dropped only once every cluster's log was read for two weeks beyond it",
+    kept_by("last_known.is_over", without.deleted_anywhere, "last_known a_cluster_that_was_away[folded]"),
+    # Recreated topics and truncated logs.
+    "A recreated topic is noticed by its id",
+    kept_by("incarnation_check.IncarnationCheck._rows", _without(RECREATED), seed(0, "shrink")),
+    "A truncated log is noticed by where its last epoch ended",
+    kept_by("incarnation_check.IncarnationCheck._rows", _without(TRUNCATED), seed(10, "cut_grows")),
+    "A log with a new incarnation is read again, also by the next driver",
+    kept_by("incarnation_log.IncarnationLog.unread", gives({}), "incarnation_check an_incarnation_that_begins_while"),
+    "A commit made before its log was truncated or recreated is withheld",
+    kept_by("translator.of_former_incarnations", absent_for(0), "reconciler_withheld a_commit_that_names_the"),
+    "Rows of an earlier incarnation are no part of the index",
+    kept_by(
+        "state.incarnations.KnownIncarnations.live", lambda *told: (told[2].length, told[2]), seed(42, "third_anew")
+    ),
+    "Copies of an earlier incarnation have an origin of their own",
+    kept_by("state.incarnations.KnownIncarnations._told_apart", given(2), seed(40, "third_anew")),
+    "What was read of a leader above the end of its epoch is read again",
+    kept_by("incarnation_check.IncarnationCheck.elected_since", gives({}), "incarnation_check records_that_a_leader"),
+    "An old epoch counts at most to where a known later one began",
+    kept_by(
+        "values.EpochChange.end",
+        lambda _change, end, _epoch: ReportedEnd(end, True),
+        "leader_epochs records_end_where_a_known[epoch 2 began below]",
+    ),
+    "A target that was truncated at an unknown offset is withheld",
+    kept_by("values.EpochChange.end", changed(EpochChange.end, is_certain=True), "checked_metadata a_log_is_cut_if"),
+    "A commit whose last record an election has lost is withheld by its leader epoch",
+    kept_by("translator.of_lost_records", absent_for(0), seed(0, "elected")),
+    "Copies that a truncation has removed are unread until the mirror has copied them again",
+    kept_by("log_index.LogIndex.lose", nothing, seed(120, "cut_grows")),
+    "Below an index that began late there may be copies that the source has lost",
+    kept_by("exact._may_differ", false_for(0), "partition copies_that_a_cut_has"),
+    "A new incarnation and its rows become visible together",
+    kept_by(
+        "record_index.RecordIndex._incarnations_after",
+        lambda index, _rows: (index._incarnations.caught_up(index._tables)[0], set()),
+        seed(161, "cut_grows"),
+    ),
+    "An answer about a leader is refused where another query has recorded the next one meanwhile",
+    kept_by("incarnation_check._epoch_of", nothing, "incarnation_check two_queries_that_ask_about"),
+    "A cluster's answer from before another query noticed a change is asked for again",
+    kept_by("incarnation_check.IncarnationCheck._refuse_overtaken", nothing, "incarnation_check what_a_cluster_said"),
+    "A driver that was paused sees which leaders another driver has recorded",
+    kept_by("incarnation_log.IncarnationLog.is_behind", no, "incarnation_check what_a_driver_that_woke"),
+    "A broker that does not lead any more is not believed",
+    kept_by("leader_epochs._BY", re.compile("()$"), "leader_epochs the_leader_under_the_present"),
+    "A truncated __consumer_offsets is read again from where it differs",
+    kept_by(
+        "commit_log_check.CommitLogCheck.look",
+        changed(CommitLogCheck.look, again={}, whole=frozenset()),
+        "commit_ingester one_that_was_cut_is",
+    ),
+    "Acknowledged writes of ours are uncertain under a new leader until they are read back",
+    kept_by(
+        "commit_log_check.CommitLogCheck.look", changed(CommitLogCheck.look, is_certain=True), "commit_ingester one"
+    ),
+    "What only a coordinator has counts",
+    kept_by("polled_commits.CoordinatorCheck.poll", gives([]), "coordinator_check what_the_log_has_lost"),
+    "What a lost source has said of its log still holds",
+    kept_by("last_translations.SourceMemory.reasons", _no_reasons, "reconciler_what_sources_said it_holds_for_what_it"),
+    "A commit beyond the end of a lost source stays withheld whatever happens at the target",
+    kept_by(
+        "last_translations.SourceMemory.reasons",
+        _no_reasons,
+        "reconciler_what_sources_said it_holds_for_what_it[nothing-12-COMMIT_BEYOND_END-False]",
+    ),
+    "A commit beyond the end is released once the index has read its log so far",
+    kept_by("last_translations._valid_states", lambda pair, key, _log: pair["state"][key], "offset_translation a_log"),
+    "A given offset above all that is known of a lost source is withheld",
+    kept_by("kept_offsets.OffsetTranslation._beyond_all_known", absent_for(3), "offset_translation above_all_that_is"),
+    "A given offset that may be of an earlier incarnation is withheld unless its time proves it valid",
+    kept_by("translator.of_former_incarnations", absent_for(0), "offset_translation an_offset_that_may_be"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections import invariant_patches as without
 from protections.entry import (
-    absent_for,
     as_if,
     false_for,
     given,
@@ -28,7 +28,6 @@ from protections.entry import (
     protections,
     seed,
     setting,
-    true_for,
     yes,
 )
 
@@ -49,26 +48,16 @@ def _newer_by_offset(offsets: Any, records: Any) -> Any:
     return records.log_offset > offsets.columns["log_offset"][records.key]
 
 
-class _Always(dict[str, int]):
-    """Says of every group that it answered then."""
-
-    def __init__(self, at_ms: int) -> None:
-        super().__init__()
-        self._at_ms = at_ms
-
-    def get(self, _group: Any, _absent: Any = None) -> Any:
-        return self._at_ms
-
-    def __contains__(self, _group: object) -> bool:
-        return True
-
-    def __getitem__(self, _group: str) -> int:
-        return self._at_ms
+def _answered_by_all(at_ms: int) -> Any:
+    answered_ms = MagicMock()
+    answered_ms.get.return_value = answered_ms.__getitem__.return_value = at_ms
+    answered_ms.__contains__.return_value = True
+    return answered_ms
 
 
 def _poll_as_if_all_had_answered(poller: Any) -> Any:
     began_ms, found = poller._state.now_ms(), _poll(poller)
-    poller._answered_ms = _Always(began_ms)
+    poller._answered_ms = _answered_by_all(began_ms)
     return found
 
 
@@ -77,158 +66,105 @@ def _dated_by_the_poll(activity: Activity, *times: Any) -> Homes:
 
 
 PROTECTIONS = protections(
-    {
-        "a hole ages only while the index keeps up": kept_by(
-            "state.translator.watched_until_ms", given(2), seed(18, "late")
-        ),
-        "an index that grows may still be behind": kept_by(
-            "ingest.log_check.Completeness.of",
-            without.whatever_was_read,
-            seed(183, "late", "backlog"),
-        ),
-        "lives of logs are told apart": kept_by(
-            "ingest.incarnation_check.IncarnationCheck._rows", gives(([], 0)), seed(42, "third_anew")
-        ),
-        "leader epochs are compared": kept_together(
-            {
-                "ingest.incarnation_check.IncarnationCheck._is_questionable": no,
-                "state.checked_metadata.CheckedMetadata._changes": gives({}),
-            },
-            seed(4, "cut_grows"),
-        ),
-        "leader epochs are compared before each translation": kept_by(
-            "state.checked_metadata.CheckedMetadata._changes", gives({}), seed(161, "cut_grows")
-        ),
-        "answers at a target that was cut end at the cut": kept_by(
-            "translate.index.log_index.LogIndex.below", given(0), seed(78, "cut_grows")
-        ),
-        "records that an election has lost are not what was read": kept_by(
-            "state.translator.of_lost_records",
-            absent_for(0),
-            seed(0, "elected"),
-        ),
-        "copies that a cut has taken are unread": kept_by(
-            "translate.index.log_index.LogIndex.lose", nothing, seed(120, "cut_grows")
-        ),
-        "holes below an index that began late are read with the next record only": kept_by(
-            "translate.partition.needs_of_unindexed",
-            lambda source, target, bounds: needs_of_unindexed(source, target, bounds) - 1,
-            seed(47, "late_index", "drop"),
-        ),
-        "below an index that began late there may be copies that a cut has taken, or of a former life": kept_by(
-            "translate.exact._may_differ", false_for(0), seed(5322, "late_index", "cut_grows", steps=600)
-        ),
-        "the first own record of an index that began late may be a copy that came back": kept_by(
-            "translate.exact._is_echo", false_for(0), seed(226, "late_index", "echo")
-        ),
-        "our clock may be ahead of the index's": kept_by(
-            "state.cluster_clock.ClockOffset.at_most", gives(0), seed(15, "clocks", "late")
-        ),
-        "a truncation of __consumer_offsets is noticed": kept_by(
-            "ingest.commit_log_check.CommitLogCheck.look",
-            lambda _check, _id: UncheckedLogs().look(_id),
-            seed(0, "shrink"),
-        ),
-        "a log that could not be read at the start may have a newer commit": kept_by(
-            "state.group_homes.UnreadLogs.may_count", true_for(2), seed(53, "unreadable")
-        ),
-        "a commit that some cluster has is not forgotten": kept_by(
-            "simulation.persisted.is_over",
-            without.deleted_anywhere,
-            seed(201, "expire", "crash"),
-        ),
-        "a driver that was taken over writes nothing": kept_by(
-            "state.lease.Lease.is_open", yes, seed(77, "second", "pause")
-        ),
-        "what another driver took in is read": kept_by(
-            "simulation.persisted.Persisted.restore_between",
-            lambda *_arguments: np.empty(0, np.intp),
-            seed(57, "second", "pause"),
-        ),
-        "a hole is on no list": kept_by("translate.read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(4, "lists", "drop")),
-        "a list is of a leader epoch": kept_by(
-            "offset_sync_consumer.progress.Progress.is_read",
-            lambda progress, offset, _epoch: progress.read_list and progress.read_list.contains(offset),
-            seed(81, "lists", "cut_grows"),
-        ),
-        "a rewind that is noted after a list was planned takes it away": kept_by(
-            "sync.read_lists.ReadLists._rewinds", gives((0,)), seed(52, "lists", "reset", "pause")
-        ),
-        "what was set back elsewhere is not listed there": kept_by(
-            "state.sync_state.SyncState._is_back_elsewhere",
-            false_for(2),
-            seed(5207, "lists", "drop", "reorder", "reset", steps=600),
-        ),
-        "a second record of our value is the group's own": kept_together(
-            {
-                "state.own_writes.OwnWrites.begin": _begin_and_keep,
-                "state.own_writes.OwnWrites.claim": _claim_whatever_was_written,
-            },
-            seed(1, "moves"),
-        ),
-        "our own commits are known": kept_by("state.own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
-        "records of different partitions have no order by offset": kept_by(
-            "state.committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(35, "coordinators")
-        ),
-        "clusters' clocks are not believed": kept_by(
-            "state.cluster_clock.ClusterClock.made_ms", given(1), seed(0, "skewed")
-        ),
-        "what a clock was measured to be counts for a backlog": kept_by(
-            "state.cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")
-        ),
-        "a home that is not silent stays the home": kept_by(
-            "state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")
-        ),
-        "two clusters that are active have no home": kept_by(
-            "state.group_homes.homes", without.never_contested, seed(1, "twins")
-        ),
-        "times that are near each other have no order": kept_by("state.group_homes.UNCERTAIN_MS", -1, seed(1, "twins")),
-        "members count as active": kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(2, "tools")),
-        "cutover decides": kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(14, "moves")),
-        "what we wrote at a home raises nothing elsewhere": kept_by(
-            "sync.write_plan._is_raised_by_ours",
-            false_for(1),
-            seed(330, "retention", "reset", "late_index", "drop", "resend", steps=600),
-        ),
-        "at home what the coordinator holds counts": kept_by(
-            "state.committed_offsets.ClusterOffsets.position",
-            lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
-            seed(554, "moves"),
-        ),
-        "a polled commit is as old as the last answer of its own group": kept_by(
-            "ingest.polled_commits.CommitPoller.poll", _poll_as_if_all_had_answered, seed(17, "polls")
-        ),
-        "a driver that starts knows of recorded polls only": kept_by(
-            "ingest.polled_commits.CommitPoller._recorded_ms",
-            lambda poller: _Always(poller._state.now_ms()),
-            seed(0, "polls"),
-        ),
-        "a polled commit may have been made at any time of an interval": kept_by(
-            "state.group_homes.homes", _dated_by_the_poll, seed(7, "polls")
-        ),
-        "our own writes are known among what is polled": kept_by(
-            "state.own_writes.OwnWrites.claim", false_for(1), seed(1, "polls")
-        ),
-        "what coordinators do not hold any more was deleted": kept_by(
-            "ingest.polled_commits.CommitPoller._held", gives({}), seed(1, "polls")
-        ),
-        "all groups have to answer at first": kept_by(
-            "ingest.polled_commits.TransientError", KeyError, seed(0, "polls")
-        ),
-        "polls and records of the log have no order by offset": kept_by(
-            "state.committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(2, "polls")
-        ),
-        "a history of polls and of the log is in the order of its times": kept_by(
-            "state.commit_log_incarnations.Places._is_polled",
-            lambda _places, rows: np.zeros(rows.num_rows, np.bool_),
-            seed(9, "polls"),
-        ),
-        "polls tell nothing of a cluster's clock": kept_by("state.restore.POLLED", -1_000, seed(2, "polls")),
-        "a strategy answers no later than exact": kept_by(
-            "translate.partition.translate_no_later", without.later_too, seed(1, "by_header", "reorder", "late")
-        ),
-        "with --no-writes nothing is written": kept_by(
-            "sync.offset_writer._Batch._try", setting(_Batch._try, dry_run=False), seed(1, "no_writes")
-        ),
-    }
+    "an index that grows may still be behind",
+    kept_by("log_check.Completeness.of", without.whatever_was_read, seed(183, "late,backlog")),
+    "lives of logs are told apart",
+    kept_by("incarnation_check.IncarnationCheck._rows", gives(([], 0)), seed(42, "third_anew")),
+    "leader epochs are compared",
+    kept_together(
+        {
+            "incarnation_check.IncarnationCheck._is_questionable": no,
+            "checked_metadata.CheckedMetadata._changes": gives({}),
+        },
+        seed(4, "cut_grows"),
+    ),
+    "leader epochs are compared before each translation",
+    kept_by("checked_metadata.CheckedMetadata._changes", gives({}), seed(161, "cut_grows")),
+    "answers at a target that was cut end at the cut",
+    kept_by("log_index.LogIndex.below", given(0), seed(78, "cut_grows")),
+    "holes below an index that began late are read with the next record only",
+    kept_by("partition.needs_of_unindexed", lambda *asked: needs_of_unindexed(*asked) - 1, seed(47, "late_index,drop")),
+    "below an index that began late there may be copies that a cut has taken, or of a former life",
+    kept_by("exact._may_differ", false_for(0), seed(5322, "late_index,cut_grows", steps=600)),
+    "the first own record of an index that began late may be a copy that came back",
+    kept_by("exact._is_echo", false_for(0), seed(226, "late_index,echo")),
+    "our clock may be ahead of the index's",
+    kept_by("cluster_clock.ClockOffset.at_most", gives(0), seed(15, "clocks,late")),
+    "a truncation of __consumer_offsets is noticed",
+    kept_by("commit_log_check.CommitLogCheck.look", lambda _check, _id: UncheckedLogs().look(_id), seed(0, "shrink")),
+    "a commit that some cluster has is not forgotten",
+    kept_by("simulation.persisted.is_over", without.deleted_anywhere, seed(201, "expire,crash")),
+    "a driver that was taken over writes nothing",
+    kept_by("lease.Lease.is_open", yes, seed(77, "second,pause")),
+    "what another driver took in is read",
+    kept_by("simulation.persisted.Persisted.restore_between", gives(np.empty(0, np.intp)), seed(57, "second,pause")),
+    "a hole is on no list",
+    kept_by("read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(4, "lists,drop")),
+    "a list is of a leader epoch",
+    kept_by(
+        "offset_sync_consumer.progress.Progress.is_read", without.on_a_list_of_any_epoch, seed(81, "lists,cut_grows")
+    ),
+    "a rewind that is noted after a list was planned takes it away",
+    kept_by("read_lists.ReadLists._rewinds", gives((0,)), seed(52, "lists,reset,pause")),
+    "what was set back elsewhere is not listed there",
+    kept_by("sync_state.SyncState._is_back_elsewhere", false_for(2), seed(5207, "lists,drop,reorder,reset", steps=600)),
+    "a second record of our value is the group's own",
+    kept_together(
+        {"own_writes.OwnWrites.begin": _begin_and_keep, "own_writes.OwnWrites.claim": _claim_whatever_was_written},
+        seed(1, "moves"),
+    ),
+    "our own commits are known",
+    kept_by("own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
+    "records of different partitions have no order by offset",
+    kept_by("committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(35, "coordinators")),
+    "clusters' clocks are not believed",
+    kept_by("cluster_clock.ClusterClock.made_ms", given(1), seed(0, "skewed")),
+    "what a clock was measured to be counts for a backlog",
+    kept_by("cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")),
+    "a home that is not silent stays the home",
+    kept_by("state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")),
+    "two clusters that are active have no home",
+    kept_by("state.group_homes.homes", without.never_contested, seed(1, "twins")),
+    "times that are near each other have no order",
+    kept_by("state.group_homes.UNCERTAIN_MS", -1, seed(1, "twins")),
+    "members count as active",
+    kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(2, "tools")),
+    "cutover decides",
+    kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(14, "moves")),
+    "what we wrote at a home raises nothing elsewhere",
+    kept_by(
+        "write_plan._is_raised_by_ours", false_for(1), seed(330, "retention,reset,late_index,drop,resend", steps=600)
+    ),
+    "at home what the coordinator holds counts",
+    kept_by(
+        "committed_offsets.ClusterOffsets.position",
+        lambda offsets, rows: (offsets.columns["genuine_offset"][rows], offsets.columns["genuine_at_ms"][rows]),
+        seed(554, "moves"),
+    ),
+    "a polled commit is as old as the last answer of its own group",
+    kept_by("polled_commits.CommitPoller.poll", _poll_as_if_all_had_answered, seed(17, "polls")),
+    "a driver that starts knows of recorded polls only",
+    kept_by(
+        "polled_commits.CommitPoller._recorded_ms",
+        lambda self: _answered_by_all(self._state.now_ms()),
+        seed(0, "polls"),
+    ),
+    "a polled commit may have been made at any time of an interval",
+    kept_by("state.group_homes.homes", _dated_by_the_poll, seed(7, "polls")),
+    "our own writes are known among what is polled",
+    kept_by("own_writes.OwnWrites.claim", false_for(1), seed(1, "polls")),
+    "what coordinators do not hold any more was deleted",
+    kept_by("polled_commits.CommitPoller._held", gives({}), seed(1, "polls")),
+    "all groups have to answer at first",
+    kept_by("polled_commits.TransientError", KeyError, seed(0, "polls")),
+    "polls and records of the log have no order by offset",
+    kept_by("committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(2, "polls")),
+    "a history of polls and of the log is in the order of its times",
+    kept_by("commit_log_incarnations.Places._is_polled", false_for(1), seed(9, "polls")),
+    "polls tell nothing of a cluster's clock",
+    kept_by("restore.POLLED", -1_000, seed(2, "polls")),
+    "a strategy answers no later than exact",
+    kept_by("partition.translate_no_later", without.later_too, seed(1, "by_header,reorder,late")),
+    "with --no-writes nothing is written",
+    kept_by("offset_writer._Batch._try", setting(_Batch._try, dry_run=False), seed(1, "no_writes")),
 )

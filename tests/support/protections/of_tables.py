@@ -13,7 +13,7 @@ from offset_sync.state.lease import Lease, unended
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.table_log import Change, TableLog
-from protections.entry import given, gives, kept_by, kept_together, no, nothing, protections, setting, yes
+from protections.entry import gives, kept_by, kept_together, no, nothing, protections, setting, told, yes
 
 
 def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
@@ -29,9 +29,7 @@ def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._neede
     return length_s
 
 
-def _entered_unchecked(
-    self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: bool
-) -> None:
+def _entered_unchecked(self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: Any) -> None:
     change = Change(into, removed, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=self._keep.total_seconds())
     self._tables.log(table).commit(lambda _now: change)
 
@@ -56,116 +54,74 @@ def _checkpoint_unstored(log: TableLog) -> DeltaTable:
 
 
 PROTECTIONS = protections(
-    {
-        # Several processes write one table at once, on S3 too.
-        "an append whose answer was lost is there once": kept_by(
-            "tables.table_log.TableLog._is_entered", no, "tables/test_append.py an_append_whose_answer"
-        ),
-        "the loser of a race between writers decides again": kept_by(
-            "tables.table_log.TableLog._was_overtaken", no, "tables/test_append.py what_was_changed_between"
-        ),
-        "two removals of the same files do not both go through": kept_by(
-            "tables.table_log.CommitProperties",
-            lambda **named: CommitProperties(**{**named, "max_commit_retries": 15}),
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
-        ),
-        "a change of files is decided by those that there are then": kept_by(
-            "tables.maintenance.Maintainer._enter",
-            _entered_unchecked,
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
-        ),
-        "a maintained table keeps for a while what its readers may need": kept_by(
-            "tables.table_log.TableLog.clean_up",
-            _cleaned_of_all,
-            "tables/test_any_history.py what_was_acknowledged_is_there[7]",
-        ),
-        "a file is sealed only if it has all rows of those that it replaces": kept_together(
-            {"state.seal._portions": _without_a_row, "tables.maintenance.Maintainer.move": _moved_uncounted},
-            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
-        ),
-        "a file that maintenance may have deleted gets no entry": kept_by(
-            "tables.table_log.Change.is_stale", no, "tables/test_append.py a_file_that_is_too"
-        ),
-        "a driver that could overwrite the entries of others does not start": kept_by(
-            "tables.storage_check._is_one_lost", no, "tables/test_create.py a_server_that_accepts"
-        ),
-        # A request to the storage of the tables takes seconds.
-        "a claim lasts four checks where the storage is slow": kept_by(
-            "state.lease._LOOKS", 1.5, "state/test_lease.py on_slow_storage_a_claim"
-        ),
-        "a new driver waits for all claims before its own that have not ended": kept_by(
-            "state.lease.unended",
-            lambda *claims, _all=unended: _all(*claims)[-1:],
-            "state/test_lease.py no_driver_writes_while",
-        ),
-        "a greater length counts only for checks that began after its entry": kept_by(
-            "state.lease.Lease._look", _length_used_at_once, "state/test_lease.py what_a_claim_or"
-        ),
-        "a greater length that could not be entered is not used": kept_by(
-            "state.lease.Lease._look",
-            setting(Lease._look, _length_s=60.0),
-            "state/test_lease.py no_driver_writes_while",
-        ),
-        "the next check begins two checks before the end of the last one": kept_by(
-            "state.lease.Lease._needed_s",
-            _no_time_for_a_check,
-            "state/test_lease.py a_watched_lease_looks",
-        ),
-        "check warns of a slow storage": kept_by(
-            "jobs.check._SLOW_S", float("inf"), "jobs/test_check_command.py a_place_elsewhere_is_left"
-        ),
-        # A checkpoint is an older copy, or an append is missing.
-        "records that a checkpoint which was set back has passed over count as unread": kept_by(
-            "state.index_logs.with_gaps", given(0), "ingest/test_record_indexer.py a_micro_batch_that_was"
-        ),
-        "a micro-batch records where it began": kept_by(
-            "ingest.batch_rows.BEGINS", -2, "ingest/test_record_indexer.py a_micro_batch_that_was"
-        ),
-        # Tables or checkpoints are of another format.
-        "tables of another format are refused": kept_by(
-            "tables.table_log.check_table", nothing, "tables/test_format.py tables_of_another_format[1]"
-        ),
-        "checkpoints without a format are refused": kept_by(
-            "tables.format._JOBS", "none", "tables/test_format.py checkpoints_of_another_format[None]"
-        ),
-        # last_known is unreadable, or newer than a restored table.
-        "what last_known is based on is compared with the tables": kept_by(
-            "state.last_known.LastKnown._entries",
-            lambda _last_known, versions: ["any"] * len(versions),
-            "state/test_last_known.py what_does_not_fit[a table that was set back has another entry]",
-        ),
-        "last_known is not used where a commit arrived late": kept_by(
-            "state.last_known._is_later", yes, "state/test_last_known.py a_commit_that_arrives"
-        ),
-        # The power fails.
-        "an entry that a power failure has emptied is removed, and its append repeated": kept_by(
-            "tables.store.repair_log", no, "tables/test_power_failure.py an_append_whose_entry"
-        ),
-        "an entry is on the disk before a write returns, and before the next one": kept_by(
-            "tables.table_log.TableLog._store", nothing, "tables/test_any_history.py what_was_acknowledged_is_there[0]"
-        ),
-        "a checkpoint is on the disk before the entries go that say the same": kept_by(
-            "tables.table_log.TableLog._checkpoint",
-            _checkpoint_unstored,
-            "tables/test_maintenance.py a_checkpoint_is_stored",
-        ),
-        "an empty entry before others is refused by name": kept_by(
-            "tables.log_repair._damaged", gives([]), "tables/test_power_failure.py an_entry_before_others"
-        ),
-        "a plan is on the disk before any row is written by it": kept_by(
-            "tables.files.Files.sync", nothing, "ingest/test_checkpoint.py a_plan_is_stored"
-        ),
-        "a plan that a power failure has emptied is planned again under another name": kept_by(
-            "ingest.checkpoint.Checkpoint._rename", nothing, "ingest/test_checkpoint.py a_plan_that_was"
-        ),
-        # The disk is full.
-        "an append that found no room comes again once": kept_by(
-            "tables.transaction_log.Version.has_written",
-            no,
-            "tables/test_any_history.py what_was_acknowledged_is_there[0]",
-        ),
-        "the folder that is full is named": kept_by(
-            "ingest.query_errors._is_full", no, "ingest/test_failing_batches.py the_folder_that_is_full"
-        ),
-    }
+    # Several processes write one table at once, on S3 too.
+    "an append whose answer was lost is there once",
+    kept_by("table_log.TableLog._is_entered", no, "append an_append_whose_answer_was"),
+    "the loser of a race between writers decides again",
+    kept_by("table_log.TableLog._was_overtaken", no, "append what_was_changed_between_the"),
+    "two removals of the same files do not both go through",
+    kept_by(
+        "table_log.CommitProperties",
+        told(CommitProperties, max_commit_retries=15),
+        "append what_was_acknowledged_is_there[7]",
+    ),
+    "a change of files is decided by those that there are then",
+    kept_by("maintenance.Maintainer._enter", _entered_unchecked, "append what_was_acknowledged_is_there[7]"),
+    "a maintained table keeps for a while what its readers may need",
+    kept_by("table_log.TableLog.clean_up", _cleaned_of_all, "append what_was_acknowledged_is_there[7]"),
+    "a file is sealed only if it has all rows of those that it replaces",
+    kept_together(
+        {"seal._portions": _without_a_row, "maintenance.Maintainer.move": _moved_uncounted},
+        "append what_was_acknowledged_is_there[0]",
+    ),
+    "a file that maintenance may have deleted gets no entry",
+    kept_by("table_log.Change.is_stale", no, "append a_file_that_is_too"),
+    "a driver that could overwrite the entries of others does not start",
+    kept_by("storage_check._is_one_lost", no, "create a_server_that_accepts_two"),
+    # A request to the storage of the tables takes seconds.
+    "a claim lasts four checks where the storage is slow",
+    kept_by("lease._LOOKS", 1.5, "lease on_slow_storage_a_claim"),
+    "a new driver waits for all claims before its own that have not ended",
+    kept_by("lease.unended", lambda *claims, _all=unended: _all(*claims)[-1:], "lease no_driver_writes_while_a"),
+    "a greater length counts only for checks that began after its entry",
+    kept_by("lease.Lease._look", _length_used_at_once, "lease what_a_claim_or_a"),
+    "a greater length that could not be entered is not used",
+    kept_by("lease.Lease._look", setting(Lease._look, _length_s=60.0), "lease no_driver_writes_while_a"),
+    "the next check begins two checks before the end of the last one",
+    kept_by("lease.Lease._needed_s", _no_time_for_a_check, "lease a_watched_lease_looks_before"),
+    "check warns of a slow storage",
+    kept_by("check._SLOW_S", float("inf"), "check_command a_place_elsewhere_is_left"),
+    # A checkpoint is an older copy (see also of_processes), or an append is missing.
+    "a micro-batch records where it began",
+    kept_by("batch_rows.BEGINS", -2, "record_indexer a_micro_batch_that_was"),
+    # Tables or checkpoints are of another format.
+    "tables of another format are refused",
+    kept_by("table_log.check_table", nothing, "create tables_of_another_format_are[1]"),
+    "checkpoints without a format are refused",
+    kept_by("format._JOBS", "none", "create checkpoints_of_another_format_are[None]"),
+    # last_known is unreadable, or newer than a restored table.
+    "what last_known is based on is compared with the tables",
+    kept_by(
+        "last_known.LastKnown._entries",
+        lambda _last_known, versions: ["any"] * len(versions),
+        "last_known what_does_not_fit_is[a table that was set back has another entry]",
+    ),
+    "last_known is not used where a commit arrived late",
+    kept_by("last_known._is_later", yes, "last_known a_commit_that_arrives_late"),
+    # The power fails.
+    "an entry that a power failure has emptied is removed, and its append repeated",
+    kept_by("store.repair_log", no, "append an_append_whose_entry_was"),
+    "an entry is on the disk before a write returns, and before the next one",
+    kept_by("table_log.TableLog._store", nothing, "append what_was_acknowledged_is_there[0]"),
+    "a checkpoint is on the disk before the entries go that say the same",
+    kept_by("table_log.TableLog._checkpoint", _checkpoint_unstored, "maintenance a_checkpoint_is_stored_before"),
+    "an empty entry before others is refused by name",
+    kept_by("log_repair._damaged", gives([]), "append an_entry_before_others_is"),
+    "a plan is on the disk before any row is written by it",
+    kept_by("files.Files.sync", nothing, "checkpoint a_plan_is_stored_before"),
+    "a plan that a power failure has emptied is planned again under another name",
+    kept_by("checkpoint.Checkpoint._rename", nothing, "checkpoint a_plan_that_was_not"),
+    # The disk is full: see also invariant 3.
+    "the folder that is full is named",
+    kept_by("query_errors._is_full", no, "query_supervisor the_folder_that_is_full"),
 )

@@ -12,7 +12,7 @@ from offset_sync.translate import exact, partition, partition_log, pieces, read_
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections import invariant_patches as without
-from protections.entry import as_if, false_for, given, gives, kept_by, kept_together, nothing, protections, yes
+from protections.entry import as_if, false_for, given, gives, kept_by, kept_together, nothing, protections, told, yes
 
 
 def _last_occurrences(start: Any, end: Any, position: Any, seen_ms: Any) -> Any:
@@ -46,13 +46,11 @@ class _ToTheLogEnd(read_window.ReadWindow):
         self.stop = np.where(self.at_frontier, end, self.stop)
 
 
-def _beyond_the_end(
-    committed: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition
-) -> Any:
-    found = real(committed, ids, source, *rest)
+def _beyond_the_end(asked: Any, ids: Any, source: Any, *rest: Any, real: Any = partition.translate_partition) -> Any:
+    found = real(asked, ids, source, *rest)
     if not (found.state == State.COMMIT_BEYOND_END).any():
         return found
-    return real(committed, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
+    return real(asked, ids, replace(source, metadata=source.metadata._replace(log_end=NO_LIMIT)), *rest)
 
 
 def _except(reason: State, real: Any) -> Any:
@@ -64,153 +62,112 @@ def _may_never_move(answers: Any, *rest: Any, real: Any = partition._translation
 
 
 PROTECTIONS = protections(
-    {
-        "A record that the mirror sent again counts at its first offset": kept_by(
-            "translate.index.origin_positions.first_occurrences",
-            _last_occurrences,
-            "translate/test_exact_cases.py answers[records sent again to the source count at their first offset]",
-        ),
-        "Of records in another order only those below all unread ones are read for sure": kept_by(
-            "translate.read_heights.ReadHeights._not_above",
-            given(3),
-            "translate/test_read_heights.py heights_are_the_records",
-        ),
-        "A record that comes late voids the answers computed before": kept_by(
-            "translate.index.log_index.LogIndex.reorder_count",
-            gives(0),
-            "state/test_translator.py a_record_that_comes[1]",
-        ),
-        "A hole is read only once the group has passed a later record of its origin": kept_by(
-            "translate.pieces._mirrored",
-            _holes_need_nothing,
-            "translate/test_exact_cases.py answers[what the mirror skipped is read once the group has passed more]",
-        ),
-        "A hole is passed at the lowest of all later records of its origin": kept_by(
-            "translate.index.origin_positions._lowest_from_there_on",
-            lambda position, seen_ms: (position, seen_ms),
-            "translate/test_exact_cases.py answers[a hole is passed at the lowest of all later records]",
-        ),
-        "A hole younger than hole_grace is unread": kept_by(
-            "translate.pieces._mirrored",
-            as_if(pieces._mirrored, 3, NEVER_YOUNG),
-            "translate/test_exact_cases.py a_young_hole_is_unread",
-        ),
-        "An answer above a young hole is computed again": kept_by(
-            "translate.partition._translations", _may_never_move, "translate/test_partition.py a_young_hole_may"
-        ),
-        "A record that is not at the source yet is unread": kept_by(
-            "translate.pieces._mirrored",
-            _absent_need_nothing,
-            "translate/test_exact_cases.py answers[a record that never came to the source stops the answer]",
-        ),
-        "A record of unknown identity at the source may be the one that fills a hole": kept_by(
-            "translate.pieces._mirrored",
-            as_if(pieces._mirrored, 2, -1),
-            "translate/test_exact_cases.py answers[an unreadable record of the source may be one that was sent late]",
-        ),
-        "A record that was produced at the source needs no index of the source": kept_by(
-            "translate.pieces._native", pieces._malformed, "translate/test_exact_cases.py a_record_of_the_source"
-        ),
-        "Above the frontier of the target's index nothing is read": kept_by(
-            "translate.exact.ReadWindow", _ToTheLogEnd, "translate/test_exact_cases.py what_is_read_to_the_end"
-        ),
-        "A run ends at an offset without a record, as a transaction marker leaves it": kept_by(
-            "translate.index.runs.Runs.joined",
-            _joined_across_gaps,
-            "translate/index/test_log_index.py a_log_and_its",
-        ),
-        "Our own reader reads only records of committed transactions": kept_by(
-            "kafka.log_reader._OPTIONS", {}, "kafka/test_log_reader.py only_committed_records_are_read"
-        ),
-        "Spark reads only records of committed transactions": kept_by(
-            "ingest.kafka_source._ALWAYS",
-            {"kafka.isolation.level": "read_uncommitted"},
-            "ingest/test_commit_ingester.py spark_reads_only_committed",
-        ),
-        "A commit beyond the index of its source is reported as behind, and computed again": kept_by(
-            "translate.partition._states",
-            lambda answers: np.where(answers.at_frontier, int(State.AT_FRONTIER), int(State.EXACT)),
-            "translate/test_partition.py a_commit_beyond_the_index",
-        ),
-        "A commit beyond the index of its source may repeat all that the index does not know": kept_by(
-            "translate.exact.possible_duplicates",
-            lambda window: np.zeros_like(window.committed),
-            "translate/test_exact_cases.py a_commit_beyond_the_index",
-        ),
-        "A commit beyond the end of its log is withheld": kept_by(
-            "state.translator.translate_partition",
-            _beyond_the_end,
-            "sync/test_reconciler_withheld.py a_commit_beyond_the_end",
-        ),
-        "A negative committed offset is no position": kept_by(
-            "state.committed_offsets.CommitRecords.is_position",
-            property(lambda each: ~each.is_tombstone),
-            "state/test_own_writes.py a_negative_offset_is_recorded",
-        ),
-        "An answer below the target's log start becomes the log start": kept_by(
-            "translate.partition_log.PartitionLog.log_start",
-            property(lambda _log: 0),
-            "translate/test_exact_cases.py an_unread_record_that_retention",
-        ),
-        "Unread records that retention has deleted are counted as lost": kept_by(
-            "translate.exact._lost",
-            lambda window: np.zeros_like(window.committed),
-            "translate/test_exact_cases.py retention_beyond_the_index",
-        ),
-        "A target that has records and no index is withheld": kept_together(
-            {
-                "translate.partition.reason_to_withhold": _except(State.NOT_INDEXED, partition_log.reason_to_withhold),
-                "translate.partition.needs_of_unindexed": gives(0),
-            },
-            "translate/test_partition.py a_target_needs_an",
-        ),
-        "A topic of another id than the indexed one is withheld": kept_by(
-            "translate.partition_log.reason_of",
-            _except(State.TOPIC_RECREATED, partition_log.reason_of),
-            "translate/test_reasons_to_withhold.py a_reason_on_either[changed2-TOPIC_RECREATED]",
-        ),
-        "A source whose log ends below its index is withheld": kept_by(
-            "translate.partition_log.reason_of",
-            lambda metadata, _real=partition_log.reason_of: _real(metadata._replace(frontier=0)),
-            "translate/test_reasons_to_withhold.py a_reason_on_either[changed4-LOG_TRUNCATED]",
-        ),
-        "A commit that names another incarnation of its topic is withheld": kept_by(
-            "translate.partition._names_another_topic",
-            false_for(0),
-            "translate/test_partition.py only_commits_of_another",
-        ),
-        "A partition that only one of two clusters has is withheld": kept_by(
-            "translate.partition.reason_to_withhold",
-            _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
-            "sync/test_reconciler_withheld.py a_partition_that_only",
-        ),
-        "Two different records at one offset withhold the log": kept_by(
-            "translate.index.log_index.LogIndex._confirms",
-            yes,
-            "translate/test_reasons_to_withhold.py two_records_at_one",
-        ),
-        "Below an index that began late a third cluster may have produced records": kept_by(
-            "translate.partition.needs_of_unindexed",
-            lambda source, target, bounds, _real=exact.needs_of_unindexed: _real(
-                source, target, bounds._replace(origins=frozenset())
-            ),
-            "translate/test_partition.py a_third_cluster_may",
-        ),
-        "A strategy that wants a later offset than t(c) is refused": kept_by(
-            "translate.partition.translate_no_later",
-            without.later_too,
-            "translate/test_strategies.py an_answer_is_its",
-        ),
-        "A strategy is refused for origins that it cannot distinguish": kept_by(
-            "translate.partition.reason_to_refuse", nothing, "translate/test_strategies.py an_answer_is_its"
-        ),
-        "timestamp counts the last records of one time off only where headers check its answer": kept_by(
-            "translate.strategies.answer_by_timestamp",
-            lambda *asked, is_checked, _real=strategies.answer_by_timestamp: _real(*asked, is_checked=True),
-            "translate/test_strategies.py an_answer_is_its",
-        ),
-        "A topic is idle only once both logs are quiet and indexed to their ends": kept_by(
-            "translate.strategies._is_idle", yes, "translate/test_strategies.py an_answer_is_its"
-        ),
-    }
+    "A record that the mirror sent again counts at its first offset",
+    kept_by(
+        "origin_positions.first_occurrences",
+        _last_occurrences,
+        "exact_cases answers[records sent again to the source count at their first offset]",
+    ),
+    "Of records in another order only those below all unread ones are read for sure",
+    kept_by("read_heights.ReadHeights._not_above", given(3), "read_heights heights_are_the_records_below"),
+    "A record that comes late voids the answers computed before",
+    kept_by("log_index.LogIndex.reorder_count", gives(0), "translator a_record_that_comes_late[1]"),
+    "A hole is read only once the group has passed a later record of its origin",
+    kept_by(
+        "pieces._mirrored",
+        _holes_need_nothing,
+        "exact_cases answers[what the mirror skipped is read once the group has passed more]",
+    ),
+    "A hole is passed at the lowest of all later records of its origin",
+    kept_by(
+        "origin_positions._lowest_from_there_on",
+        lambda position, seen_ms: (position, seen_ms),
+        "exact_cases answers[a hole is passed at the lowest of all later records]",
+    ),
+    "A hole younger than hole_grace is unread",
+    kept_by("pieces._mirrored", as_if(pieces._mirrored, 3, NEVER_YOUNG), "exact_cases a_young_hole_is_unread"),
+    "An answer above a young hole is computed again",
+    kept_by("partition._translations", _may_never_move, "partition a_young_hole_may_still"),
+    "A record that is not at the source yet is unread",
+    kept_by(
+        "pieces._mirrored",
+        _absent_need_nothing,
+        "exact_cases answers[a record that never came to the source stops the answer]",
+    ),
+    "A record of unknown identity at the source may be the one that fills a hole",
+    kept_by(
+        "pieces._mirrored",
+        as_if(pieces._mirrored, 2, -1),
+        "exact_cases answers[an unreadable record of the source may be one that was sent late]",
+    ),
+    "A record that was produced at the source needs no index of the source",
+    kept_by("pieces._native", pieces._malformed, "exact_cases a_record_of_the_source"),
+    "Above the frontier of the target's index nothing is read",
+    kept_by("exact.ReadWindow", _ToTheLogEnd, "exact_cases what_is_read_to_the"),
+    "A run ends at an offset without a record, as a transaction marker leaves it",
+    kept_by("runs.Runs.joined", _joined_across_gaps, "log_index a_log_and_its_views"),
+    "Our own reader reads only records of committed transactions",
+    kept_by("log_reader._OPTIONS", {}, "log_reader only_committed_records_are_read"),
+    "Spark reads only records of committed transactions",
+    kept_by("kafka_source._ALWAYS", {"kafka.isolation.level": "read_uncommitted"}, "commit_ingester spark_reads_only"),
+    "A commit beyond the index of its source is reported as behind, and computed again",
+    kept_by(
+        "partition._states", lambda of: np.where(of.at_frontier, State.AT_FRONTIER, State.EXACT), "partition a_commit"
+    ),
+    "A commit beyond the index of its source may repeat all that the index does not know",
+    kept_by("exact.possible_duplicates", lambda window: np.zeros_like(window.committed), "exact_cases a_commit_beyond"),
+    "A commit beyond the end of its log is withheld",
+    kept_by("translator.translate_partition", _beyond_the_end, "reconciler_withheld a_commit_beyond_the_end"),
+    "A negative committed offset is no position",
+    kept_by(
+        "committed_offsets.CommitRecords.is_position", property(lambda of: ~of.is_tombstone), "own_writes a_negative"
+    ),
+    "An answer below the target's log start becomes the log start",
+    kept_by("partition_log.PartitionLog.log_start", property(lambda _log: 0), "exact_cases an_unread_record_that"),
+    "Unread records that retention has deleted are counted as lost",
+    kept_by("exact._lost", lambda window: np.zeros_like(window.committed), "exact_cases retention_beyond_the_index"),
+    "A target that has records and no index is withheld",
+    kept_together(
+        {
+            "partition.reason_to_withhold": _except(State.NOT_INDEXED, partition_log.reason_to_withhold),
+            "partition.needs_of_unindexed": gives(0),
+        },
+        "partition a_target_needs_an_index",
+    ),
+    "A topic of another id than the indexed one is withheld",
+    kept_by(
+        "partition_log.reason_of",
+        _except(State.TOPIC_RECREATED, partition_log.reason_of),
+        "reasons_to_withhold a_reason_on_either_side[changed2-TOPIC_RECREATED]",
+    ),
+    "A source whose log ends below its index is withheld",
+    kept_by(
+        "partition_log.reason_of",
+        lambda metadata, _real=partition_log.reason_of: _real(metadata._replace(frontier=0)),
+        "reasons_to_withhold a_reason_on_either_side[changed4-LOG_TRUNCATED]",
+    ),
+    "A commit that names another incarnation of its topic is withheld",
+    kept_by("partition._names_another_topic", false_for(0), "partition only_commits_of_another_incarnation"),
+    "A partition that only one of two clusters has is withheld",
+    kept_by(
+        "partition.reason_to_withhold",
+        _except(State.PARTITIONS_DIFFER, partition_log.reason_to_withhold),
+        "reconciler_withheld a_partition_that_only_the",
+    ),
+    "Two different records at one offset withhold the log",
+    kept_by("log_index.LogIndex._confirms", yes, "reasons_to_withhold two_records_at_one_offset"),
+    "Below an index that began late a third cluster may have produced records",
+    kept_by(
+        "partition.needs_of_unindexed",
+        lambda *asked: exact.needs_of_unindexed(*asked[:2], asked[2]._replace(origins=frozenset())),
+        "partition a_third_cluster_may_have",
+    ),
+    "A strategy that wants a later offset than t(c) is refused",
+    kept_by("partition.translate_no_later", without.later_too, "strategies an_answer_is_its_definition"),
+    "A strategy is refused for origins that it cannot distinguish",
+    kept_by("partition.reason_to_refuse", nothing, "strategies an_answer_is_its_definition"),
+    "timestamp counts the last records of one time off only where headers check its answer",
+    kept_by("strategies.answer_by_timestamp", told(strategies.answer_by_timestamp, is_checked=True), "strategies an"),
+    "A topic is idle only once both logs are quiet and indexed to their ends",
+    kept_by("strategies._is_idle", yes, "strategies an_answer_is_its_definition"),
 )

@@ -155,10 +155,8 @@ class Driver:
         """Return the first *most* unread records of each key, in log order, and their places among the unread."""
         unread = of["unread"][:, cluster, :, :most].reshape(-1, most)
         place, row = np.nonzero(unread.T != ABSENT)
-        value, made_ms = (
-            unread[row, place].astype(np.int64),
-            MS[of["t_unread"][:, cluster].reshape(-1, self.shape.unread)[row, place]],
-        )
+        value, at = unread[row, place].astype(np.int64), of["t_unread"][:, cluster].reshape(-1, self.shape.unread)
+        made_ms = MS[at[row, place]]
         none, number = np.full(len(row), ABSENT, np.int64), np.zeros(len(row), np.int64)
         keys = [self.keys[each] for each in row.tolist()]
         is_tombstone = np.zeros(len(row), np.bool_)
@@ -171,9 +169,8 @@ class Driver:
         alias, other = self.aliases[source], self.aliases[target]
         rows = self.rows(count)
         if is_decided:
-            rows = rows[
-                np.repeat(chosen, self.shape.partitions) & (state.offsets.clusters[alias].position(rows)[0] >= 0)
-            ]
+            offset, _ = state.offsets.clusters[alias].position(rows)
+            rows = rows[np.repeat(chosen, self.shape.partitions) & (offset >= 0)]
         else:
             rows = state.rows_of(alias, rows)
         if len(rows) == 0:
@@ -188,15 +185,8 @@ class Driver:
             answers = withhold_some(answers, work._reasons(alias, other, commits, answers))
         answered = state.last(alias, other).columns["source_offset"][commits.key]
         translated = Translated(alias, other, commits, answers, answered, STARTED_MS)
-        epoch = np.full(len(rows), ABSENT, np.int64)
-        plan = plan_writes(
-            state.offsets,
-            translated,
-            epoch=epoch,
-            refresh_before_ms=ABSENT,
-            asks_everything=is_decided,
-            is_decided=is_decided,
-        )
+        options: Any = {"epoch": np.full(len(rows), ABSENT, np.int64), "refresh_before_ms": ABSENT}
+        plan = plan_writes(state.offsets, translated, asks_everything=is_decided, is_decided=is_decided, **options)
         self._writer.source, self._writer.target = source, target
         if is_decided:  # by another process, which has said so before
             is_sent = [each.outcome is Outcome.COMMITTED for each in self._writer.write(plan.writes)]
@@ -209,9 +199,8 @@ class Driver:
 
     def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
         groups = [f"g{row}" for row in rows]
-        self.state.homes.note_moves(
-            Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in zip(groups, targets, strict=True)
-        )
+        moves = zip(groups, targets, strict=True)
+        self.state.homes.note_moves(Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in moves)
 
     def restart(self, of: Views) -> None:
         """Know what a new driver knows: the last captured commits, and the answers and writes in the table."""
@@ -228,10 +217,9 @@ class Driver:
             _inherit_writes(self.state, self._told(number, key, told[key, place], when[key, place]))
             last = np.flatnonzero(when.any(axis=1))
             newest = when[last].argmax(axis=1)
-            rows_of_last = self._told(number, last, told[last, newest], when[last, newest])
-            _assume_writes(
-                rows_of_last.rename_columns({"target_offset": "own_offset", "translated_at": "own_at"}), last, each
-            )
+            names = {"target_offset": "own_offset", "translated_at": "own_at"}
+            rows_of_last = self._told(number, last, told[last, newest], when[last, newest]).rename_columns(names)
+            _assume_writes(rows_of_last, last, each)
 
     def _told(self, target: int, key: Any, offset: Any, at: Any) -> pa.Table:
         """Return writes to a target as the history has them."""

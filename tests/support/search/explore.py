@@ -26,7 +26,7 @@ class Result:
 
     shape: Shape
     depth: int = 0
-    states: int = 0
+    states: int = 1
     steps: int = 0
     seconds: float = 0.0
     waits: Counter[str] = field(default_factory=Counter)
@@ -46,7 +46,6 @@ def explore(shape: Shape, depth: int, tell: Callable[[Result], object] = lambda 
     histories, result, began = Histories(shape), Result(shape), time.monotonic()
     first = histories.begin()
     levels, known = [_Level(first, np.zeros(1, np.intp), np.zeros(1, np.intp))], hashes(first)
-    result.states = 1
     for number in range(1, depth + 1):
         parts: list[tuple[States, Any, Any, Any]] = []
         last = levels[-1].states
@@ -97,13 +96,7 @@ def _story(levels: list[_Level], events: list[Event], row: int, code: int | None
     return found[::-1]
 
 
-SHAPES = (
-    (Shape(), 9),
-    (Shape((1, 0), end=2), 7),
-    (Shape(partitions=2), 7),
-    (Shape((0, 0, 0)), 7),
-    (Shape((1, 0, 0)), 6),
-)
+SHAPES = (Shape(), 9), (Shape((1, 0), end=2), 7), (Shape(partitions=2), 7), (Shape((0, 0, 0)), 7), (Shape((1, 0, 0)), 6)
 """Two clusters, one of which has lost its first record or not; two partitions; three clusters; and how deep."""
 
 
@@ -116,9 +109,7 @@ def main(arguments: list[str]) -> int:
     began, states, steps = time.monotonic(), 0, 0
     for number in map(int, options.shapes.split(",")):
         shape, depth = SHAPES[number]
-        print(
-            f"{number}: log starts {shape.starts}, {shape.partitions} partitions, offsets 0 to {shape.end}", flush=True
-        )
+        print(f"{number}: starts {shape.starts}, {shape.partitions} partitions, offsets 0 to {shape.end}", flush=True)
         result = explore(shape, options.depth or depth, _tell)
         states, steps = states + result.states, steps + result.steps
         if result.wrong:

@@ -147,10 +147,8 @@ class Histories:
         OPEN: of an earlier commit the next driver does not know, so our answer to it counts as the group's own.
         """
         of, latest = self.of, self._latest()
-        last = of["t_told"].max(axis=3) == latest[:, np.newaxis, np.newaxis]
-        told = of["told"].max(
-            axis=3, where=of["t_told"] == latest[:, np.newaxis, np.newaxis, np.newaxis], initial=ABSENT
-        )
+        is_last = of["t_told"] == latest[:, np.newaxis, np.newaxis, np.newaxis]
+        told, last = of["told"].max(axis=3, where=is_last, initial=ABSENT), is_last.any(axis=3)
         stands = np.zeros(last.shape, np.bool_)
         for target, start in enumerate(self.shape.starts):
             others = [each for each in range(self.shape.clusters) if each != target]
@@ -257,10 +255,8 @@ class Histories:
 
     def _note_resolved(self, writes: Sequence[OffsetWrite]) -> None:
         """Note which lost writes are over: the target was read, it and its log have another value."""
-        of, place = (
-            self.of,
-            ([int(each.group_id[1:]) for each in writes], self.target, [each.partition for each in writes]),
-        )
+        of, rows = self.of, [int(each.group_id[1:]) for each in writes]
+        place = rows, self.target, [each.partition for each in writes]
         values = np.concatenate([of["unread"][place], of["held"][place][:, np.newaxis]], axis=1)
         if self._fate != ACKNOWLEDGED:
             values = np.concatenate([values, np.array([[each.offset] for each in writes], np.int8)], axis=1)
@@ -284,13 +280,10 @@ class Histories:
         of, target = self.of, self.target
         if not self._is_cutover:
             for text, wrong in truth.wrong_writes(self.shape, of, self.source, place, value).items():
-                self.found += [
-                    (int(place[0][each]), f"{text}: {value[each]} at dc{target}") for each in np.flatnonzero(wrong)
-                ]
+                rows = np.flatnonzero(wrong)
+                self.found += [(int(place[0][row]), f"{text}: {value[row]} at dc{target}") for row in rows]
         claim = of["seen_claim"][place[0], self.source, place[2]]
-        is_twice = (of["unread"][place] == value[:, np.newaxis]).any(
-            axis=1
-        )  # of two of one value a write of ours is one
+        is_twice = (of["unread"][place] == value[:, np.newaxis]).any(axis=1)  # of two of one value one is our write
         of["lost"][place] |= np.where(is_twice, 1 << value, 0).astype(np.int8)
         if self._fate != LOST:
             truth.commit(of, place, value, NOW, claim)

@@ -25,10 +25,7 @@ KEPT = 4
 
 
 class Shape(NamedTuple):
-    """*starts* are the log starts of the clusters; offsets are 0 to *end*, and *unread* records of a key may be unread.
-
-    *is_named*: clusters keep their names, as in a story.
-    """
+    """Log *starts*; offsets are 0 to *end*, *unread* of a key are at most; *is_named*: clusters keep their names."""
 
     starts: tuple[int, ...] = (0, 0)
     partitions: int = 1
@@ -53,12 +50,8 @@ _BY_KEY = {
 }
 UNREAD = {"unread": ABSENT, "unread_is_own": 0, "unread_claim": 0, "unread_ends": 0, "t_unread": 0}
 """What is known of the unread records of a key, and what says that there is none."""
-_LISTS = {
-    **{name: (0, empty) for name, empty in UNREAD.items()},
-    "pending": (KEPT, 0),
-    "told": (KEPT, ABSENT),
-    "t_told": (KEPT, 0),
-}
+_LISTS = {name: (0, empty) for name, empty in UNREAD.items()}
+_LISTS |= {"pending": (KEPT, 0), "told": (KEPT, ABSENT), "t_told": (KEPT, 0)}
 _BY_PAIR = {"answered": ABSENT, "wanted": ABSENT, "is_answered": 0, "t_answered": 0}
 _BY_CLUSTER = {"t_committed": 0}
 _ALONE = {"moved_to": ABSENT, "t_moved": 0}
@@ -84,9 +77,8 @@ class Layout:
             self.width += count
             first += [value] * count
         self.first = np.array([first], np.int8)
-        self.times = np.array(
-            [at for name, (a, b, _) in self._places.items() if name[:2] == "t_" for at in range(a, b)]
-        )
+        times = [range(a, b) for name, (a, b, _) in self._places.items() if name[:2] == "t_"]
+        self.times = np.array([at for each in times for at in each])
         self._renamed = [self._rename(*each) for each in self._symmetries()]
 
     def views(self, states: States) -> Views:
@@ -97,9 +89,7 @@ class Layout:
         starts = self.shape.starts
         if self.shape.is_named:
             return [(tuple(range(len(starts))), tuple(range(self.shape.partitions)))]
-        clusters = [
-            each for each in permutations(range(len(starts))) if all(starts[c] == starts[d] for c, d in enumerate(each))
-        ]
+        clusters = [each for each in permutations(range(len(starts))) if starts == tuple(starts[c] for c in each)]
         return [(c, p) for c in clusters for p in permutations(range(self.shape.partitions))]
 
     def _rename(self, clusters: tuple[int, ...], partitions: tuple[int, ...]) -> NDArray[np.intp]:

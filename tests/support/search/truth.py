@@ -85,10 +85,8 @@ def drop_read(of: Views, cluster: int, most: int) -> None:
         of[name][:, cluster] = empty
         of[name][:, cluster, :, : left.shape[2]] = left
     # The history has a write of ours no longer for one that was not read.
-    is_over = (
-        of["t_told"][:, cluster]
-        <= np.where(of["is_before"][:, cluster] == 1, 0, of["t_actual"][:, cluster])[..., np.newaxis]
-    )
+    known = np.where(of["is_before"][:, cluster] == 1, 0, of["t_actual"][:, cluster])
+    is_over = of["t_told"][:, cluster] <= known[..., np.newaxis]
     of["told"][:, cluster][is_over], of["t_told"][:, cluster][is_over] = ABSENT, 0
 
 

@@ -1,7 +1,4 @@
-"""What may happen, drawn from the seed before anything does: every action makes sense whatever came before it.
-
-So any of them can be left out, which is how a history that fails is made short.
-"""
+"""What may happen, drawn from the seed: any action may be left out, by which a history that fails is made short."""
 
 from __future__ import annotations
 
@@ -15,20 +12,8 @@ from simulation.shape import OF_HOMES, OF_JOBS, Shape
 Action = tuple[Any, ...]
 """A word, and what it needs."""
 
-WEIGHTS = {
-    "produce": 9,
-    "mirror": 16,
-    "poll": 24,
-    "commit": 22,
-    "wait": 8,
-    "start": 2,
-    "stop": 1,
-    "index": 2.0,
-    "sync": 2.0,
-    "grown": 0.7,
-    "full": 1.0,
-    "flush": 0.4,
-}
+WEIGHTS = {"produce": 9, "mirror": 16, "poll": 24, "commit": 22, "wait": 8, "start": 2, "stop": 1}
+WEIGHTS |= {"index": 2.0, "sync": 2.0, "grown": 0.7, "full": 1.0, "flush": 0.4}
 BY_FAULT = {
     "marker": ("marker", 1),
     "malformed": ("malformed", 0.2),
@@ -64,19 +49,8 @@ BY_FAULT = {
     "kept": ("translate", 3.0),
 }
 NO_FAULTS = {"marker", "translate", "cutover", "widen"}
-OF_POLLS = {
-    "sync": 24.0,
-    "full": 6.0,
-    "index": 8.0,
-    "flush": 1.5,
-    "start": 4,
-    "refuse": 0.6,
-    "recast": 0.4,
-    "exclude": 0.15,
-    "forget": 1.0,
-    "reset": 0.6,
-    "crash": 0.4,
-}
+OF_POLLS = {"sync": 24.0, "full": 6.0, "index": 8.0, "flush": 1.5, "start": 4}
+OF_POLLS |= {"refuse": 0.6, "recast": 0.4, "exclude": 0.15, "forget": 1.0, "reset": 0.6, "crash": 0.4}
 OF_MODES = {"crash": 1.0, "start": 4, "sync": 6.0, "full": 3.0, "index": 4.0}
 """How a driver ends matters, whatever it has answered before."""
 STARTING = {"crash": 2.0, "start": 6, "sync": 6.0, "full": 3.0, "reset": 2.0}
@@ -103,7 +77,6 @@ def fault_of(action: Action) -> str:
 
 
 def draw_actions(rng: random.Random, shape: Shape, count: int) -> list[Action]:
-    """Return *count* actions."""
     weights = dict(WEIGHTS)
     for fault in sorted(shape.faults & BY_FAULT.keys()):
         name, weight = BY_FAULT[fault]

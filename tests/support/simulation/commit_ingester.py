@@ -16,9 +16,9 @@ from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.translate.index.runs import Int64s
-from simulation.commit_records import SimRecord
 from simulation.index_driver import PatchedTime
 from simulation.judge import AnyJudge, Judge, begin_again, genuine
+from simulation.logs import SimRecord
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
@@ -48,12 +48,9 @@ class Read:
 def to_records(records: list[SimRecord]) -> CommitRecords:
     """Return *records* as a batch of commits, without the rows of their keys."""
     names = ("offset", "at_ms", "log_partition", "log_offset", "leader_epoch")
-    offset, at_ms, partition, log_offset, epoch = (
-        np.array([getattr(each, name) for each in records], np.int64) for name in names
-    )
-    topic_id = [each.topic_id for each in records]
-    nothing = np.empty(0, np.intp)
-    return CommitRecords(nothing, offset, offset < 0, at_ms, at_ms, partition, log_offset, topic_id, epoch)
+    columns = (np.array([getattr(each, name) for each in records], np.int64) for name in names)
+    (offset, at_ms, partition, log_offset, epoch), topic_id = columns, [each.topic_id for each in records]
+    return CommitRecords(np.empty(0, np.intp), offset, offset < 0, at_ms, at_ms, partition, log_offset, topic_id, epoch)
 
 
 class Ingester:

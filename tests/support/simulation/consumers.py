@@ -1,12 +1,13 @@
-"""Consumer groups: they read, commit, stop, and start somewhere else where their offsets have been brought."""
+"""Consumer groups, and readers without membership: they read, commit, stop and start somewhere else; and elections."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from offset_sync.model.values import ABSENT, TopicPartition
-from simulation.commit_records import Position
-from simulation.logs import Log
+from simulation.logs import Log, Of, Position, SimRecord
+from simulation.shape import Shape
 from simulation.skipping import Skipper
 from simulation.world import World
 
@@ -87,12 +88,10 @@ class Group:
         """Commit its position, whether anything was read or not."""
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
-        where = Position(self.at, self.name, place)
+        where, epoch = Position(self.at, self.name, place), self.epoch.get(place, ABSENT)
         self._pass_what_a_recreated_topic_has_below(place, self.world.logs[self.at, place])
-        self.world.commit(
-            where, self.position[place], self.metadata, self.fresh[place], epoch=self.epoch.get(place, ABSENT)
-        )
-        self.said[where] = self.position[place], self.epoch.get(place, ABSENT)
+        self.world.commit(where, self.position[place], self.metadata, self.fresh[place], epoch=epoch)
+        self.said[where] = self.position[place], epoch
         self.fresh[place] = 0
 
     def _pass_what_a_recreated_topic_has_below(self, place: TopicPartition, log: Log) -> None:
@@ -113,3 +112,78 @@ class Group:
         if self.at is None:
             for where in [each for each in self.world.values if each.group == self.name]:
                 self.world.clusters[where.cluster].remove(where)
+
+
+def names_epochs(shape: Shape, number: int) -> bool:
+    """Return whether the group of this *number* says which leader it has read from: without elections one in two."""
+    return "elected" in shape.faults or number % 2 == len(shape.routes) // 2 % 2
+
+
+def elect(world: World, groups: Sequence[Group], seen_end: int, of_log: Of, chance: float) -> None:
+    """Elect a leader without the records written since the log ended at *seen_end*, and continue from there.
+
+    The *groups* at that cluster had read to the end; they commit that before they ask the new leader for anything, and
+    some end then: others notice as soon as they read on.
+    """
+    alias, place = of_log
+    log, here = world.logs[of_log], [group for group in groups if group.at == alias]
+    for _ in range(1 + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.poll(place, log.end)
+    lost = log.end - max(log.start, seen_end)
+    log.cut(log.end - lost)
+    for _ in range(lost + int(chance * 3)):
+        world.produce(alias, place)
+    for group in here:
+        group.commit(place)
+        if chance < 0.5:
+            group.stop()
+
+
+@dataclass
+class Twin:
+    """A reader of the group *name* at the cluster *at*; *seen* has what it has read, *committed* its last commits."""
+
+    world: World
+    name: str
+    at: str
+    position: dict[TopicPartition, int] = field(default_factory=dict)
+    seen: dict[TopicPartition, int] = field(default_factory=dict)
+    committed: dict[TopicPartition, SimRecord] = field(default_factory=dict)
+
+    def restart(self) -> None:
+        """Begin from what is committed, from the log's start where nothing is; what is below counts as seen."""
+        for place in self.world.shape.places:
+            self._begin(place)
+
+    def _begin(self, place: TopicPartition) -> None:
+        log = self.world.logs[self.at, place]
+        value = self.world.values.get(Position(self.at, self.name, place))
+        is_there = value is not None and log.start <= value.offset <= log.end
+        self.position[place] = value.offset if value is not None and is_there else log.start
+        self.seen[place] = self.seen.get(place, 0) | log.below[self.position[place]]
+
+    def poll(self, place: TopicPartition, count: int) -> None:
+        """Read up to *count* records."""
+        log = self.world.logs[self.at, place]
+        if place not in self.position or not log.start <= self.position[place] <= log.end:
+            self._begin(place)
+        last = min(self.position[place] + count, log.end)
+        for record in log.entries[self.position[place] : last]:
+            if record is not None:
+                self.seen[place] |= 1 << record.number
+        self.position[place] = last
+
+    def commit(self, place: TopicPartition, _count: int) -> None:
+        """Commit what it remembers, whatever is there; a coordinator takes it from no group with members."""
+        log, cluster = self.world.logs[self.at, place], self.world.clusters[self.at]
+        is_refused = self.world.active.get(self.name) == self.at or cluster.is_down
+        if is_refused or place not in self.position or self.position[place] > log.end:
+            return
+        where = Position(self.at, self.name, place)
+        self.world.commit(where, self.position[place], "offset-sync", self.seen[place])
+        self.committed[place] = cluster.stood[-1]
+
+    def last_commits(self, topic: str) -> list[SimRecord]:
+        return [commit for place, commit in self.committed.items() if place.topic == topic]

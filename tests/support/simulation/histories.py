@@ -50,10 +50,7 @@ def first_failure(first: Seed, seeds: int = 1) -> str | None:
 
 
 def shrunk(shape: Shape, actions: Sequence[Action], kind: str, seconds: float = 60.0) -> list[Action]:
-    """Return a part of *actions* that breaks the promise in the same way: parts are left out, larger ones first.
-
-    What is left after *seconds* may still be longer than need be.
-    """
+    """Return a part of *actions* that breaks the promise in the same way, as short as *seconds* allow."""
     ends_at, kept, size = time.monotonic() + seconds, [*actions], len(actions)
     while size := size // 2:
         for at in range(len(kept) - size, -1, -size):

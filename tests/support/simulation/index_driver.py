@@ -56,7 +56,7 @@ class Indexer:
     def restart(self) -> None:
         """Begin as a new process does."""
         origins = {header.decode(): alias for alias, header in ORIGIN_HEADERS.items()}
-        builder = RunBuilder(StreamIdentities(self.alias, origins, "text"), _is_never)
+        builder = RunBuilder(StreamIdentities(self.alias, origins, "text"), lambda _topic: False)
         checks = Checks(self.world.clusters[self.alias], self.checks.of(self.alias, self._reread), ONLY_SPARK)  # type: ignore[arg-type]
         tables: Any = self.tables
         self.indexer = RecordIndexer(tables, self.checkpoint, builder, checks, IndexProgress())  # type: ignore[arg-type]
@@ -117,27 +117,19 @@ class Indexer:
 
     def _reread(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> MemoryFrame:
         """Read parts of the logs once more."""
-        read = [
-            (place, first, min(end, self.world.logs[self.alias, place].end)) for place, (first, end) in ranges.items()
-        ]
+        logs = {place: self.world.logs[self.alias, place] for place in ranges}
+        read = [(place, first, min(end, logs[place].end)) for place, (first, end) in ranges.items()]
         for place, first, last in read:
-            self.world.logs[self.alias, place].note_indexed(first, last)
+            logs[place].note_indexed(first, last)
         return self._frame(read)
 
     def _frame(self, read: Iterable[tuple[TopicPartition, int, int]]) -> MemoryFrame:
-        columns: list[list[Any]] = [[], [], [], [], []]
-        for place, first, last in read:
-            for offset in range(first, last):
-                record = self.world.logs[self.alias, place].entries[offset]
-                if record is not None:
-                    origin, number = record.headers or (None, None)
-                    for column, each in zip(columns, (place.topic, place.partition, offset, origin, number)):
-                        column.append(each)
-        topic, partition, offsets, origin, number = columns
-        arrays = [topic, partition, offsets, [0] * len(topic), origin, number]
-        table = pa.table([pa.array(a, kind) for a, kind in zip(arrays, _TYPES)], schema=MIRRORED_RECORDS)
-        return MemoryFrame(table)
-
-
-def _is_never(_topic: str) -> bool:
-    return False
+        rows = [
+            (*place, offset, 0, *(record.headers or (None, None)))
+            for place, first, last in read
+            for offset, record in enumerate(self.world.logs[self.alias, place].entries[first:last], first)
+            if record is not None
+        ]
+        columns = [*zip(*rows)] or [()] * len(_TYPES)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, _TYPES)]
+        return MemoryFrame(pa.table(arrays, schema=MIRRORED_RECORDS))

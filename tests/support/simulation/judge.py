@@ -1,4 +1,4 @@
-"""Are the author and the time that the sync makes of each record of commits right?"""
+"""Are the author and the time that the sync makes of each record of commits right, and may the commit count yet?"""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from simulation.commit_records import SimRecord
+from offset_sync.model.values import Outcome
+from offset_sync.state.last_translations import IS_HELD
+from offset_sync.sync.reconciliation import Reconciliation
 from simulation.knowledge import Span
+from simulation.logs import Position, SimRecord
 from simulation.oracle import Violation
 
 if TYPE_CHECKING:
     from simulation.sync_driver import SyncDriver
 
+
+Genuine = tuple[tuple[str, str, int], Span]
 _COUNTS_MS = 600_000
 """So long a measurement of a clock counts at least."""
 
 
-def genuine(
-    batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})
-) -> Iterator[tuple[tuple[str, str, int], Span]]:
+def genuine(batch: Any, is_own: list[bool], told: Mapping[int, int] = MappingProxyType({})) -> Iterator[Genuine]:
     """Yield key and times of each commit that counts as a group's own; not of those that were *told* by a table."""
     records, names = batch.commit_records, ("is_position", "made_ms", "committed_at_ms", "log_partition", "log_offset")
     columns = (getattr(records, name).tolist() for name in names)
@@ -60,10 +63,7 @@ class AnyJudge:
         """Note how far another driver has read."""
 
     def swapped(self, record: SimRecord, *, is_own: bool) -> Counter[int]:
-        """Return which commits of a group were taken for ours, where that is so; note this one.
-
-        Raises Violation where ours is taken for the group's: one that is as a later write of ours ends those before it.
-        """
+        """Return which commits of a group were taken for ours; raises Violation for one of ours that was not."""
         found = self.world.swapped.setdefault(record.where, Counter())
         record.is_taken_for_ours |= is_own and not record.is_ours
         if not is_own and record.writer is self.driver.process and not found:
@@ -133,3 +133,49 @@ class Judge(AnyJudge):
             swapped[record.offset] += 1
             if swapped[record.offset] > self.world.tried[record.where, record.offset]:
                 raise Violation("author", f"the group's {record} counts as ours")
+
+
+_COMMITTED = int(Outcome.COMMITTED)
+Answered = set[tuple[SimRecord, str]]
+"""Commits of groups that were answered once, by whatever driver, and for which target."""
+
+
+class UnreadCommits:
+    """The contents of the clusters' commit logs at a driver's start, and what it knew of them from the tables."""
+
+    def __init__(self, driver: SyncDriver, answered: Answered) -> None:
+        self._driver, self._answered = driver, answered
+        state, made = driver.state, driver.world.made
+        self._stood = dict(driver.world.genuine)
+        self._known = {
+            made.get((where, offset, at_ms))
+            for alias, commits in state.offsets.clusters.items()
+            for key, *said in zip(state.offsets.keys, *commits.position(state.all_rows()), strict=True)
+            for where, offset, at_ms in [(Position(alias, key.group_id, key.topic_partition), *map(int, said))]
+        }
+
+    def check(self, reconciliation: Reconciliation) -> None:
+        """Raise Violation where a target was changed for a commit that may not have been the newest at the start."""
+        moved, outcome = reconciliation.translated, reconciliation.outcome
+        is_changed = (outcome == _COMMITTED) & (reconciliation.previous != moved.answers.wanted)
+        for row in IS_HELD[outcome].nonzero()[0].tolist():
+            said = self._driver.said(moved, row)[1]
+            if said is None:
+                continue  # what we brought to its home ourselves
+            if is_changed[row] and (said, moved.target) not in self._answered:
+                self._check_commit(said)
+            self._answered.add((said, moved.target))
+
+    def _check_commit(self, said: SimRecord) -> None:
+        unread, stood = self._driver.state.unread.aliases, self._stood.get(said.where)
+        is_of_before = stood is not None and said.true_ms <= stood.true_ms
+        newer = [alias for alias in unread - {said.where.cluster} if self._stood_after(said, alias)]
+        if is_of_before and newer:
+            raise Violation("counted too early", f"{said}: {newer[0]} has a newer commit, unread")
+        is_old = said.where.cluster in unread and stood is not None and said.true_ms < stood.true_ms
+        if is_old and said not in self._known:
+            raise Violation("counted too early", f"{said}: its log has a newer commit, unread")
+
+    def _stood_after(self, said: SimRecord, alias: str) -> bool:
+        other = self._stood.get(said.where._replace(cluster=alias))
+        return other is not None and other.true_ms > said.true_ms

@@ -1,7 +1,6 @@
 """What a driver was told of groups beside their offsets, and where they are at home by that: not by the code itself.
 
-Each time and each author that the sync makes of a record is judged when the record is written down. So homes follow
-from what was judged: the oracle need not guess what a clock that is wrong has made of an order.
+Times and authors are judged when a record is written down: the oracle need not guess what a wrong clock makes of them.
 """
 
 from __future__ import annotations

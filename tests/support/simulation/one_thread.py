@@ -75,10 +75,7 @@ _INSTEAD = {
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Have one thread do all the work, by the clock of the world, and nothing logged.
-
-    Python seldom looks for garbage meanwhile, and never among objects that stay for good.
-    """
+    """Have one thread do all the work, by the clock of the world; garbage is seldom collected, and nothing logged."""
     before = logging.root.manager.disable, gc.get_threshold()
     logging.disable(logging.CRITICAL)
     gc.collect()

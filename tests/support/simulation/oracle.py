@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offset_sync.model.values import TopicPartition
-from simulation.commit_records import Position
 from simulation.knowledge import Home
-from simulation.logs import Log
+from simulation.logs import Log, Position
 from simulation.mirrors import Mirror
-from simulation.readers import Twin
 from simulation.world import World
 
 if TYPE_CHECKING:
+    from simulation.consumers import Twin
     from simulation.sync_driver import SyncDriver
 
 NEVER = 1 << 60
+Route = tuple[str, str, TopicPartition]
 
 
 class Violation(AssertionError):
@@ -37,9 +37,7 @@ class Known(NamedTuple):
 class Oracle:
     """Judges *world*, whose *mirrors* say what will still come, and whose *twins* read without membership."""
 
-    def __init__(
-        self, world: World, mirrors: Mapping[tuple[str, str, TopicPartition], Mirror], twins: Sequence[Twin] = ()
-    ) -> None:
+    def __init__(self, world: World, mirrors: Mapping[Route, Mirror], twins: Sequence[Twin]) -> None:
         self.world, self.mirrors, self.twins = world, mirrors, twins
         self._active: dict[Position, list[Twin]] = {}
         world.on_write = self.check_written
@@ -82,9 +80,8 @@ class Oracle:
 
     def _is_hole(self, source: Position, claimed: int, number: int) -> bool:
         """Return whether *source* has not got the record and will not get it, and the group has passed later ones."""
-        births = self.world.births[source.place]
+        births, log = self.world.births[source.place], self.world.logs[source.of_log]
         birth = births[number]
-        log = self.world.logs[source.of_log]
         if birth.cluster == source.cluster or number in log.known_at:
             return False
         if any(record is not None and record.number == number for record in log.entries[log.start :]):
@@ -92,10 +89,8 @@ class Oracle:
         mirror = self.mirrors.get((birth.cluster, source.cluster, source.place))
         if mirror is not None and mirror.will_bring(number):
             return False
-        return any(
-            claimed >> later & 1 and other.cluster == birth.cluster and other.offset > birth.offset
-            for later, other in enumerate(births)
-        )
+        later = [number for number, each in enumerate(births) if each.is_after(birth)]
+        return any(claimed >> each & 1 for each in later)
 
     def _words(self, where: Position, number: int) -> str:
         birth = self.world.births[where.place][number]
@@ -119,10 +114,7 @@ class Oracle:
         return Known(homes, [twin for twin in self.twins if self._is_active(driver, twin, where)])
 
     def note_plan(self, places: Mapping[Position, Sequence[Known]]) -> None:
-        """Raise Violation where one of *places* may not be written to, by anything the driver knew in this pass.
-
-        Between its plan and its writes it asks for lists, and others commit meanwhile.
-        """
+        """Raise Violation where one of *places* may not be written to, by anything the driver knew in this pass."""
         for where, known in places.items():
             homes = {home for each in known for home in each.homes}
             is_refused = all(home.is_contested or home.cluster in (None, where.cluster) for home in homes)
@@ -146,10 +138,7 @@ class Oracle:
         return False
 
     def check_written(self, where: Position, offset: int) -> None:
-        """Raise Violation where the sync sets a reader that is at work past what it has not read.
-
-        Note where it overwrites what it has not read: a value that is as the one that it had.
-        """
+        """Raise Violation where the sync sets a reader at work past what it has not read; note what it overwrites."""
         log, value = self.world.logs[where.of_log], self.world.values.get(where)
         for twin in self._active.get(where, ()):
             unread = log.below[min(offset, log.end)] & ~twin.seen.get(where.place, 0)
@@ -188,16 +177,7 @@ class Oracle:
         """Return the offset of the record at the source, as far as it can be known."""
         if (at := self.stands_at(source, number)) < NEVER:
             return at
-        births = self.world.births[source.place]
-        birth = births[number]
-        later = [
-            at
-            for other, at in here.known_at.items()
-            if births[other].cluster == birth.cluster and births[other].offset > birth.offset
-        ]
-        odd = [
-            at
-            for at, record in enumerate(here.entries)
-            if record is not None and record.is_odd and here.known >> at & 1
-        ]
+        births, birth = self.world.births[source.place], self.world.births[source.place][number]
+        later = [at for other, at in here.known_at.items() if births[other].is_after(birth)]
+        odd = [at for at, each in enumerate(here.entries) if each and each.is_odd and here.known >> at & 1]
         return max([min(later), *odd]) if later else NEVER

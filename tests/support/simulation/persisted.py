@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations as Lives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.restore import (
@@ -27,15 +27,15 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
-from simulation.commit_records import Position
-from simulation.judge import extend, genuine
+from simulation.judge import Answered, extend, genuine
 from simulation.knowledge import Knowledge, later
+from simulation.logs import Position
 from simulation.oracle import Violation
 from simulation.reached import Reached
-from simulation.unread_commits import Answered
 
 NO_ANSWERS = OFFSET_TRANSLATIONS.arrow_schema.empty_table()
 FORGOTTEN_AFTER_MS = 10_000
+"""Instead of the week after which a key that was deleted everywhere is forgotten."""
 Offsets = dict[int, int]
 
 
@@ -69,11 +69,9 @@ class Checkpoint:
         return self.plan.number - (not self.is_done)
 
     def is_read(self, ends: Sequence[int]) -> bool:
-        """Return whether the log was read to these *ends*."""
         return all(self.position.get(number, 0) >= end for number, end in enumerate(ends))
 
     def read_on(self, ends: Sequence[int], most: int) -> Plan | None:
-        """Return the next micro-batch of so many records at most."""
         before = self.plan
         first = {number: before.end.get(number, 0) for number in range(len(ends))}
         if self.is_done and list(first.values()) != list(ends):
@@ -135,9 +133,7 @@ class Persisted:
         self.of[alias], self._other[alias] = self._other[alias], self.of[alias]
         self._phase[alias] += 1
 
-    def restore_between(
-        self, state: SyncState, alias: str, lives: CommitLogIncarnations, after: int, until: int
-    ) -> KeyRows:
+    def restore_between(self, state: SyncState, alias: str, lives: Lives, after: int, until: int) -> KeyRows:
         """Have *state* know of what the micro-batches between two have read; return its rows."""
         lives.refresh()
         missed = self.between(alias, after, until)
@@ -194,21 +190,15 @@ class Persisted:
             extend(batch, found)
         return found
 
-    def note_answers(
-        self, answers: list[Reconciliation], keys: Sequence[GroupPartition], strategy_of: Callable[[str], str]
-    ) -> None:
+    def note_answers(self, answers: list[Reconciliation], *keys_and_strategies: Any) -> None:
         """Take rows of offset_translations, as the history writes them."""
         for each in answers:
-            chosen = each.is_news | (each.batch_id is not None)
-            if not chosen.any():
-                continue
-            self._answers.append(to_rows(each, np.flatnonzero(chosen), keys, strategy_of))
+            chosen = np.flatnonzero(each.is_news | (each.batch_id is not None))
+            if len(chosen):
+                self._answers.append(to_rows(each, chosen, *keys_and_strategies))
 
-    def restore(self, state: SyncState, lives: CommitLogIncarnations) -> None:
-        """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since.
-
-        Ten seconds instead of the week after which a key that was deleted everywhere is forgotten.
-        """
+    def restore(self, state: SyncState, lives: Lives) -> None:
+        """Fill the *state* of a new driver as ``LastKnown`` does: by the start before's fold and what came since."""
         lives.refresh()
         fold = self._fold
         if fold.lives != lives.as_json():  # as they are after a log has begun another life, folds are not believed
@@ -224,16 +214,11 @@ class Persisted:
         answers = fold_answers(fold.answers, pa.concat_tables([NO_ANSWERS, *self._answers[fold.answered :]]))
         self._fold = self._folded(state, lives, answers)
 
-    def restore_commits(
-        self, state: SyncState, lives: CommitLogIncarnations, only: Sequence[str] | None = None
-    ) -> None:
+    def restore_commits(self, state: SyncState, lives: Lives, only: Sequence[str] | None = None) -> None:
         """Fill *state*, or what it knows of some clusters, from the whole history."""
-        history = [
-            row
-            for alias, batches in self._commits.items()
-            for batch, is_own in batches.values()
-            for row in _to_rows(alias, batch, is_own)
-        ]
+        history = list[dict[str, Any]]()
+        for alias, batches in self._commits.items():
+            history += [row for written in batches.values() for row in _to_rows(alias, *written)]
         rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
         tables: Any = SimpleNamespace(batches=lambda _table: [rows])
         restore_commits(tables, state, lives, only)
@@ -243,7 +228,7 @@ class Persisted:
             if only is None and found != last and here.is_polled:
                 raise Violation("restored", f"{where}: {found}, and {last} was written down last")
 
-    def _folded(self, state: SyncState, lives: CommitLogIncarnations, answers: pa.Table) -> Fold:
+    def _folded(self, state: SyncState, lives: Lives, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
         fill_answers(state, answers, recent_writes(self._answers))
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
@@ -253,13 +238,8 @@ class Persisted:
             for alias in self._commits:
                 self._heard.last.pop((alias, *key), None)
                 self.placed.pop(Position(alias, key.group_id, key.topic_partition), None)
-        return Fold(
-            without(rows, gone),
-            {alias: len(batches) for alias, batches in self._commits.items()},
-            lives.as_json(),
-            without(answers, gone),
-            len(self._answers),
-        )
+        batches = {alias: len(each) for alias, each in self._commits.items()}
+        return Fold(without(rows, gone), batches, lives.as_json(), without(answers, gone), len(self._answers))
 
 
 _OF_RECORDS = ("offset", "is_tombstone", "committed_at_ms", "made_ms", "log_partition", "log_offset", "leader_epoch")
@@ -279,14 +259,14 @@ def _to_rows(alias: str, batch: Any, is_own: list[bool]) -> list[dict[str, Any]]
             "not_before": at_ms * 1000 if batch.is_polled and at_ms != ABSENT else None,
             "made_at": made_ms * 1000,
             "metadata": "",
-            "topic_id": records.topic_id[number],
+            "topic_id": topic_id,
             "leader_epoch": None if epoch == ABSENT else epoch,
-            "is_own": is_own[number],
+            "is_own": is_ours,
             "log_partition": log_partition,
             "log_offset": log_offset,
             "captured_at": batch.looked.at,
         }
-        for number, (key, offset, is_tombstone, at_ms, made_ms, log_partition, log_offset, epoch) in enumerate(
-            zip(batch.keys, *columns, strict=True)
+        for key, is_ours, topic_id, offset, is_tombstone, at_ms, made_ms, log_partition, log_offset, epoch in zip(
+            batch.keys, is_own, records.topic_id, *columns, strict=True
         )
     ]

@@ -14,8 +14,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, TopicPartition
 from offset_sync.state.sync_state import SyncState
 from simulation.commit_ingester import Ingester
-from simulation.commit_records import Position, SimRecord
 from simulation.judge import AnyJudge
+from simulation.logs import Position, SimRecord
 from simulation.oracle import Violation
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ class Coordinators:
         return self.groups_of_all_types(deadline)
 
     def groups_of_all_types(self, deadline: float) -> Collection[str]:
-        """Return the same at once."""
         self._raise_if_silent()
         return [each for each in self._cluster.groups(deadline) if not each.startswith(OWN_GROUPS)]
 
@@ -123,10 +122,7 @@ class PollJudge(AnyJudge):
                 raise Violation("author", f"the group's {record} counts as ours")
 
     def _may_be_ours(self, where: Position, offset: int) -> bool:
-        """Return whether we have written an offset since the poll before, or may have written it.
-
-        A driver that starts may know of writes of the one before.
-        """
+        """Return whether we, or the driver before, may have written an offset since the poll before."""
         is_known = self.driver.is_ready.is_set() and where in self._written
         if not is_known or (where, offset) in self.world.doubted:
             return True
@@ -175,8 +171,7 @@ class PolledIngester(Ingester):
         now = lambda: driver.world.clock_ms[0] / 1000  # noqa: E731
         poller = CommitPoller(coordinators, driver.state, driver.config.is_group_included, writing, now)
         tables: Any = driver.tables
-        nothing: Any = None
-        self._polls = PollIngester(alias, tables, nothing, poller, driver.state, driver.lives)
+        self._polls = PollIngester(alias, tables, None, poller, driver.state, driver.lives)  # type: ignore[arg-type]
         self.judge = PollJudge(driver, coordinators)
         self.told = dict(self.judge.reach)
 

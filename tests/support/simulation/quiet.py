@@ -1,19 +1,25 @@
-"""After quiet: everything has been mirrored, indexed, read and reconciled, and each target holds the exact answer."""
+"""After quiet all has been mirrored, indexed, read and reconciled: targets are exact, lists have no unread record.
+
+A group that moves now reads nothing twice, but where it has no offset: its consumers take no list there.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from offset_sync.model.values import State, TopicPartition
-from simulation.commit_records import Position, SimRecord
-from simulation.job_actions import widen
-from simulation.knowledge import Home
-from simulation.list_checks import ListChecks
+from simulation.knowledge import UNCERTAIN_MS, Home
+from simulation.logs import Position, SimRecord
+from simulation.operators import widen
 from simulation.oracle import NEVER, Violation
+from simulation.skipping import is_skipped, list_at, list_group
 from simulation.world import GRACE_MS
 
 if TYPE_CHECKING:
     from simulation.simulation import Simulation
+
 
 _ENOUGH = 1_000
 _WITHHELD_FOREVER = (State.TOPIC_RECREATED, State.LOG_TRUNCATED)
@@ -55,6 +61,69 @@ def come_to_rest(simulation: Simulation) -> None:
         driver.grown()
         driver.full()
         simulation.oracle.check_touched()
+
+
+class ListChecks:
+    """Checks the lists of a *simulation*."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.world, self.shape, self.driver = simulation.world, simulation.shape, simulation.driver
+        self.oracle, self.persisted = simulation.oracle, simulation.persisted
+
+    def check_lists(self, group: str, place: TopicPartition) -> None:
+        """Raise Violation where a list is not right."""
+        memory = self.world.memory
+        memory.heed((group, place), self.world.clusters, self.world.clock_ms[0])
+        for alias in self.world.clusters:
+            memory.check_list(Position(alias, group, place))
+
+    def check_whole(self, source: Position, where: Position) -> None:
+        """Raise Violation where a group at home at the source would read anything twice that both indexes know."""
+        world, stands, value = self.world, self.world.values.get(source), self.world.values.get(where)
+        if stands is None or stands.is_ours or value is None or self._is_unclear(source, where):
+            return
+        if not value.is_ours or not self.persisted.is_last_ours(where):
+            return  # a driver that died may leave a write that counts as the group's
+        log, found = world.logs[where.of_log], list_at(world, where)
+        for offset in range(max(value.offset, log.start), log.end):
+            record = log.entries[offset]
+            is_known = log.known >> offset & 1 and not is_skipped(world, where, found, offset)
+            if record is None or record.is_odd or not is_known:
+                continue
+            if self.oracle.stands_at(source, record.number) < stands.offset:
+                raise Violation("repeated", f"{source} moves to {where}: record {record.number} is read again")
+
+    def _is_unclear(self, source: Position, where: Position) -> bool:
+        """Return whether the sync may not know all commits of a group, or its present list."""
+        world, (alias, group, place) = self.world, source
+        elsewhere = [source._replace(cluster=alias) for alias in world.clusters]
+        # A list that we have written is no longer there: the sync reads lists only at a start.
+        target, of_list = world.clusters[where.cluster], (list_group(group), place)
+        stands = target.group_offsets.get(of_list)
+        is_lost = of_list in target.lists and (stands is None or stands.metadata != target.lists[of_list])
+        if source not in world.genuine or world.is_index_lacking or not world.gone.isdisjoint(elsewhere) or is_lost:
+            return True
+        # A commit of the group that was taken for ours does not count as its last word. And a poll that finds the value
+        # which we wrote does not tell that the group has committed it since.
+        stood = [each for cluster in world.clusters.values() for each in cluster.stood if each.where in elsewhere]
+        last = [each for each in stood if each.where == source][-1:]
+        is_missed = alias in world.polled and not all(each.is_polled for each in last)
+        if is_missed or any(each.is_taken_for_ours for each in stood):
+            return True
+        # ``cutover`` may have moved the group here after its last commit: a list comes with its next one.
+        moves = self.driver.knowledge.moved.get((group, place.topic), [])
+        said_ms, _ = self.driver.knowledge.last.get((alias, group, *place), (0, 0))
+        was_moved = any(each.cluster == alias and said_ms <= each.at_ms + UNCERTAIN_MS for each in moves)
+        return was_moved or self._is_back_elsewhere(source)
+
+    def _is_back_elsewhere(self, source: Position) -> bool:
+        """Return whether the driver takes something for a step back elsewhere since the group's last word at home."""
+        offsets = self.driver.state.offsets
+        (row,) = offsets.ids([source.key]).tolist()
+        said_ms = int(offsets.clusters[source.cluster].earliest_ms("genuine", np.array([row]))[0])
+        near_ms = max(UNCERTAIN_MS, 2 * max(map(self.driver.knowledge.uncertain_ms, offsets.clusters)))
+        others = [each for alias, each in offsets.clusters.items() if alias != source.cluster]
+        return any(0 <= each.columns["rewound_ms"][row] >= said_ms - near_ms for each in others)
 
 
 class Quiet(ListChecks):
@@ -132,9 +201,7 @@ class Quiet(ListChecks):
         """Return whether the group has gone back after that value: another client's is only set forward else."""
         rewound_ms = self.world.rewound_ms.get(source, -1)
         # Polls that leave the order open are no excuse: what may have gone back since is set back.
-        missed_ms = self._missed_ms(source, rewound_ms, polls=False) + self._missed_ms(
-            where, value.true_ms, polls=False
-        )
+        missed_ms = sum(self._missed_ms(*each, polls=False) for each in ((source, rewound_ms), (where, value.true_ms)))
         return rewound_ms > value.true_ms + missed_ms and not self._is_taken_for_ours(source, rewound_ms)
 
     def _is_newer(self, held: SimRecord, value: SimRecord) -> bool:
@@ -146,10 +213,7 @@ class Quiet(ListChecks):
         return self.world.values.get(where, self.world.hidden.get(where))
 
     def _missed_ms(self, where: Position, true_ms: int, *, polls: bool = True) -> int:
-        """Return by how much the time of a commit was missed; of one that no poll has found it is unknown.
-
-        Without *polls* the times between two of them do not count as missed.
-        """
+        """Return by how much the time of a commit was missed, by *polls* too: unknown if none of them has found it."""
         unknown = NEVER if "polls" in self.shape.faults else 0
         found = [each for each in self._made_at(where, true_ms) if polls or not each.is_polled]
         return max((unknown if each.error_ms is None else each.error_ms for each in found), default=0)
@@ -163,7 +227,6 @@ class Quiet(ListChecks):
         return [each for each in stood if each.where == where and each.true_ms == true_ms]
 
     def _state_of(self, source: Position, target: str) -> State | None:
-        """Return what the sync says of a key."""
         state, key = self.driver.state, source.key
         if key not in state.offsets.keys:
             return None

@@ -25,7 +25,6 @@ class Reached:
         self._last: dict[object, dict[Hashable, tuple[str, ...]]] = {}
 
     def note(self, process: object, key: Hashable, *words: str) -> None:
-        """Note what *process* has answered to *key*."""
         self.words.update(words)
         self._last.setdefault(process, {})[key] = words
 

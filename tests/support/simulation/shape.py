@@ -72,8 +72,7 @@ _OF_LOGS = {"coordinators", "shrink"}
 class Shape:
     """*routes* lead from an origin to where the mirror copies it; *twins* are readers without membership.
 
-    The groups *listed* get read lists. The commits of the clusters *polled* are polled at first. The partitions
-    *narrow* are added later.
+    Groups *listed* get read lists, clusters *polled* are polled at first, partitions *narrow* are added later.
     """
 
     clusters: tuple[str, ...]

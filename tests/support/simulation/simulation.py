@@ -12,20 +12,16 @@ from fakes.tables import PowerFailure
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import TopicPartition
 from simulation.actions import Action, draw_actions, fault_of
-from simulation.commit_checks import lose_commits
-from simulation.commit_records import Position
-from simulation.consumers import Group
-from simulation.elections import elect, names_epochs
-from simulation.home_actions import HomeActions
+from simulation.consumers import Group, Twin, elect, names_epochs
 from simulation.index_driver import Indexer
-from simulation.job_actions import JobActions
-from simulation.log_checks import LogChecks
+from simulation.log_checks import LogChecks, lose_commits
+from simulation.logs import Position
 from simulation.mirrors import Mirror
-from simulation.odd_records import MOST_RECORDS, OddRecords
+from simulation.operators import HomeActions, JobActions
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
+from simulation.producers import MOST_RECORDS, OddRecords
 from simulation.quiet import Quiet, come_to_rest
-from simulation.readers import Twin
 from simulation.shape import LISTS, Shape, random_shape
 from simulation.skipping import Memory, list_group
 from simulation.sync_driver import SyncDriver

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from offset_sync.model.values import TopicPartition
 from offset_sync_consumer.progress import Progress
 from offset_sync_consumer.read_list import ReadList, decode_read_list
-from simulation.commit_records import Of, Position, SimRecord
 from simulation.knowledge import UNCERTAIN_MS
+from simulation.logs import Of, Position, SimRecord
 from simulation.oracle import Violation
 from simulation.world import World
 
@@ -45,10 +45,7 @@ class Skipper:
     progress: defaultdict[TopicPartition, Progress] = field(default_factory=lambda: defaultdict(Progress))
 
     def unread(self, alias: str, place: TopicPartition, polled: Sequence[int], fresh: int) -> list[int]:
-        """Return those offsets that are delivered of what was *polled*; raises Violation for one that is lost.
-
-        *fresh* is what this consumer was given since its last commit.
-        """
+        """Return those offsets of the *polled* that are delivered; *fresh* is what was since its last commit."""
         if not polled:
             return []
         where, log, progress = Position(alias, self.name, place), self.world.logs[alias, place], self.progress[place]
@@ -81,10 +78,7 @@ def is_skipped(world: World, where: Position, found: ReadList | None, offset: in
 
 @dataclass
 class Rewind:
-    """A commit that went back, and which records are *unread* by it.
-
-    *heeded* are the clusters where lists have to be right since, for the sync knew of it.
-    """
+    """A commit that went back, what is *unread* by it, and where lists have *heeded* it: the sync knew of it."""
 
     said: SimRecord
     unread: int
@@ -146,12 +140,17 @@ class Memory:
         """Note that *targets* hold the answer to a commit that was made at a time, and the list that goes with it."""
         for each in self._rewinds[key]:
             if each.said.true_ms <= until_ms and not self._is_mistaken(each.said):
-                each.heeded.update(targets)
+                each.heeded.update({*targets} - self._moved_to(each.said))
+
+    def _moved_to(self, said: SimRecord) -> set[str]:
+        """Return where the group was moved just before: drivers notice that later, so the rewind elsewhere is over."""
+        of, stream = said.where, (said.where.group, said.where.place.topic)
+        moves = [each for each in self._world.moves if each.stream == stream and each.cluster != of.cluster]
+        last_ms = [max([each.at_ms, *each.noticed_ms]) + UNCERTAIN_MS for each in moves]
+        return {each.cluster for each, ms in zip(moves, last_ms, strict=True) if each.at_ms <= said.true_ms <= ms}
 
     def _is_mistaken(self, said: SimRecord) -> bool:
-        """Return whether a rewind is to a value that we were about to write, was dated by a clock that was set, or is
-        one that no poll could notice.
-        """
+        """Return whether a rewind passes for ours, was dated by a clock that was set, or no poll could notice it."""
         is_polled, noticed = said.where.cluster in self._world.polled, self._world.noticed.get(said.where, -1)
         is_missed = is_polled and noticed < said.log_offset
         return is_missed or said.is_taken_for_ours or (said.error_ms or 0) > UNCERTAIN_MS

@@ -54,7 +54,6 @@ class Tried(NamedTuple):
 
 
 def both(one: Tried, other: Tried) -> Tried:
-    """Return both together."""
     return Tried(*(mine + its for mine, its in zip(one, other, strict=True)))
 
 
@@ -82,10 +81,7 @@ def _of(simulation: Simulation, seed: int) -> Tried:
 
 
 def asked_for(seed: int) -> frozenset[str]:
-    """Return none for every other seed, and one after the other of the faults that need a world of their own.
-
-    In a third of the worlds some groups have read lists.
-    """
+    """Return for every other seed a fault that needs a world of its own, and for a third of all read lists."""
     number, is_with_one = divmod(seed, 2)
     turn, which = divmod(number, len(ON_REQUEST))
     return frozenset([ON_REQUEST[which]] * is_with_one + [LISTS] * (turn % 3 == 2))

@@ -26,16 +26,15 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.reconciliation import Reconciliation
 from offset_sync.sync.write_plan import Translated
-from simulation.commit_checks import CommitChecks, note_forgotten
 from simulation.commit_ingester import Ingester, NoMetrics
-from simulation.commit_records import Of, Position, SimRecord
+from simulation.judge import UnreadCommits
 from simulation.knowledge import Knowledge
-from simulation.log_checks import Epochs
+from simulation.log_checks import CommitChecks, Epochs, note_forgotten
+from simulation.logs import Of, Position, SimRecord
 from simulation.persisted import Plan
 from simulation.polls import PolledIngester
 from simulation.shape import Shape
 from simulation.target_writer import Slow, Writer
-from simulation.unread_commits import UnreadCommits
 from simulation.watch import Watch
 
 if TYPE_CHECKING:
@@ -130,9 +129,8 @@ class SyncDriver:
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
         self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
         ingesters: dict[str, Any] = {**self.ingesters}
-        self.batches = {
-            alias: SyncBatch(each, self.state, self, metrics, self.is_ready, left) for alias, each in ingesters.items()
-        }
+        rest = self.state, self, metrics, self.is_ready, left
+        self.batches = {alias: SyncBatch(each, *rest) for alias, each in ingesters.items()}
         self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
         clusters, shape = self.state.offsets.clusters, world.shape
         self.knowledge = Knowledge(shape.clusters, shape.silence_ms, lambda alias: clusters[alias].clock.uncertain_ms)
@@ -238,9 +236,7 @@ class SyncDriver:
         while self.waiting:
             self.reconcile_batch(*self.waiting.pop(0))
 
-    def fetch(
-        self, aliases: Collection[str], partitions: Collection[TopicPartition]
-    ) -> dict[str, ClusterMetadata | ClusterError]:
+    def fetch(self, aliases: Collection[str], _partitions: object) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters; things happen before and after they answer."""
         for writer in self.writers.values():
             writer.known.clear()
@@ -251,10 +247,7 @@ class SyncDriver:
         return said
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Judge what was answered, and keep it for the history.
-
-        A cut of a target's log since it was queried could not be known: the next pass sets the write back.
-        """
+        """Judge what was answered, but where a target was cut since it was asked; keep it for the history."""
         moved, wanted = reconciliation.translated, reconciliation.translated.answers.wanted.tolist()
         stands = IS_HELD[reconciliation.outcome]
         is_moved = reconciliation.previous != moved.answers.wanted
@@ -271,15 +264,12 @@ class SyncDriver:
         self.answers.append(reconciliation)
 
     def _heed(self, said: SimRecord, there: Position, *, is_moved: bool) -> None:
-        """Note that a list at the target has to be right by now: not where members go by it, or where it could not be
-        written and the answer stays as it is.
-        """
+        """Have a list be right now, if no member goes by it, and it could be written or its answer has moved."""
         if self.world.active.get(there.group) != there.cluster and (there not in self._unlisted or is_moved):
             self.world.memory.heed(there.of_group, [there.cluster], said.true_ms)
             self.world.memory.check_list(there)
 
     def note_list(self, where: Position, *, is_written: bool) -> None:
-        """Note what has become of a list."""
         (self._unlisted.discard if is_written else self._unlisted.add)(where)
 
     def flush(self) -> None:

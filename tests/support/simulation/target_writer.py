@@ -12,7 +12,7 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
-from simulation.commit_records import Position
+from simulation.logs import Position
 from simulation.oracle import Known, Violation
 from simulation.skipping import of_list_group
 

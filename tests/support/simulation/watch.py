@@ -53,7 +53,6 @@ class Watch:
         self._driver.knowledge.note_members(told, self._driver.now_ms())
 
     def of(self, alias: str) -> frozenset[str] | None:
-        """Return the groups that had members at a cluster."""
         return self._driver.knowledge.members.get(alias)
 
     def begin(self) -> None:
@@ -94,8 +93,7 @@ class Watch:
     def _follow_moves(self) -> None:
         """Follow moves, and note when they were noticed, in the order in which they were made, whatever the table says.
 
-        A move from before the start has the time of the operator's move, or that at which a previous driver noticed
-        it: that one has written it down where the two differ by much.
+        One from before the start has its own time, or that at which a driver noticed it, if they differ by much.
         """
         self._homes.follow_moves()
         driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves

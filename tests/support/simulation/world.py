@@ -12,8 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync_consumer.progress import Commit
-from simulation.commit_records import MadeMove, Of, Position, SimRecord, hash_of
-from simulation.logs import Birth, Headers, Log, Record
+from simulation.logs import Birth, Headers, Log, MadeMove, Of, Position, Record, SimRecord, hash_of
 from simulation.shape import Shape
 
 if TYPE_CHECKING:
@@ -68,17 +67,13 @@ class SimCluster(MemoryCluster):
         return f"{topic}{self.ids[topic]}@{self.alias}"
 
     def answer(self) -> ClusterMetadata | ClusterError:
-        """Say what is asked of a cluster."""
         if self.is_down:
             return self._silence()
         topics = {each: MemoryTopic(self.topic_id(each), n) for each, n in self.partitions.items()}
         seen = {name: topic for name, topic in topics.items() if name not in self.forbidden}
         here = {place: self.world.logs[self.alias, place] for place in self.world.shape.places}
-        ends = {
-            p: MemoryEnds(log.start, len(log.entries), len(log.cuts))
-            for p, log in here.items()
-            if p.topic in seen and not self.is_without(p)
-        }
+        here = {place: log for place, log in here.items() if place.topic in seen and not self.is_without(place)}
+        ends = {place: MemoryEnds(log.start, log.end, len(log.cuts)) for place, log in here.items()}
         refused = {topic: ClusterError(self.alias, f"{topic} may not be described") for topic in sorted(self.forbidden)}
         return ClusterMetadata(seen, ends, refused)
 
@@ -151,10 +146,7 @@ class SimCluster(MemoryCluster):
             self.world.deleted.add(where)
 
     def move_coordinators(self) -> None:
-        """Have all partitions of ``__consumer_offsets`` be used, as after a restart of the brokers.
-
-        Groups with another coordinator partition since have nothing there.
-        """
+        """Have all partitions of ``__consumer_offsets`` be used: groups with another one since have nothing there."""
         before, self.coordinators = self.coordinators, len(self.parts)
         for of_group in list(self.group_offsets):
             where, number = Position(self.alias, *of_group), hash_of(of_group[0])
@@ -192,10 +184,7 @@ class SimCluster(MemoryCluster):
         self._append(Position(self.alias, "nobody", self.world.shape.places[0]))
 
     def lose_commits(self, kept: int, *, is_recreated: bool) -> list[Position]:
-        """Lose all but the first *kept* records of ``__consumer_offsets``; the coordinator loads what is left.
-
-        Return the keys without a present commit of the group; its earlier commits still count.
-        """
+        """Lose all but the first *kept* records of ``__consumer_offsets``; return the keys without a group's commit."""
         if is_recreated:
             self.commit_topic, kept, self.commit_cuts = self.commit_topic + 1, 0, []
         else:
@@ -329,10 +318,7 @@ class World:
         self.placed.pop(where, None)
 
     def note_home(self, alias: str, group: str, topic: str) -> None:
-        """Note that a group is at home at a cluster: what retention has deleted there it will not read any more.
-
-        Also in partitions that it has not committed there: what we brought to them was set to the start of the log.
-        """
+        """Note that a group is at home at a cluster: what retention has deleted of any partition there it has read."""
         for place in self.shape.places:
             if place.topic == topic:
                 log = self.logs[alias, place]

@@ -1,4 +1,4 @@
-"""What actions act on, and what most of them ask."""
+"""What actions act on; and producers of records whose headers are not what a mirror writes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.values import TopicPartition
-from simulation.consumers import Group
-from simulation.logs import Log
+from simulation.consumers import Group, Twin
+from simulation.logs import Log, Record
+from simulation.mirrors import headers_of
 from simulation.oracle import Oracle
 from simulation.persisted import Persisted
-from simulation.readers import Twin
 from simulation.shape import Shape
 from simulation.world import SimCluster, World
 
@@ -52,3 +52,29 @@ class Acting:
     def restart(self) -> bool:
         self.driver.restart()
         return True
+
+
+MOST_RECORDS = 40
+
+
+class OddRecords(Acting):
+    """Actions of producers."""
+
+    def do_malformed(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.produce(alias, place, (b"IDC-Y", b"x"), is_odd=True)
+
+    def do_beyond_log(self, alias: str, place: TopicPartition, chance: float) -> None:
+        self.world.produce(alias, place, headers_of(self.other(alias, chance), 1_000 + int(chance * 100)), is_odd=True)
+
+    def do_leak(self, alias: str, place: TopicPartition, chance: float) -> None:
+        other = self.other(alias, chance)
+        if end := self.log(other, place).end:
+            self.world.produce(alias, place, headers_of(other, int(chance * end)), is_odd=True)
+
+    def do_echo(self, alias: str, place: TopicPartition, chance: float) -> None:
+        log = self.log(alias, place)
+        offset = int(chance * log.end)
+        if not log.start <= offset < log.end <= MOST_RECORDS or (record := log.entries[offset]) is None:
+            return
+        if self.world.births[place][record.number] == (alias, offset, log.life) and record.headers is None:
+            self.world.append(alias, place, Record(record.number, headers_of(alias, offset)))
