@@ -47,6 +47,7 @@ TESTS = {
     "translate/index/*.py": [
         "tests/unit/translate/index",
         *(_T + name for name in ("exact_laws.py", "strategies.py", "reasons_to_withhold.py")),
+        "tests/unit/state/test_record_index.py",
     ],
 }
 """What is changed, below lib/offset_sync, and the tests that are to notice it; the first pattern of a file counts.

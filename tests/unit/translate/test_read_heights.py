@@ -15,7 +15,7 @@ from oracles.translation_check import growing, logs_of, origin_codes
 SINCE_MS = 5
 
 
-@law(300)
+@law(800)
 @given(cases, st.integers(1, 7))
 def test_heights_are_the_records_below_a_commit_and_the_others(case: Case, page_runs: int) -> None:
     *_, (_, index, target) = growing(case)

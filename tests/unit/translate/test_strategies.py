@@ -240,6 +240,12 @@ def test_an_answer_is_its_definition_and_not_above_the_exact_one_where_headers_t
             assert told == (answer.duplicates, answer.duplicates_at_most, answer.lost)
 
 
+def test_what_the_source_has_deleted_too_is_not_lost() -> None:
+    logs = [Log(alias, tuple(LogRecord(n, alias, n, n) for n in range(7)), 0, 7, 7) for alias in "AB"]
+    source, target = (replace(log, log_start=start) for log, start in zip(logs, (4, 1), strict=True))
+    assert not Question("timestamp", source, target).ask().lost.any()
+
+
 @pytest.mark.parametrize("is_checked", [True, False])
 @pytest.mark.parametrize("seed", range(100))
 def test_times_in_order_skip_nothing_also_where_a_stretch_hides_them(seed: int, is_checked: bool) -> None:

@@ -174,7 +174,7 @@ def is_right(log: LogIndex, known: Known, rng: random.Random) -> None:
         assert meets(spans, origin, window.start, window.stop).tolist() == sorted({*np.flatnonzero(is_met), *has_more})
 
 
-@law(300)
+@law(500)
 @given(generators)
 def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_came_twice(rng: random.Random) -> None:
     log, known, pages = LogIndex(rng.choice((0, 3))), Known(0, 0), KeptPages()
