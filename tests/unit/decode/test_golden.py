@@ -63,3 +63,14 @@ def kafka_meaning(printed: Row) -> Row:
 def canonical(topic_id: str | None) -> str | None:
     """Turn Kafka's 22 characters of base64 into the canonical text."""
     return None if topic_id is None else str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))
+
+
+def test_every_truncation_of_a_golden_commit_is_malformed() -> None:
+    read = [
+        (key, value) for key, value in map(raw, WORKED + CAPTURED) if value and key and key[:2] in (b"\0\0", b"\0\1")
+    ]
+    cut = [(key, value[:size]) for key, value in read for size in range(len(value))]
+    rows = decode(cut)
+    assert len(rows) > 800
+    assert {row["kind"] for row in rows} == {"malformed"}
+    assert all(row["error"].startswith("value: ") and row["group_id"] is not None for row in rows)

@@ -51,6 +51,7 @@ BAD_COMMITS = (
     (V4 + b"\xff" * 3, "value: metadata length varint is cut off after 3 bytes"),
     (V4 + b"\x80", "value: metadata length varint is cut off after 1 bytes"),
     (V4 + b"\1" + TIME + varint(2**31 - 1), "value: tag count 2147483647 exceeds the 0 bytes left"),
+    (V4 + b"\1" + TIME + b"\x80" * 6, "value: tag count varint is longer than 5 bytes"),
     (V4 + b"\1" + TIME + b"\1\x80", "value: tag varint is cut off after 1 bytes"),
     (V4 + b"\1" + TIME + b"\1\1", "value: tag size varint is cut off after 0 bytes"),
     (V4 + b"\1" + TIME + b"\1\1" + varint(2**31), "value: tagged field length 2147483648 exceeds the 0 bytes left"),

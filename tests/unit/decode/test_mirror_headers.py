@@ -92,7 +92,7 @@ def batches(encoding: Encoding) -> st.SearchStrategy[tuple[Encoding, Batch]]:
     return st.tuples(st.just(encoding), st.lists(copies | st.tuples(origins, octets | numbers[encoding], places)))
 
 
-@law(400)
+@law(1000)
 @given(st.sampled_from(["text", "int64"]).flatmap(batches), st.booleans(), st.booleans(), st.integers(0, 3))
 def test_every_record_is_judged_by_the_rules_in_every_slice(
     drawn: tuple[Encoding, Batch], has_place: bool, known: bool, start: int
