@@ -71,7 +71,7 @@ test-versions: install ## What depends on the broker, with Kafka 3.6, 3.9, 4.0 a
 	@for pair in $(VERSIONS); do echo "== brokers of Kafka $$pair"; OFFSET_SYNC_BROKER_VERSIONS=$$pair \
 		$(PYTEST) tests/broker -m versions -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || exit 1; done
 
-test-slow: install ## Three clusters in a mesh of the real MirrorMaker 2; what takes too long for `make test`
+test-slow: install ## Consumers of all versions with read lists; what takes too long for `make test`
 	@$(BIN)/python scripts/jars.py clients
 	@$(PYTEST) tests/slow $(ARGS)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.secured_clusters import SecuredClusters, start_secured_clusters
+from broker.secured_clusters import SecuredClusters, secured_clusters
 from consumer.consumer_host import Hosts, consumer_hosts
 from offset_sync.sync import offset_writer
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
@@ -53,9 +53,8 @@ def soiled_clusters(
 @pytest.fixture(scope="session")
 def secured(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredClusters]:
     """Two clusters with logins, TLS and ACLs, of which none is granted: a test sets the rights that it wants."""
-    started = start_secured_clusters(tmp_path_factory.mktemp("secured"))
-    yield started
-    started.kill()
+    with secured_clusters(tmp_path_factory.mktemp("secured")) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,8 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import NewPartitions
 
 from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
-from broker.committed_offsets import small_batches
 from broker.crafted_logs import create_topics
 from broker.group_member import member, transaction
 from broker.installation import until
@@ -22,10 +20,10 @@ from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition,
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import admin_of, client_options, read_partition
+from offset_sync_demo.kafka.clients import client_options, read_partition
 
 pytestmark = [pytest.mark.broker, pytest.mark.versions]
-PARTITIONS, MANY = 4, 300
+PARTITIONS = 4
 
 
 @pytest.fixture
@@ -194,26 +192,3 @@ def test_a_group_with_members_is_left_alone_and_written_to_once_they_have_left(
     assert {(each.outcome, each.error) for each in refused} == {(Outcome.TARGET_ACTIVE, "UNKNOWN_MEMBER_ID")}
     until(lambda: not active())
     assert {each.outcome for each in write_batch(admin, writes)} == {Outcome.COMMITTED}
-
-
-def test_commits_and_lists_larger_than_a_batch_are_written_in_parts(
-    cluster: EmbeddedCluster, admin: ClusterAdmin, topic: str, group_name: str
-) -> None:
-    creator = admin_of(cluster)
-    creator.create_partitions([NewPartitions(topic, MANY)])[topic].result(120)
-    until(lambda: admin.ends([TopicPartition(topic, MANY - 1)]))
-    with member(cluster, group_name, topic, PROTOCOLS[-1]):
-        pass  # of its protocol the group stays
-    writes = [OffsetWrite(group_name, topic, each, 7, None, Rule.SET, None) for each in range(MANY)]
-    texts = {number: f"{number:04}" * 1000 for number in range(MANY)}
-    lists, small = f"{group_name}-lists", wanted(f"{group_name}-small", topic)
-    of_lists = [replace(each, group_id=lists, metadata=texts[each.partition]) for each in writes]
-    with small_batches(cluster):
-        first = write_batch(admin, [*writes, *small, *of_lists[:20]])
-        again = write_batch(admin, [replace(each, refresh=True, expected_offset=7) for each in writes])
-    last = write_batch(admin, of_lists[20:])
-    assert {each.outcome for each in (*first, *again, *last)} == {Outcome.COMMITTED}
-    found = admin.committed_offsets([group_name, lists])
-    places = {number: TopicPartition(topic, number) for number in range(MANY)}
-    assert found[group_name] == {place: Committed(7, "") for place in places.values()}
-    assert found[lists] == {place: Committed(7, texts[number]) for number, place in places.items()}

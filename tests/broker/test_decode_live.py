@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker.broker_versions import PROTOCOLS, WRITE_TOPIC_IDS
+from broker.installation import until
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode_check import alone
 
@@ -105,7 +106,9 @@ def write_every_kind(bootstrap: str, topic: str) -> None:
     with _consumer(bootstrap, f"{topic}-noted") as consumer:
         consumer.commit(offsets=[TopicPartition(topic, 0, 7, metadata="grüße")], asynchronous=False)
     for group in ("altered", "deleted"):
-        _alter(admin, f"{topic}-{group}", TopicPartition(topic, 0, 3))
+        request = [ConsumerGroupTopicPartitions(f"{topic}-{group}", [TopicPartition(topic, 0, 3)])]
+        (altered,) = admin.alter_consumer_group_offsets(request).values()
+        assert [each.error for each in altered.result(DEADLINE_S).topic_partitions] == [None]
     for protocol in PROTOCOLS:
         _join_commit_leave(bootstrap, topic, f"{topic}-{protocol}", {"group.protocol": protocol})
     _commit_in_transactions(bootstrap, topic, f"{topic}-tx")
@@ -135,16 +138,10 @@ def _consumer(bootstrap: str, group: str = "unused", **options: Any) -> Iterator
         consumer.close()
 
 
-def _alter(admin: AdminClient, group: str, position: TopicPartition) -> None:
-    request = [ConsumerGroupTopicPartitions(group, [position])]
-    (result,) = [future.result(DEADLINE_S) for future in admin.alter_consumer_group_offsets(request).values()]
-    assert [item.error for item in result.topic_partitions] == [None]
-
-
 def _join_commit_leave(bootstrap: str, topic: str, group: str, options: dict[str, Any]) -> None:
     with _consumer(bootstrap, group, **options) as consumer:
         consumer.subscribe([topic])
-        message = _until(lambda: consumer.poll(1.0))
+        message = until(lambda: consumer.poll(1.0), DEADLINE_S)
         consumer.commit(message=message, asynchronous=False)
 
 
@@ -159,13 +156,3 @@ def _commit_in_transactions(bootstrap: str, topic: str, group: str) -> None:
                 [TopicPartition(topic, 0, offset)], consumer.consumer_group_metadata(), DEADLINE_S
             )
             end(DEADLINE_S)
-
-
-def _until(ask: Callable[[], Any]) -> Any:
-    """Return the first answer that is neither nothing nor an error."""
-    until = time.monotonic() + DEADLINE_S
-    while time.monotonic() < until:
-        answer = ask()
-        if answer is not None and not answer.error():
-            return answer
-    raise AssertionError("no record arrived in time")

@@ -1,4 +1,4 @@
-"""Logs that begin another life on real brokers: recreated, truncated, and while a plan is repeated.
+"""Logs that begin another life on real brokers: recreated and truncated.
 
 The answers about them are right for the present records. Each topic holds 20 records of dc1 on dc1, and the same ones
 on dc2; what a group has read is known by content.
@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.cluster_actions import Acts
 from broker.committed_offsets import Partition, admin_for, commit, committed
 from broker.crafted_logs import Clusters, Entries, copied_log, create_topics, delete_topic, native_log, write_log
-from broker.installation import install
+from broker.installation import Installation, install
 from broker.segments import keep_records
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
-from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(1200)]
@@ -61,15 +59,28 @@ def told_where_the_first_epoch_ended(cluster: EmbeddedCluster, place: TopicParti
     return [epochs.ends_in_time({place: change}) for change in changes]
 
 
-@pytest.fixture(scope="module")
-def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Acts:
+def after_sync(clusters: Clusters, installation: Installation) -> tuple[dict[str, int | None], dict[str, str]]:
+    """Return what each group has at dc2 once all is indexed and synced, and the newest state that this has told."""
+    known = len(installation.translations())
+    assert installation.sync() == []
+    held = committed(clusters["dc2"], COMMITS)
+    rows = [row for row in installation.translations()[known:] if row["target_cluster"] == "dc2"]
+    offsets = {group: places[at(group)].offset if at(group) in places else None for group, places in held.items()}
+    return offsets, {row["group_id"]: f"{row['state']} {row['outcome']}" for row in rows}
+
+
+def test_logs_of_another_life_are_answered_by_their_present_records(
+    clusters: Clusters, spark_environment: None, tmp_path: Path
+) -> None:
     dc1, dc2 = clusters["dc1"], clusters["dc2"]
     create(clusters)
-    acts = Acts(clusters, install(tmp_path_factory.mktemp("held"), clusters, ["held-.*"]), [*COMMITS])
-    assert acts.installation.index() == []
+    installation = install(tmp_path, clusters, ["held-.*"])
+    assert installation.index() == []
     commit(dc1, {group: {at(group): offset} for group, offset in COMMITS.items()})
     recreate(dc2, RECREATED, copied_log("dc1", range(3)))
-    acts.play()
+    offsets, states = after_sync(clusters, installation)
+    assert offsets == {**COMMITS, RECREATED: None}
+    assert (states[RECREATED], states[TRUNCATED]) == ("TOPIC_RECREATED WITHHELD", "EXACT COMMITTED")
     # dc1 loses records that dc2 has, and gets others at the same offsets, which go to dc2 too.
     keep_records(dc1, REGROWN, 0, 6)
     place = TopicPartition(REGROWN, 0)
@@ -82,84 +93,21 @@ def acts(clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.T
     recreate(dc1, RECREATED_AT_SOURCE, native_log("dc1", COUNT))
     commit(dc1, {RECREATED_AT_SOURCE: {at(RECREATED_AT_SOURCE): 9}})
     keep_records(dc2, TRUNCATED, 0, 0)
-    assert acts.installation.index() == []
-    acts.play()
+    assert installation.index() == []
+    offsets, states = after_sync(clusters, installation)
+    # Of the six records that the group has read the recreated log has three. Of the topic that its source has
+    # recreated dc2 has copies of the old records only.
+    assert offsets == {**COMMITS, RECREATED: 3, RECREATED_AT_SOURCE: 0, TRUNCATED: 0}
+    assert (states[RECREATED], states[RECREATED_AT_SOURCE]) == ("AT_FRONTIER COMMITTED", "EXACT COMMITTED")
+    assert states[f"{REGROWN}-8"] == "LOG_TRUNCATED WITHHELD", "its offset is another record's now"
+    assert committed(dc1, [GONE_AT_SOURCE])[GONE_AT_SOURCE] == {}
     write_log(dc2, {(TRUNCATED, 0): copied_log("dc1", range(5, 35))})
     commit(dc1, {TRUNCATED: {at(TRUNCATED): 18}, f"{REGROWN}-8": {at(REGROWN): 9}})
-    assert acts.installation.index() == []
-    acts.play()
-    return acts
-
-
-def offsets(acts: Acts, group: str, count: int = 3) -> list[int | None]:
-    return [acts.offset(act, "dc2", group, at(group)) for act in range(count)]
-
-
-def said(acts: Acts, act: int, group: str) -> list[tuple[str, str]]:
-    return acts.said(act, group, target_cluster="dc2")
-
-
-def test_a_topic_that_the_target_has_recreated_is_answered_as_soon_as_it_is_indexed(acts: Acts) -> None:
-    """Of the six records that the group has read the new log has three, and nothing else."""
-    assert acts.failures == [[], [], []]
-    assert (said(acts, 0, RECREATED), offsets(acts, RECREATED)[0]) == ([("TOPIC_RECREATED", "WITHHELD")], None)
-    assert (said(acts, 1, RECREATED), offsets(acts, RECREATED)[1]) == ([("AT_FRONTIER", "COMMITTED")], 3)
-
-
-def test_a_topic_deleted_at_its_source_leaves_the_offset_at_the_target(acts: Acts) -> None:
-    assert acts.offset(1, "dc1", GONE_AT_SOURCE, at(GONE_AT_SOURCE)) is None
-    assert offsets(acts, GONE_AT_SOURCE) == [6] * 3
-
-
-def test_the_copies_of_a_topic_that_its_source_has_recreated_are_unread(acts: Acts) -> None:
-    """The commit names the new topic, of whose records dc2 has none: what it has are copies of the old ones."""
-    assert offsets(acts, RECREATED_AT_SOURCE)[:2] == [6, 0]
-    assert said(acts, 1, RECREATED_AT_SOURCE) == [("EXACT", "COMMITTED")]
-
-
-def test_a_target_that_lost_its_records_is_answered_by_its_present_ones(acts: Acts) -> None:
-    """It came back empty, and then the mirror brought the records from 5 on; the group has read those below 18."""
-    assert [said(acts, act, TRUNCATED)[-1][0] for act in range(3)] == ["EXACT", "AT_FRONTIER", "EXACT"]
-    assert offsets(acts, TRUNCATED) == [6, 0, 13]
-
-
-def test_a_commit_to_lost_records_is_not_taken_for_one_to_the_new_ones_at_their_offsets(acts: Acts) -> None:
-    rows = acts.installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
+    assert installation.index() == []
+    offsets, _ = after_sync(clusters, installation)
+    assert (offsets[TRUNCATED], offsets[f"{REGROWN}-4"], offsets[GONE_AT_SOURCE]) == (13, 4, 6)
+    rows = installation.rows("log_incarnations", cluster="dc1", topic=REGROWN)
     # Where the log ended when nothing was on its way any more is written down beside it, sooner or later; and that its
     # broker was elected again, where the machine kept it from answering in time.
     begun = [(row["begins_at"], row["reason"]) for row in rows if row["begins_at"] is not None]
     assert [each for each in begun if each[1] not in ("ARRIVED", "ELECTED")] == [(6, "LOG_TRUNCATED")]
-    assert said(acts, 1, f"{REGROWN}-8") == [("LOG_TRUNCATED", "WITHHELD")]
-    assert offsets(acts, f"{REGROWN}-8")[:2] == [8, 8]
-    assert offsets(acts, f"{REGROWN}-4") == [4, 4, 4], "below the cut it is answered as before"
-
-
-def before_runs() -> None:
-    raise RuntimeError("before runs")
-
-
-def test_a_target_that_was_recreated_after_a_plan_to_read_the_old_log_is_exact_again(
-    clusters: Clusters, spark_environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index goes on where it had planned to, at 400 of the old log, when the new one has five records."""
-    place, group = ("anew", 0), "anew-readers"
-    dc1, dc2 = clusters["dc1"], clusters["dc2"]
-    for cluster in (dc1, dc2):
-        create_topics(cluster, {place[0]: 1})
-    write_log(dc1, {place: native_log("dc1", 400)})
-    write_log(dc2, {place: copied_log("dc1", range(100))})
-    installation = install(tmp_path, clusters, ["anew"])
-    assert installation.index() == []
-    write_log(dc2, {place: copied_log("dc1", range(400))})
-    with monkeypatch.context() as fails:  # as if it had been killed before its micro-batch wrote anything
-        fails.setattr(failpoints, "failpoint", lambda name: before_runs() if name == failpoints.BEFORE_RUNS else None)
-        assert len(installation.index()) == 1
-    recreate(dc2, place[0], copied_log("dc1", range(5)))
-    commit(dc1, {group: {place: 200}})
-    assert installation.index() == []
-    write_log(dc2, {place: copied_log("dc1", range(300))})
-    assert [*installation.index(), *installation.sync()] == []
-    assert committed(dc2, [group])[group][place].offset == 200
-    reasons = {row["reason"] for row in installation.rows("log_incarnations", cluster="dc2", topic=place[0])}
-    assert reasons - {"ARRIVED", "ELECTED"} == {None, "TOPIC_RECREATED", "READ_AGAIN"}
-    assert "LOG_TRUNCATED" not in {row["state"] for row in installation.translations()}

@@ -1,23 +1,20 @@
 """Input that clients can send and should not, through real brokers: names, lying headers, times, commits.
 
-A healthy group beside all that is answered as ever. Every topic has ten records at
-dc2, of which dc1 has what its own headers say.
+Every topic has ten records at dc2, of which dc1 has what its own headers say.
 """
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
+from pathlib import Path
 
 import deltalake
 import pytest
 
 from broker.committed_offsets import commit, committed
 from broker.crafted_logs import Clusters, Headers, create_topics
-from broker.installation import Installation, install
+from broker.installation import install
 from broker.raw_records import RawRecord, allow_any_time, write_raw
 from builders.offset_records import commit_key, commit_value
-from offset_sync.jobs.log_format import TextLines
 from offset_sync.model.text import escaped
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
@@ -44,21 +41,6 @@ BROKEN: list[tuple[bytes | None, bytes | None]] = [
     (b"\0\1\x7f\xff", commit_value(5)),
     (commit_key("odd-\xff".encode("latin-1"), PLAIN, 0), commit_value(5)),
 ]
-
-
-@dataclass(frozen=True)
-class Odd:
-    """What two passes have said; the second came after records and a commit more."""
-
-    clusters: Clusters
-    installation: Installation
-    lines: list[str]
-    failures: list[list[str]]
-    late_at: int
-
-    def offset(self, group: str, topic: str = PLAIN) -> int | None:
-        value = committed(self.clusters["dc2"], [group])[group].get((topic, 0))
-        return None if value is None else value.offset
 
 
 def copies(count: int) -> list[RawRecord]:
@@ -88,59 +70,42 @@ def commit_all(clusters: Clusters) -> int:
     return write_raw(clusters["dc1"], (OFFSETS, 0), [late])[0]
 
 
-@pytest.fixture(scope="module")
-def odd(soiled_clusters: Clusters, spark_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Odd:
-    clusters = soiled_clusters
-    write_topics(clusters)
-    installation = install(tmp_path_factory.mktemp("odd"), clusters, ["odd-.*"])
-    late_at = commit_all(clusters)
-    lines: list[str] = []
-    heard, text = logging.Handler(), TextLines("%(message)s")
-    heard.emit = lambda record: lines.append(text.format(record))  # type: ignore[method-assign]
-    logging.getLogger("offset_sync").addHandler(heard)
-    try:
-        failures = [[*installation.index(), *installation.sync()]]
-        # The queries go on afterwards, with what comes then.
-        write_raw(clusters["dc2"], (FAR, 0), [RawRecord(time) for time in TIMES[10:]])
-        write_raw(clusters["dc1"], (FAR, 0), copies(12)[7:])
-        commit(clusters["dc1"], {"odd-later": {(FAR, 0): 11}})
-        failures.append([*installation.index(), *installation.sync()])
-    finally:
-        logging.getLogger("offset_sync").removeHandler(heard)
-    return Odd(clusters, installation, lines, failures, late_at)
-
-
-def test_a_healthy_group_is_answered_and_one_that_no_request_can_carry_is_named(
-    odd: Odd,
+def test_healthy_groups_are_answered_beside_odd_records_and_commits_which_are_named(
+    soiled_clusters: Clusters, spark_environment: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert [odd.offset(group) for group in (HEALTHY, LARGE_GROUP)] == [6, 4]
-    assert [escaped(failure) for failure in odd.failures[0]] == [
+    dc1, dc2 = soiled_clusters["dc1"], soiled_clusters["dc2"]
+    write_topics(soiled_clusters)
+    installation = install(tmp_path, soiled_clusters, ["odd-.*"])
+    late_at = commit_all(soiled_clusters)
+    failures = [*installation.index(), *installation.sync()]
+    assert [escaped(failure) for failure in failures] == [
         f"dc1 to dc2: 1 offsets not committed, first odd-\\u0000nul/{PLAIN}/0: clusters.dc2: group "
         "'odd-\\x00nul': the group id contains a NUL, which would name another group"
     ]
-    assert odd.offset("odd-") is None
-
-
-def test_broken_commits_and_a_header_of_what_was_never_written_are_in_quarantine(odd: Odd) -> None:
-    """What was not mirrored is unread, whatever a header says."""
-    assert len(odd.installation.rows("quarantine", cluster="dc1", topic=OFFSETS)) == len(BROKEN)
-    (row,) = odd.installation.rows("quarantine", topic=LYING)
+    # The queries go on afterwards, with what comes then.
+    write_raw(dc2, (FAR, 0), [RawRecord(time) for time in TIMES[10:]])
+    write_raw(dc1, (FAR, 0), copies(12)[7:])
+    commit(dc1, {"odd-later": {(FAR, 0): 11}})
+    installation.index()
+    installation.sync()
+    held = committed(dc2, [HEALTHY, LARGE_GROUP, "odd-later", LATE_GROUP, "odd-"])
+    found = {group: {place[0]: each.offset for place, each in places.items()} for group, places in held.items()}
+    assert found == {
+        HEALTHY: {PLAIN: 6, FAR: 5, LYING: 5},  # what was not mirrored is unread, whatever a header says
+        LARGE_GROUP: {PLAIN: 4},
+        "odd-later": {FAR: 11},
+        LATE_GROUP: {FAR: 6},
+        "odd-": {},
+    }
+    assert len(installation.rows("quarantine", cluster="dc1", topic=OFFSETS)) == len(BROKEN)
+    (row,) = installation.rows("quarantine", topic=LYING)
     assert (row["offset"], row["error"]) == (5, "origin offset 1000000: not in the log of dc2, which ends at 10")
-    assert odd.offset(HEALTHY, LYING) == 5
-
-
-def test_every_record_counts_once_whatever_its_time_and_so_does_a_commit(odd: Odd) -> None:
-    found = [odd.offset(group, FAR) for group in (HEALTHY, "odd-later", LATE_GROUP)]
-    assert found == [5, 11, 6]
-    path = odd.installation.folder / "tables" / "record_runs"
     # Without the times: Python has none for them.
-    runs = deltalake.DeltaTable(path).to_pyarrow_table(columns=["cluster", "topic", "length"]).to_pylist()
+    table = deltalake.DeltaTable(tmp_path / "tables" / "record_runs")
+    runs = table.to_pyarrow_table(columns=["cluster", "topic", "length"]).to_pylist()
+    lines = [record.getMessage() for record in caplog.records]
     for alias in ("dc1", "dc2"):
         assert sum(row["length"] for row in runs if (row["cluster"], row["topic"]) == (alias, FAR)) == len(TIMES)
-
-
-def test_lines_name_the_records_and_the_commit_of_impossible_times(odd: Odd) -> None:
-    for alias in ("dc1", "dc2"):
-        named = [line for line in odd.lines if f"clusters.{alias}: odd-" in line]
-        assert any("ms, which Spark cannot hold: it counts as 9223372036854775" in line for line in named), odd.lines
-    assert any(f"{OFFSETS}-0 offset {odd.late_at} has the time {NO_TIME} ms" in line for line in odd.lines)
+        named = [line for line in lines if f"clusters.{alias}: odd-" in line]
+        assert any("ms, which Spark cannot hold: it counts as 9223372036854775" in line for line in named), lines
+    assert any(f"{OFFSETS}-0 offset {late_at} has the time {NO_TIME} ms" in line for line in lines)

@@ -51,7 +51,7 @@ def running(clusters: Clusters, spark_environment: None, tmp_path_factory: pytes
         folder,
         clusters,
         [story.topic],
-        polled=("dc1", "dc2"),
+        {alias: {"commits": "admin"} for alias in clusters},
         status={"interval": "5s", "page": str(folder / "status.html")},
         sync={"poll_interval": "1s", "reconcile_interval": "2s", "home_silence": "5s"},
         groups={"include": ["polled-.*"]},
@@ -79,15 +79,6 @@ def test_commits_before_and_after_the_start_arrive_and_a_rewind(running: Running
     rows = until(lambda: running.installation.rows("offset_commits", **wanted))
     assert {(row["is_own"], row["captured_by"], row["log_partition"]) for row in rows} == {(True, "admin", -2)}
     until(lambda: (running.installation.folder / "status.html").exists(), job=running.job)
-
-
-def test_a_reader_at_each_side_is_moved_at_neither(running: Running) -> None:
-    running.story.commit("polled-both", 30)
-    running.arrives("polled-both", 30)
-    running.story.commit("polled-both", 31)
-    running.story.commit("polled-both", 57, "dc2")
-    until(lambda: running.installation.translations(group_id="polled-both", state="COMMITTED_AT_BOTH"))
-    assert (running.story.offset("polled-both", "dc1"), running.story.offset("polled-both")) == (31, 57)
 
 
 def test_what_is_committed_while_the_target_is_away_arrives_when_it_is_back(running: Running) -> None:

@@ -107,7 +107,9 @@ def mesh(three_clusters: Clusters, spark_environment: None, tmp_path_factory: py
     for alias in ALIASES:
         create_topics(three_clusters[alias], partitions)
         write_log(three_clusters[alias], {place: logs[alias] for place, logs in found.items()}, STAMP)
-    installation = install(tmp_path_factory.mktemp("mesh"), three_clusters, ["mesh-.*"], origins={"dc1": "IDC1"})
+    installation = install(
+        tmp_path_factory.mktemp("mesh"), three_clusters, ["mesh-.*"], of_clusters={"dc1": {"origin": "IDC1"}}
+    )
     mesh = Mesh(three_clusters, found, installation)
     commit_everywhere(mesh)
     for job, point in (("index_records", failpoints.AFTER_RUNS), ("sync_offsets", failpoints.AFTER_COMMIT)):

@@ -17,7 +17,7 @@ import pytest
 
 import consumer_jar
 from broker.installation import Installation, install, until
-from broker.secured_clusters import with_listener
+from broker.secured_clusters import running, with_listener
 from broker.story import Story
 from broker.token_server import AUDIENCE, CLIENT, SCOPE, SECRET, TokenServer, token_server
 from consumer.skip_read_jar import compiled
@@ -30,7 +30,7 @@ from offset_sync.model.errors import PlatformError
 from offset_sync.model.finding import Level
 from offset_sync.model.values import OffsetRange, OffsetWrite, Rule, TopicPartition
 from offset_sync_demo.kafka.broker_files import find_jars
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 SIGNER = "aws_msk_iam_sasl_signer"
@@ -74,15 +74,11 @@ def scene_of(
     settings = {f"listener.name.tokens.{name}": value for name, value in listener.items()} | more
     dc1, address = with_listener("dc1", folder / "dc1", "TOKENS", "SASL_PLAINTEXT", settings)
     dc1.java_options = java
-    format_storage(dc1, new_id())
-    try:
-        dc1.start()
+    with running({"dc1": dc1}):
         story = Story({"dc1": dc1, "dc2": dc2}, topic).begin()
         story.write(20)
         story.commit(f"{topic}-group", 7)
         yield Scene(story, address, {"protocol": "SASL_PLAINTEXT"})
-    finally:
-        kill_clusters({"dc1": dc1})
 
 
 def is_well(installation: Installation) -> bool:

@@ -1,4 +1,4 @@
-"""The status page in a real browser: hostile names, search, drill-down, a phone, the dark, ten thousand groups."""
+"""The status page in a real browser: hostile names, search, drill-down, a phone, ten thousand groups."""
 
 from __future__ import annotations
 
@@ -124,23 +124,6 @@ def test_on_a_phone_nothing_has_to_be_moved_sideways(tab: Tab, html: Path) -> No
     box = page.locator("#search").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] < 740
-
-
-def test_the_dark_and_paper_have_their_own_colours_in_text_and_in_both_curves_of_a_pair(tab: Tab, html: Path) -> None:
-    page = tab.open(html)
-    wait_for_curves(page)
-    for place in ("#change", "#windowed"):
-        assert page.locator(f"{place} .scatterlayer .trace").count() == 2, place
-    colours = (
-        "[getComputedStyle(document.documentElement).backgroundColor, getComputedStyle(document.body).color, "
-        "getComputedStyle(document.querySelector('#change text')).fill]"
-    )
-    found = {}
-    for name, scheme, media in (("light", "light", "screen"), ("dark", "dark", "screen"), ("print", "dark", "print")):
-        page.emulate_media(color_scheme=scheme, media=media)
-        found[name] = page.evaluate(colours)
-    assert found["light"] == found["print"] == ["rgb(255, 255, 255)", "rgb(22, 25, 29)", "rgb(22, 25, 29)"]
-    assert found["dark"] == ["rgb(20, 23, 26)", "rgb(232, 234, 237)", "rgb(232, 234, 237)"]
 
 
 def test_an_old_page_says_so_and_a_new_one_does_not(tab: Tab, tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from broker.installation import Installation, install
-from broker.secured_clusters import with_listener
+from broker.secured_clusters import running, with_listener
 from broker.story import Story, run
 from cluster.hadoop import Hadoop, running_hadoop
 from cluster.hadoop_files import kerberos_settings
 from cluster.kerberos import HOST, PRINCIPAL, REALM, Kdc, client_folder, missing_for_kerberos, running_kdc
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
 
@@ -70,18 +70,11 @@ def scene(kdc: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]
     for alias in ("dc1", "dc2"):
         folder = tmp_path_factory.mktemp(alias)
         started[alias], addresses[alias] = with_listener(alias, folder, "TICKETS", "SASL_PLAINTEXT", settings, _BROKER)
-    try:
-        for cluster in started.values():
-            format_storage(cluster, new_id())
-            cluster.launch()
-        for cluster in started.values():
-            cluster.wait_until_ready()
+    with running(started):
         story = Story(started, GROUP).begin()
         story.write(150)
         story.commit(GROUP, 17)
         yield Scene(kdc, story, addresses, kdc.keytab("offset-sync"))
-    finally:
-        kill_clusters(started)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, and what of them is killed meanwhile.
+"""The jobs on YARN with tables on HDFS: one driver at home, one in the cluster, and a node of theirs that is gone.
 
 The tests of this file go through the life of one installation in order.
 """
@@ -16,7 +16,6 @@ from broker.installation import Job, install, until
 from broker.story import Story
 from cluster.hadoop import Hadoop
 from cluster.on_yarn import DRIVER, EXECUTOR, Applications, places_on, pythons, yarn_options
-from cluster.server_process import kill_process
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
@@ -87,32 +86,20 @@ def test_a_driver_in_the_cluster_syncs(stage: Stage) -> None:
     assert len(stage.applications.containers(DRIVER, stage.sync_id)) == 1
 
 
-def test_of_an_executor_that_is_killed_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
-    stage.story.write(5 * BATCH)
-    until(lambda: 0 < stage.missing() < 9 * BATCH, job=stage.index)
-    _, number = stage.applications.containers(EXECUTOR, stage.index_id)[0]
-    kill_process(number)  # as the kernel does when memory runs out
-    until(lambda: stage.missing() == 0, job=stage.index)
-    until(lambda: len(stage.applications.containers(EXECUTOR, stage.index_id)) == 2, job=stage.index)
-    stage.story.commit("on-yarn-killed", 7 * BATCH)
-    stage.story.arrives("on-yarn-killed", 7 * BATCH)
-
-
 def test_of_a_node_that_is_gone_with_a_driver_nothing_is_lost_and_nothing_comes_twice(stage: Stage) -> None:
     ((node, _),) = stage.applications.containers(DRIVER, stage.sync_id)
     stage.story.write(2 * BATCH)
     node.kill_with_all_below()
-    stage.story.commit("on-yarn-gone", 9 * BATCH)
+    stage.story.commit("on-yarn-gone", 4 * BATCH)
     until(lambda: stage.applications.attempts(stage.sync_id) == 2, seconds=180)
     # Where its application master was on that node a driver at home ends, and is started again as systemd does it.
     if stage.index is not None and stage.index.process.poll() is not None:
         stage.start_index()
     until(lambda: stage.missing() == 0, job=stage.index)
-    stage.story.arrives("on-yarn-gone", 9 * BATCH)
+    stage.story.arrives("on-yarn-gone", 4 * BATCH)
     commits = [row for row in stage.applications.rows("offset_commits") if row["cluster"] == "dc1"]
     mine = [row for row in commits if row["group_id"].startswith("on-yarn")]
     assert sorted((row["group_id"], row["committed_offset"]) for row in mine) == [
         ("on-yarn-before", 10),
-        ("on-yarn-gone", 9 * BATCH),
-        ("on-yarn-killed", 7 * BATCH),
+        ("on-yarn-gone", 4 * BATCH),
     ]

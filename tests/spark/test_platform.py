@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
-from offset_sync.jobs.spark_session import open_session
-from offset_sync.model.errors import PlatformError
+from offset_sync.config import HIDDEN_NAMES
+from offset_sync.jobs.spark_session import open_session, with_slots
+from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import platform
 from offset_sync.spark.jvm import java, version_and_jar
 
@@ -31,3 +34,37 @@ def test_the_version_is_that_of_the_manifest_or_else_of_the_jars_name(spark: Spa
     assert version_and_jar("java.lang.String") == ("", "")
     with pytest.raises(PlatformError, match=r"^io\.delta\.Chair: not on Spark's class path; run 'make install'$"):
         java("io.delta.Chair")
+
+
+def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does_not_show(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    conf = spark.sparkContext._jsc.sc().getConf()
+    wanted = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        "spark.sql.shuffle.partitions": "2",  # the user's, as the master
+        "spark.master": "local[2]",
+        "spark.scheduler.mode": "FAIR",
+        "spark.kafka.consumer.cache.capacity": "4096",
+        "spark.sql.redaction.options.regex": HIDDEN_NAMES,
+    }
+    assert {name: conf.get(name) for name in wanted} == wanted
+    for name in ("kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.sasl.username", "SSL.KEYSTORE.PASSWORD"):
+        pairs = jvm.scala.collection.immutable.List.newBuilder()
+        shown = jvm.org.apache.spark.util.Utils.redact(conf, pairs.addOne(jvm.scala.Tuple2(name, "s3cret")).result())
+        assert "s3cret" not in str(shown), name
+
+
+@pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
+def test_spark_connect_is_refused_with_the_remedy(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "sc://localhost")
+    with pytest.raises(ConfigError, match="unset it and use spark-submit"):
+        open_session("connect")
+
+
+@pytest.mark.parametrize(("cores", "clusters", "slots"), [(2, 3, 6), (16, 10, 32), (64, 2, 64)])
+def test_each_cluster_gets_a_slot_per_core_up_to_a_bound(cores: int, clusters: int, slots: int) -> None:
+    assert with_slots("local[*]", cores, clusters) == f"local[{slots}]"
+    for master in ("local[2]", "local[*,3]", "yarn", "k8s://https://h:6443"):  # counted by the user
+        assert with_slots(master, cores, clusters) == master

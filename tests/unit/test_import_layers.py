@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,59 +18,33 @@ pytestmark = pytest.mark.no_cover
 PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
 
 
-class Room(NamedTuple):
-    """The level of a room, and its own libraries."""
-
-    level: int
-    libraries: frozenset[str]
-
-
-def room(level: int, libraries: str = "") -> Room:
-    return Room(level, frozenset(libraries.split()))
-
-
 ROOMS = {
-    "model": room(1),
-    "decode": room(1, "numpy pyarrow"),
-    "config": room(2, "pydantic pydantic_core yaml"),
-    "translate": room(2, "numpy"),
-    "kafka": room(2, "aws_msk_iam_sasl_signer confluent_kafka"),
-    "spark": room(2, "py4j pyspark"),
-    "terminal": room(2, "rich"),
-    "tables": room(2, "delta deltalake duckdb numpy pyarrow pyspark"),
-    "state": room(3, "numpy pyarrow"),
-    "ingest": room(4, "numpy pyarrow pyspark"),
-    "sync": room(4, "numpy pyarrow pyspark"),
-    "status": room(5, "numpy pyarrow rich"),
-    "offsets": room(6, "numpy"),
-    "check": room(6, "numpy pyarrow"),
-    "cutover": room(6, "numpy pyarrow rich"),
-    "jobs": room(7, "numpy prometheus_client pyarrow pyspark rich"),
+    "model": (1, ""),
+    "decode": (1, "numpy pyarrow"),
+    "config": (2, "pydantic pydantic_core yaml"),
+    "translate": (2, "numpy"),
+    "kafka": (2, "aws_msk_iam_sasl_signer confluent_kafka"),
+    "spark": (2, "py4j pyspark"),
+    "terminal": (2, "rich"),
+    "tables": (2, "delta deltalake duckdb numpy pyarrow pyspark"),
+    "state": (3, "numpy pyarrow"),
+    "ingest": (4, "numpy pyarrow pyspark"),
+    "sync": (4, "numpy pyarrow pyspark"),
+    "status": (5, "numpy pyarrow rich"),
+    "offsets": (6, "numpy"),
+    "check": (6, "numpy pyarrow"),
+    "cutover": (6, "numpy pyarrow rich"),
+    "jobs": (7, "numpy prometheus_client pyarrow pyspark rich"),
 }
+"""The level of a room, and its own libraries."""
 # Bytes and arrays in, values out: no clock, no logging, no chance, nothing of the machine, no client and no table.
 PURE = ("model", "decode", "translate")
 IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "subprocess", "threading", "time"}
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
-    "confluent_kafka": (
-        "ingest.map_batches",
-        "ingest.origin_check",
-        "ingest.run_builder",
-        "sync.distributed_writer",
-        "tables",
-    ),
-    "pyspark": (
-        "config",
-        "cutover",
-        "jobs.early_index",
-        "kafka",
-        "state",
-        "status",
-        "tables.maintenance",
-        "tables.storage_check",
-        "tables.store",
-        "tables.views.duckdb",
-    ),
+    "confluent_kafka": "ingest.map_batches ingest.origin_check ingest.run_builder sync.distributed_writer tables",
+    "pyspark": "config cutover jobs.early_index kafka state status tables.maintenance tables.storage_check "
+    "tables.store tables.views.duckdb",
 }
 
 
@@ -85,33 +58,20 @@ SOURCES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
-    """Return every node of the syntax of *path*."""
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-@cache
 def imports(path: Path) -> list[tuple[int, str]]:
     """Return (line, name) of every import in *path*, at any place; a name may end in a class or function."""
-    return list(_imports(path))
-
-
-def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in nodes(path):
+    found = list[tuple[int, str]]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}:{node.lineno}: a relative import hides where it leads"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            found += ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+    return found
 
 
 def room_of(module: str) -> str:
-    """Return the room of *module*."""
     return module.partition(".")[0]
-
-
-def is_within(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
 
 
 def inner(name: str) -> str | None:
@@ -135,14 +95,14 @@ def test_the_package_is_its_rooms() -> None:
     assert {room_of(module) for module in SOURCES} - {""} == ROOMS.keys()
     entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "__init__.py", "py.typed"}
     assert entries == ROOMS.keys()
-    assert len({each.level for each in ROOMS.values()}) == 7
+    assert len({level for level, _ in ROOMS.values()}) == 7
 
 
 def test_rooms_import_only_from_the_levels_below() -> None:
     against = [
         f"{place}: {here} must not import {there}"
         for here, place, name in every_import()
-        if (there := room_of(inner(name) or "")) not in ("", here) and here and ROOMS[there].level >= ROOMS[here].level
+        if (there := room_of(inner(name) or "")) not in ("", here) and here and ROOMS[there][0] >= ROOMS[here][0]
     ]
     assert against == []
 
@@ -162,7 +122,7 @@ def test_each_room_uses_only_the_libraries_that_are_its_own() -> None:
         for here, place, name in every_import()
         if inner(name) is None
         and (library := name.partition(".")[0]) not in {"__future__", *sys.stdlib_module_names}
-        and library not in (ROOMS[here].libraries if here else ())
+        and library not in (ROOMS[here][1].split() if here else ())
     ]
     assert against == []
 
@@ -185,6 +145,7 @@ def test_what_executors_and_notebooks_load_leads_to_no_client_and_no_engine(libr
                 return [module, *way]
         return []
 
-    starts = [each for each in SOURCES if any(is_within(each, name) for name in WITHOUT[library])]
-    assert len(starts) >= len(WITHOUT[library])
+    wanted = WITHOUT[library].split()
+    starts = [each for each in SOURCES if any(f"{each}.".startswith(f"{name}.") for name in wanted)]
+    assert len(starts) >= len(wanted)
     assert [" -> ".join(way) for start in starts if (way := way_to_library(start, set()))] == []

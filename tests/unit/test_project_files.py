@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import offset_sync
 import prerequisites
 
 REPO = Path(__file__).resolve().parents[2]
@@ -130,3 +131,13 @@ def test_java_is_found_by_its_version_and_refused_when_unfit_or_missing(
         else:
             with pytest.raises(SystemExit, match=rf"17, 21 or 25 \(25\.0\.3 or newer\) is needed, .* {refused};"):
                 prerequisites.find_java()
+
+
+def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None:
+    text = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d{2}-\d{2}))?$", text, re.MULTILINE)
+    assert versions[0] == ("Unreleased", "")
+    assert versions[1][0] == offset_sync.__version__
+    assert all(date for _, date in versions[1:])
+    kinds = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}

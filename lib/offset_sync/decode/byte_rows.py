@@ -84,7 +84,7 @@ def gather(rows: ByteRows, spans: Spans, is_null: Flags) -> pa.BinaryArray:
     both = pa.BinaryArray.from_buffers(
         pa.binary(), 2 * count - 1, [None, pa.py_buffer(edges), pa.py_buffer(rows.content)]
     )
-    return both.take(pa.array(np.arange(0, 2 * count, 2), mask=is_null if is_null.any() else None))
+    return both.take(pa.array(np.arange(0, 2 * count, 2), mask=is_null))
 
 
 def to_text(octets: pa.BinaryArray) -> tuple[pa.StringArray, Flags]:
@@ -172,8 +172,7 @@ class BulkCursor:
         begins = self.position
         fits = (length >= 0) & (length <= self._end - begins)
         self.keep(fits)
-        if len(self.rows) < len(length):
-            begins, length = begins[fits], length[fits]
+        begins, length = begins[fits], length[fits]
         self.position = begins + length
         spans.start[self.rows] = begins
         spans.end[self.rows] = self.position

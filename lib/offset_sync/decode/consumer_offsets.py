@@ -110,7 +110,7 @@ def _decode_commits(keys: ByteRows, values: ByteRows) -> tuple[Columns, Flags]:
     for name, spans in (("group_id", group), ("topic", topic)):
         columns[name], is_bad = to_text(gather(keys, spans, ~is_read))
         is_read &= ~is_bad
-    columns["record_type"], columns["partition"] = pa.array(record_type), pa.array(partition, mask=~is_read)
+    columns["record_type"], columns["partition"] = pa.array(record_type), pa.array(partition)
     return columns | {"is_tombstone": pa.array(values.is_null)}, is_read
 
 

@@ -206,7 +206,7 @@ def _decode_origins(
         return np.full(len(has_both), NOT_MIRRORED, np.int32), [], {}
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = with_nulls(array.cast(pa.binary()), ~has_both).dictionary_encode()
-    codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy().astype(np.int32)
     values = encoded.dictionary.to_pylist()
     problems = [_origin_problem(value) for value in values]
     is_wrong = np.array([*map(bool, problems), False])  # the last for NOT_MIRRORED

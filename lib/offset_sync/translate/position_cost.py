@@ -72,7 +72,6 @@ def _read_of_part(pieces: Pieces, committed: Int64s, low: Int64s, high: Int64s) 
     border = np.minimum(high, end)
     for each in np.unique(border[low < border]).tolist():
         rows = ((low < border) & (border == each)).nonzero()[0]
-        first = max(int(pieces.start.searchsorted(low[rows].min(), "right")) - 1, 0)
-        part = pieces.take(slice(first, None)).below(each)
+        part = pieces.below(each)
         read[rows] = np.maximum(count_read(part, committed[rows]) - part.records_below(low[rows]), 0)
     return read

@@ -1,4 +1,4 @@
-"""Every example of docs/tables.md, run unchanged over a day's tables in the place of ``data/tables``; and all views."""
+"""Every example of docs/tables.md, run unchanged over tables in the place of ``data/tables``; and all views."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from builders.spark_tables import append_all, comparable
-from generators.scripted_day import Day
-from generators.scripted_day_rows import commit_row
 from generators.table_histories import BEGINS, LASTS, random_history
-from offset_sync.tables.catalog import OFFSET_COMMITS, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
@@ -38,12 +37,13 @@ TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
 
 @pytest.fixture(scope="module")
 def root(template: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Tables of a day in which a group went back; an older report comes after the last one."""
-    tables, day = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables"))), Day()
-    day.rows[OFFSET_COMMITS].append(commit_row("dc1", "billing", "orders", 0, 17000, day.at(287.9), 10_000))
-    append_all(tables, {SYNC_STATUS: Day(steps=100).arrow(SYNC_STATUS)})
+    """Tables of some hours, and of before them a report."""
+    tables, made = TableStore(str(copytree(template, tmp_path_factory.mktemp("page") / "tables"))), random_history(5)
+    sooner = [row | {"reported_at": BEGINS} for row in made[SYNC_STATUS].to_pylist()]
+    append_all(tables, {SYNC_STATUS: pa.Table.from_pylist(sooner, SYNC_STATUS.arrow_schema)})
     Path(tables.root, "03:12").write_text(datetime.now(timezone.utc).isoformat())
-    append_all(tables, {table: day.arrow(table) for table in day.rows})
+    drift = [{"at": BEGINS, "source_cluster": "dc1", "target_cluster": "dc2", "group_id": "billing", "drift": 7}]
+    append_all(tables, made | {SYNC_DRIFT: pa.Table.from_pylist(drift, SYNC_DRIFT.arrow_schema)})
     return tables.root
 
 
@@ -73,7 +73,7 @@ def test_every_example_of_python_and_of_spark_alone_finds_rows_also_those_of_the
         exec(here(text, root), names)
         assert names["rows"].num_rows > 0
         if any(word in text for word in TRAVELS):
-            assert {*names["rows"]["reported_at"].to_pylist()} == {Day(steps=100).ends_at}
+            assert {*names["rows"]["reported_at"].to_pylist()} == {BEGINS}
 
 
 def test_spark_and_duckdb_show_the_same_rows_in_every_view_and_answer_every_question_alike(

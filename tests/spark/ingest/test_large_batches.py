@@ -14,12 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from builders.record_schemas import MIRRORED_RECORDS
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.indexing import ORDERS, PAY, SECOND, Job, Plan
+from offset_sync.config import Mirror
 from offset_sync.ingest import checkpoint, map_batches, record_indexer
 from offset_sync.ingest.batch_rows import to_runs
 from offset_sync.ingest.checkpoint import DRIVER_MAX_RECORDS
+from offset_sync.ingest.kafka_source import MirroredRecords, with_mirror_headers
 from offset_sync.ingest.kept_runs import cut_by_tasks, release_all
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
-from offset_sync.model.values import TopicPartition
+from offset_sync.model.values import RecordContent, TopicPartition
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -118,3 +120,33 @@ def test_no_other_attempt_of_a_task_than_the_one_that_was_checked_is_written(
     with pytest.raises(Exception, match="a task attempt that was not checked"):
         write_by_tasks(tables, RECORD_RUNS, later.rows, checked.checked(to_written))
     release_all([checked, later])
+
+
+Headers = tuple[tuple[str, bytes | None], ...]
+SCHEMA = (
+    "topic string, partition int, offset bigint, timestamp timestamp, value binary, "
+    "headers array<struct<key: string, value: binary>>"
+)
+CASES: list[tuple[Headers | None, tuple[bytes | None, bytes | None]]] = [
+    (None, (None, None)),
+    ((("other", b"x"),), (None, None)),
+    ((("Offset", b"5"), ("other", b"x"), ("IDC", b"dc2")), (b"dc2", b"5")),
+    ((("IDC", None), ("Offset", b"5")), (None, b"5")),
+    # Of equal keys the last.
+    ((("IDC", b"dc2"), ("IDC", b"dc3"), ("Offset", b"5"), ("Offset", b"6")), (b"dc3", b"6")),
+    ((("IDC", b"dc2"), ("Offset", b"5"), ("IDC", None), ("Offset", None)), (None, None)),
+    ((("idc", b"dc2"), ("Offset ", b"5"), ("", b"6")), (None, None)),
+    # One longer than any valid one is cut, and stays too long.
+    ((("IDC", b"o" * 5000), ("Offset", b"1" * 5000)), (b"o" * 1024, b"1" * 1024)),
+]
+
+
+def test_spark_and_the_reader_of_what_spark_fails_on_pick_the_same_two_headers(spark: SparkSession) -> None:
+    given = [("orders", 3, n, None, b"value", headers and [*headers]) for n, (headers, _) in enumerate(CASES)]
+    rows = with_mirror_headers(spark.createDataFrame(given, SCHEMA), Mirror()).sort("offset").collect()
+    log = TopicPartition("orders", 3)
+    contents = [(log, RecordContent(n, 0, None, b"value", headers or ())) for n, (headers, _) in enumerate(CASES)]
+    wanted = [("orders", 3, n, *found) for n, (_, found) in enumerate(CASES)]
+    names = ("topic", "partition", "offset", "origin_header", "offset_header")
+    for found in (rows, MirroredRecords(Mirror())(contents).to_pylist()):
+        assert [tuple(row[name] for name in names) for row in found] == wanted

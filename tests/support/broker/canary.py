@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from cluster.server_process import processes_below
+
 PROC = Path("/proc")
 """Where Linux tells of processes; other systems have no such folder."""
 
 
 def processes_with(canary: str, root: int) -> list[str]:
     """Return the files of /proc in which a process below *root*, or itself, shows *canary* to others."""
-    shown = [PROC / str(pid) / name for pid in _with_descendants(root) for name in ("cmdline", "environ")]
+    pids = [root, *(pid for pid, _ in processes_below(root))]
+    shown = [PROC / str(pid) / name for pid in pids for name in ("cmdline", "environ")]
     return [str(each) for each in shown if canary.encode() in _bytes_of(each)]
 
 
@@ -29,19 +32,6 @@ def _contents(file: Path) -> Iterator[bytes]:
     yield _bytes_of(file)
     if file.suffix == ".parquet":
         yield str(pq.read_table(file, partitioning=None).to_pylist()).encode()
-
-
-def _with_descendants(root: int) -> list[int]:
-    found, parents = [root], _parents()
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
-
-
-def _parents() -> dict[int, int]:
-    stats = {int(each.name): _bytes_of(each / "stat") for each in PROC.iterdir() if each.name.isdigit()}
-    # The name is in parentheses and may have any characters; after it come the state and the parent.
-    return {pid: int(stat.rpartition(b")")[2].split()[1]) for pid, stat in stats.items() if stat}
 
 
 def _bytes_of(file: Path) -> bytes:

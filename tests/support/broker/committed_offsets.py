@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from collections.abc import Iterable, Mapping, Sequence
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, Rule
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
 
@@ -73,27 +70,3 @@ def commits_recorded(cluster: EmbeddedCluster, topic_prefix: str) -> int:
         for number in partitions
         for record in read_partition(cluster, (topic, number))
     )
-
-
-@contextmanager
-def small_batches(cluster: EmbeddedCluster) -> Iterator[None]:
-    """Let the cluster's log of commits have batches of 20,000 bytes at most: some 200 commits."""
-    _wait_for_coordinators(admin_for(cluster), ["any"])  # which have the topic made
-    _configure(cluster, AlterConfigOpType.SET)
-    yield
-    _configure(cluster, AlterConfigOpType.DELETE)
-
-
-def _configure(cluster: EmbeddedCluster, operation: AlterConfigOpType) -> None:
-    """Return once the coordinators go by it: they refuse a commit for a name as long as a batch, or take it."""
-    entry = ConfigEntry("max.message.bytes", "20000", incremental_operation=operation)
-    wanted = ConfigResource(ResourceType.TOPIC, "__consumer_offsets", incremental_configs=[entry])
-    admin, kafka = admin_of(cluster), admin_for(cluster)
-    for future in admin.incremental_alter_configs([wanted]).values():
-        future.result(60)
-    is_refused, name = operation is AlterConfigOpType.SET, "x" * 20_000
-    write = OffsetWrite(name, "__consumer_offsets", 0, 0, None, Rule.SET, None)
-    deadline = time.monotonic() + 60
-    while (kafka.write_offsets({name: [write]})[name] == {TopicPartition("__consumer_offsets", 0): None}) is is_refused:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,18 +171,15 @@ def install(
     folder: Path,
     servers: Mapping[str, str | Endpoint],
     included: list[str],
-    origins: Mapping[str, str] | None = None,
-    polled: Collection[str] = (),
+    of_clusters: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> Installation:
     """Write a configuration for clusters or those at addresses; *sections* are added to what every test needs.
 
-    *origins* are header values, where they are not the alias. The commits of *polled* clusters are polled.
+    *of_clusters* are more settings of some of them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    more: dict[str, dict[str, str]] = {alias: {"origin": value} for alias, value in (origins or {}).items()}
-    for alias in polled:
-        more[alias] = {**more.get(alias, {}), "commits": "admin"}
+    more = of_clusters or {}
     addresses = {alias: at if isinstance(at, str) else at.bootstrap_servers for alias, at in servers.items()}
     tree: dict[str, Any] = {
         "clusters": {a: {"kafka": {"bootstrap.servers": at}, **more.get(a, {})} for a, at in addresses.items()},

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.proxy import Proxy
+from broker.secured_clusters import running
 from offset_sync_demo.kafka.broker_files import free_ports, write_broker_files
-from offset_sync_demo.kafka.brokers import EmbeddedCluster, format_storage, kill_clusters, new_id
+from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
 
 @dataclass
@@ -24,26 +25,15 @@ class ProxiedCluster:
         """The address of the proxy."""
         return f"127.0.0.1:{self.proxy.port}"
 
-    def heal(self) -> None:
-        """Let all through, and the broker go on if it was paused."""
-        self.direct.resume()
-        self.proxy.heal()
-
 
 @contextmanager
 def proxied_clusters(aliases: Sequence[str], directory: Path) -> Iterator[dict[str, ProxiedCluster]]:
     """Start the clusters, all at the same time; kill them at the end."""
     clusters = {alias: _prepared(alias, directory.absolute() / alias) for alias in aliases}
-    try:
-        for each in clusters.values():
-            each.direct.launch()
-        for each in clusters.values():
-            each.direct.wait_until_ready()
+    with running({alias: each.direct for alias, each in clusters.items()}):
         yield clusters
-    finally:
-        kill_clusters({alias: each.direct for alias, each in clusters.items()})
-        for each in clusters.values():
-            each.proxy.close()
+    for each in clusters.values():
+        each.proxy.close()
 
 
 def _prepared(alias: str, directory: Path) -> ProxiedCluster:
@@ -57,6 +47,4 @@ def _prepared(alias: str, directory: Path) -> ProxiedCluster:
         "broker.session.timeout.ms": "60000",  # one that is paused goes on leading
     }
     write_broker_files(directory, direct, controller, settings)
-    broker = EmbeddedCluster(alias, directory, direct)
-    format_storage(broker, new_id())
-    return ProxiedCluster(broker, Proxy(proxied, through))
+    return ProxiedCluster(EmbeddedCluster(alias, directory, direct), Proxy(proxied, through))

@@ -1,6 +1,6 @@
-"""A TCP proxy between clients and one broker, for what networks do: silence, one-way loss, resets, lost answers.
+"""A TCP proxy between clients and one broker, for what networks do: silence, resets, names that lead elsewhere.
 
-What is held goes on its way later, as TCP would send it again; what is swallowed is gone.
+What is held goes on its way later, as TCP would send it again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import contextlib
 import socket
 import threading
 
-TO_BROKER, TO_CLIENT = "to broker", "to client"
 _CHUNK = 1 << 16
 
 
@@ -19,26 +18,14 @@ class Proxy:
     def __init__(self, port: int, target_port: int) -> None:
         self.port, self.target_port = port, target_port
         self._changed = threading.Condition()
-        self._held: set[str] = set()
-        self._swallows, self._swallows_from = False, -1
+        self._is_held = self._is_closed = False
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
-        self._is_closed = False
         self._listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self._accept, name=f"proxy {port}", daemon=True).start()
 
-    def hold(self, way: str) -> None:
-        """Let nothing through on this *way*; connections stay open."""
-        with self._changed:
-            self._held.add(way)
-
-    def swallow_answers(self, from_api_key: int) -> None:
-        """Lose every answer from the next request on that has this API key, which itself is passed on."""
-        self._swallows_from = from_api_key
-
-    @property
-    def has_swallowed(self) -> bool:
-        """True once such a request has come."""
-        return self._swallows
+    def hold(self) -> None:
+        """Let no request through; connections stay open."""
+        self._is_held = True
 
     def lead_to(self, target_port: int) -> int:
         """Reset all connections and lead the next ones to *target_port*; return where they led before."""
@@ -57,13 +44,10 @@ class Proxy:
             each.close()
 
     def heal(self) -> None:
-        """Be a good network again; streams from which something was swallowed are reset."""
+        """Let everything through again."""
         with self._changed:
-            was_broken, self._swallows, self._swallows_from = self._swallows, False, -1
-            self._held.clear()
+            self._is_held = False
             self._changed.notify_all()
-        if was_broken:
-            self.reset()
 
     def close(self) -> None:
         """End."""
@@ -84,20 +68,15 @@ class Proxy:
                     continue
                 with self._changed:
                     self._pairs.append((client, broker))
-                for source, sink, way in ((client, broker, TO_BROKER), (broker, client, TO_CLIENT)):
-                    threading.Thread(target=self._pass_on, args=(source, sink, way), daemon=True).start()
+                for source, sink, is_request in ((client, broker, True), (broker, client, False)):
+                    threading.Thread(target=self._pass_on, args=(source, sink, is_request), daemon=True).start()
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket, way: str) -> None:
+    def _pass_on(self, source: socket.socket, sink: socket.socket, is_request: bool) -> None:
         with contextlib.suppress(OSError):  # one side has gone
             while data := source.recv(_CHUNK):
                 with self._changed:
-                    self._changed.wait_for(lambda: way not in self._held or self._is_closed)
-                    # A request begins with its length and its API key; clients send each by itself.
-                    if way == TO_BROKER and int.from_bytes(data[4:6]) == self._swallows_from:
-                        self._swallows = True
-                    is_lost = way == TO_CLIENT and self._swallows
-                if not is_lost:
-                    sink.sendall(data)
+                    self._changed.wait_for(lambda: not (is_request and self._is_held) or self._is_closed)
+                sink.sendall(data)
         for each in (source, sink):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -5,6 +5,8 @@ Beside it each has a plain listener at which the test itself is super user.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,30 +49,33 @@ class SecuredClusters:
             for alias, address in self.addresses.items()
         }
 
-    def kill(self) -> None:
-        """End the brokers."""
-        kill_clusters(self.brokers)
+
+@contextmanager
+def running(brokers: Mapping[str, EmbeddedCluster]) -> Iterator[None]:
+    """Start brokers whose files are written, all at the same time; kill them at the end."""
+    try:
+        for each in brokers.values():
+            format_storage(each, new_id())
+            each.launch()
+        for each in brokers.values():
+            each.wait_until_ready()
+        yield
+    finally:
+        kill_clusters(brokers)
 
 
-def start_secured_clusters(folder: Path) -> SecuredClusters:
-    """Start both and return when they know the user."""
+@contextmanager
+def secured_clusters(folder: Path) -> Iterator[SecuredClusters]:
+    """Start both; they know the user."""
     authority = make_authority(folder / "certificates")
     server, client = authority.signed("127.0.0.1"), authority.signed(USER, KEY_PASSWORD)
     found: dict[str, EmbeddedCluster] = {}
     addresses: dict[str, str] = {}
     for alias, listener in (("dc1", "GUARDED"), ("dc2", "MUTUAL")):
         found[alias], addresses[alias] = _prepared(alias, folder / alias, listener, (authority.ca, server))
-    try:
-        for cluster in found.values():
-            format_storage(cluster, new_id())
-            cluster.launch()
-        for cluster in found.values():
-            cluster.wait_until_ready()
+    with running(found):
         _add_user(found["dc1"])
-    except BaseException:
-        kill_clusters(found)
-        raise
-    return SecuredClusters(found, addresses, authority, client)
+        yield SecuredClusters(found, addresses, authority, client)
 
 
 def with_listener(

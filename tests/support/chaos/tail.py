@@ -53,10 +53,6 @@ class Tail:
         self._failures = 0
         return True
 
-    def close(self) -> None:
-        """End the client."""
-        self._consumer.close()
-
     def _open(self) -> Consumer:
         options = client_options(
             self._cluster.bootstrap_servers,

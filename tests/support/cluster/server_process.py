@@ -87,7 +87,8 @@ class ServerProcess:
         below = list(processes_below(self.process.pid))
         self.kill()
         for number, _ in below:
-            kill_process(number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
 
     def log_tail(self) -> str:
         """Return the last lines that it printed."""
@@ -114,18 +115,10 @@ def processes_below(ancestor: int) -> Iterator[tuple[int, str]]:
         yield number, words
 
 
-def kill_process(number: int) -> None:
-    """Kill a process that may have ended already."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(number, signal.SIGKILL)
-
-
-def answer_of(
-    address: str, method: str = "GET", body: bytes | None = None, *, refused: bytes | None = None
-) -> bytes | None:
+def answer_of(address: str, *, refused: bytes | None = None) -> bytes | None:
     """Return the answer of a web address; None without one, *refused* for an error."""
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    request = urllib.request.Request(address, data=body, method=method, headers=headers)
+    headers = {"Accept": "application/json"}
+    request = urllib.request.Request(address, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             found: bytes = answer.read()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fakes.tables import MemoryTables
-from generators.runs import Increment, maximal_runs
+from generators.mirrored_logs import Increment, maximal_runs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, field
 
 from offset_sync.translate.index.log_index import LogIndex
@@ -21,28 +20,6 @@ class KeptPages:
         """Return the runs of a page."""
         self.asked.append(number)
         return self.pages[number]
-
-
-@dataclass
-class CountedPages(KeptPages):
-    """Pages that are read again each time; *most* is how many were in use at once, whole or in part."""
-
-    alive: int = 0
-    most: int = 0
-
-    def read(self, number: int) -> Runs:
-        """Return the runs of a page, which are counted until no column of them is in use."""
-        page = Runs(*(column.copy() for column in super().read(number).columns))
-        self.alive += 1
-        self.most = max(self.most, self.alive)
-        columns = [id(column) for column in page.columns]
-        for column in page.columns:
-            weakref.finalize(column, self._gone, columns, id(column))
-        return page
-
-    def _gone(self, columns: list[int], column: int) -> None:
-        columns.remove(column)
-        self.alive -= not columns
 
 
 def let_go_of_all_but(index: LogIndex, kept: int, page_runs: int, pages: KeptPages) -> None:

@@ -60,10 +60,11 @@ def histories() -> st.SearchStrategy[Case]:
 
     def question(seed: int) -> Case:
         rng = random.Random(seed)
-        return rng.choice(list(random_cases(random_world(rng, steps=rng.choice((5, 20, 40))), rng)))
+        asked = list(random_cases(random_world(rng, steps=rng.choice((5, 20, 40))), rng))
+        return max(rng.choices(asked, k=3), key=lambda case: len(case.source_records) * len(case.target.indexed))
 
-    return st.integers(0, 2**32).map(question)
+    return st.integers(0, 2**32 - 1).map(question)
 
 
-cases = st.one_of(any_cases(), histories())
+cases = st.one_of(histories(), histories(), any_cases())
 generators = st.integers(0, 2**32).map(random.Random)

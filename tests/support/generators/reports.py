@@ -127,7 +127,7 @@ def random_drift(
     rows = []
     for source, target in pairs:
         for group in (None, *groups):
-            key = {"source_cluster": source, "target_cluster": target, "group_id": group, "partitions": 8}
+            key: dict[str, Any] = dict(zip(("source_cluster", "target_cluster", "group_id"), (source, target, group)))
             drift, changes = 0, [0]
             f = chance.randint(10**6, 10**9)
             for report in range(reports):
@@ -135,18 +135,8 @@ def random_drift(
                 now = chance.randint(-40, 40) + (600 * (report - reports * 2 // 3) if grows else 0)
                 changes.append(now - drift if report else 0)
                 drift, summed = now, sum(changes[-window:])
-                at = REPORTED_AT - every * (reports - 1 - report)
                 f += chance.randint(0, 900)
-                rows.append(
-                    {
-                        **key,
-                        "at": at,
-                        "source_offsets": f,
-                        "target_offsets": f - drift,
-                        "drift": drift,
-                        "change": changes[-1],
-                        "windowed_change": summed,
-                        "is_converged": abs(summed) <= 1_000,
-                    }
-                )
+                row = key | {"partitions": 8, "at": REPORTED_AT - every * (reports - 1 - report), "change": changes[-1]}
+                row |= {"source_offsets": f, "target_offsets": f - drift, "drift": drift}
+                rows.append(row | {"windowed_change": summed, "is_converged": abs(summed) <= 1_000})
     return pa.Table.from_pylist(rows, SYNC_DRIFT.arrow_schema)

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from builders.index_rows import LogKey, begin, edge, run
 from fakes.sealed_tables import SealedInMemory
-from generators.mirrored_logs import observe, random_world, write_logs
-from generators.runs import increments
+from generators.mirrored_logs import increments, observe, random_world, write_logs
 from offset_sync.model.values import State
 from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.record_index import RecordIndex
@@ -29,7 +28,6 @@ Row = dict[str, Any]
 
 
 def place_of(cluster: str) -> LogKey:
-    """Where the rows of a cluster belong."""
     return (cluster, "orders", 0)
 
 
@@ -99,7 +97,6 @@ class Indexes:
         return replace(self, rows=sooner), replace(self, rows=later)
 
     def with_rows(self, more: Indexes) -> Indexes:
-        """Return these rows and *more*."""
         return replace(self, rows={name: [*rows, *more.rows[name]] for name, rows in self.rows.items()})
 
     def cut(self, at: Mapping[str, int]) -> Indexes:
@@ -113,7 +110,6 @@ class Indexes:
         return replace(self, rows=rows)
 
     def translate(self, source: str, target: str, commits: Sequence[int]) -> Translations:
-        """Return what a job would answer to *commits*."""
         cache = self.cache()
         logs = [
             PartitionLog.of(
@@ -132,7 +128,6 @@ class Indexes:
 
 
 def _share(rows: Sequence[Row], share: float, *, is_first: bool) -> Sequence[Row]:
-    """Return the first *share* of *rows*, or the others."""
     count = int(len(rows) * share)
     return rows[:count] if is_first else rows[count:]
 

@@ -103,18 +103,10 @@ def _translation(source: random.Random, next_time: Callable[[], datetime]) -> di
 def _run(source: random.Random, next_time: Callable[[], datetime]) -> dict[str, Any]:
     """A run, or a row of length 0 that says only how far was read."""
     length, start, at = source.choice((0, 1, 5)), source.randrange(50), next_time()
-    return {
-        "cluster": source.choice(CLUSTERS),
-        "topic": source.choice(("t", "u")),
-        "partition": source.randrange(2),
-        "start_offset": start,
-        "length": length,
-        "origin": source.choice((*CLUSTERS, "")),
-        "origin_start": start if length else -1,
-        "min_timestamp": at,
-        "max_timestamp": at,
-        "indexed_at": at,
-    }
+    row: dict[str, Any] = {"cluster": source.choice(CLUSTERS), "topic": source.choice(("t", "u"))}
+    row |= {"partition": source.randrange(2), "start_offset": start, "origin": source.choice((*CLUSTERS, ""))}
+    row |= dict.fromkeys(("min_timestamp", "max_timestamp", "indexed_at"), at)
+    return row | {"length": length, "origin_start": start if length else -1}
 
 
 def _life(source: random.Random, next_time: Callable[[], datetime], size: int) -> dict[str, Any]:

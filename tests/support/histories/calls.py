@@ -15,14 +15,8 @@ from deltalake.exceptions import DeltaError
 from offset_sync.tables.files import Files
 
 _OF_FILES = ("exists", "written_ms", "read_text", "delete", "open", "write_parquet")
-_OF_DELTA = (
-    "__init__",
-    "update_incremental",
-    "create_write_transaction",
-    "create_checkpoint",
-    "cleanup_metadata",
-    "vacuum",
-)
+_OF_ENTRIES = ("__init__", "update_incremental", "create_write_transaction")
+_OF_DELTA = (*_OF_ENTRIES, "create_checkpoint", "cleanup_metadata", "vacuum")
 CALLS: tuple[tuple[Any, str], ...] = (
     (os, "fsync"),
     *((Files, name) for name in _OF_FILES),
@@ -59,7 +53,6 @@ class Calls:
         self._act: Callable[[str, str], object] = lambda _what, _name: None
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
-        """Have all calls be counted from now on."""
         for owner, name in CALLS:
             patch.setattr(owner, name, self._watched(owner, name))
 

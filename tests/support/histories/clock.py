@@ -40,7 +40,6 @@ class Clock:
         self._disk, self._begins = disk, time.time() - _LAG_S
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
-        """Have tables and delta-rs go by this clock."""
         for module in (table_log, transaction_log, maintenance, seal):
             patch.setattr(module, "time", self)
         clean, vacuum = DeltaTable.cleanup_metadata, DeltaTable.vacuum
@@ -64,7 +63,6 @@ class Clock:
         patch.setattr(DeltaTable, "vacuum", vacuumed)
 
     def time(self) -> float:
-        """Return the time as seconds since the epoch."""
         return self._begins + self.seconds
 
     @staticmethod

@@ -33,12 +33,10 @@ class Disk:
         patch.setattr(os, "fsync", self._sync)
 
     def store_all(self) -> None:
-        """Have all files be stored as they are now."""
         self._contents = {path: facts(path) for path in self.files()}
         self._names = dict(self._contents)
 
     def files(self) -> list[Path]:
-        """Return all files but locks."""
         return [
             Path(folder, name) for folder, _, names in os.walk(self._root) for name in names if name[-5:] != ".lock"
         ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from histories.kept import KeptFiles
+from deltalake import DeltaTable
+
 from histories.model import Log, Row, is_below, of_rows, records_in, records_of
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
@@ -26,7 +28,6 @@ class Held(NamedTuple):
         return self if number <= self.appended else Held((*self.rows, *rows), number)
 
     def without(self, begins: dict[Log, int]) -> Held:
-        """Cut what is below *begins*."""
         return self._replace(rows=tuple(row for row in self.rows if not is_below(row, begins)))
 
 
@@ -54,11 +55,9 @@ class Ledger:
         self._doubt = change
 
     def fail(self) -> None:
-        """Note that the power has failed."""
         self._has_failed = True
 
     def begin(self) -> None:
-        """Note that all logs are repaired."""
         self.kept.begin()
         self._tables, self._seen = TableStore(self._tables.root), None
 
@@ -90,3 +89,40 @@ class Ledger:
             self.held = self._unstored
         wanted = Counter(self.held.rows)
         assert found == wanted, f"record_runs lacks {wanted - found}, and has {found - wanted} too many"
+
+
+_MARGIN_S = 3600.0
+"""So much sooner nothing is asked of a file: delta-rs counts full hours."""
+
+
+class KeptFiles:
+    """Files, and when each was needed last: for so many seconds after that it has to stay."""
+
+    def __init__(self, root: Path, keep_s: float) -> None:
+        self._folder, self._keep_s = root / RECORD_RUNS.name, keep_s
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with the table as it is now, of which no older file is needed."""
+        table = DeltaTable(self._folder)
+        self._version, self._live = table.version(), {Path(each) for each in table.file_uris()}
+        self._until = dict[Path, float]()
+
+    def _entry(self, version: int) -> Path:
+        return self._folder / "_delta_log" / f"{version:020d}.json"
+
+    def note(self, now_s: float) -> None:
+        """Take in what was entered since the last time; all of it is as new as that."""
+        while (entry := self._entry(self._version + 1)).exists():
+            actions = [json.loads(line) for line in entry.read_text().splitlines() if line.strip()]
+            removed = {self._folder / each["remove"]["path"] for each in actions if "remove" in each}
+            self._live |= {self._folder / each["add"]["path"] for each in actions if "add" in each}
+            self._live -= removed
+            self._until |= dict.fromkeys(removed, now_s + self._keep_s - _MARGIN_S)
+            self._until[entry] = now_s + self._keep_s - _MARGIN_S
+            self._version += 1
+
+    def missing(self, now_s: float) -> list[Path]:
+        """Return what is not there and has to be."""
+        needed = [*self._live, *(path for path, until_s in self._until.items() if now_s < until_s)]
+        return [path for path in needed if not path.exists()]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from histories.calls import CALLS, ENDS, ERRORS, NEVER, Interruption
 from histories.disk import DAMAGE
-from histories.followers import IndexFollower, RowFollower
-from histories.model import LOGS
-from histories.world import MEANWHILE, PAUSE_S, World
+from histories.model import LOGS, of_rows, records_in, records_of
+from histories.world import KEEP, MEANWHILE, PAUSE_S, World
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.tables.catalog import RECORD_RUNS
+from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import PREFIX
+from offset_sync.tables.store import TableStore
 
 _MOST_CALLS = 24
 _WHAT = st.sampled_from([*ENDS, *ERRORS, *MEANWHILE])
@@ -57,8 +62,6 @@ DAMAGES = st.tuples(*_STEPS["lose_power"][1])
 
 
 def histories(empty: Path) -> type[RuleBasedStateMachine]:
-    """Return the machine that begins with the *empty* tables."""
-
     class Histories(_Histories):
         def __init__(self) -> None:
             super().__init__(World(empty))
@@ -100,3 +103,60 @@ class _Histories(RuleBasedStateMachine):
     @invariant()
     def a_reader_that_starts_finds_what_there_is(self) -> None:
         self.world.ledger.settle(self.world.clock.seconds)
+
+
+class _Noting(TableStore):
+    is_whole = False
+
+    def _read_whole(self, table: Table) -> tuple[pa.Table, int]:
+        self.is_whole = True
+        return super()._read_whole(table)
+
+
+class RowFollower:
+    """Has every row once, unless it was told to read all of them again."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._tables = world, _Noting(str(world.root))
+        self._seen, self._version = Counter[object](), cast("int | None", None)
+
+    def follow(self, by: Interruption) -> None:
+        """Read on; what is read has to be what is there."""
+        world, found = self._world, list[tuple[pa.Table, int]]()
+        self._tables.is_whole = False
+
+        def end() -> None:
+            self.__init__(world)  # type: ignore[misc]
+
+        if not world.run(
+            lambda: found.append(self._tables.rows_since(RECORD_RUNS, self._version)), by, ends=end, only_reads=True
+        ):
+            return
+        ((rows, self._version),) = found
+        self._seen = of_rows(rows) + (Counter() if self._tables.is_whole else self._seen)
+        if not by.what:
+            assert {*self._seen} <= world.ledger.ever
+            assert {*world.ledger.held.rows} <= {*self._seen}, "not followed: a row"
+            twice = [row for row, times in self._seen.items() if times > 1]
+            assert not twice, f"came twice: {twice}"
+
+
+class IndexFollower:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._start()
+
+    def _start(self) -> None:
+        self._index = RecordIndex(self._world.store(), memory_bytes=1, keep=KEEP)
+
+    def follow(self, by: Interruption) -> None:
+        """Read on; what is known then is what is there, and at most what has been cut."""
+        world = self._world
+        if not world.run(self._index.refresh, by, ends=self._start, only_reads=True) or by.what:
+            return
+        known, ever = records_in(self._index), records_of(world.ledger.ever)
+        for log, (begin, end, records) in records_of(world.ledger.held.rows).items():
+            known_from, known_to, known_records = known[log]
+            assert (known_from <= begin, known_to) == (True, end), f"{log}: {known_from} to {known_to}"
+            assert {at: what for at, what in known_records.items() if at >= begin} == records
+            assert known_records.items() <= ever[log][2].items()

@@ -39,19 +39,16 @@ class Row(NamedTuple):
         return self.start + self.length
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as the table has it."""
         place = {"cluster": self.log[0], "topic": TOPIC, "partition": self.log[1]}
         run = {"start_offset": self.start, "length": self.length, "origin": self.origin}
         return {**place, **run, "origin_start": self.origin_start, "indexed_at": _NOW + self.number * _MS}
 
 
 def to_rows(rows: Sequence[Row]) -> pa.Table:
-    """Return *rows* of the model as rows of the table."""
     return pa.Table.from_pylist([row.as_dict() for row in rows], RECORD_RUNS.arrow_schema)
 
 
 def of_rows(rows: pa.Table) -> Counter[Row]:
-    """Return rows of the table as those of the model."""
     return Counter(
         Row(
             (row["cluster"], row["partition"]),
@@ -91,18 +88,15 @@ class Source:
         return Row(log, self.ends[log], length, origin, origin_start, self._number)
 
     def begins(self, thirds: Sequence[int]) -> dict[Log, int]:
-        """Return so many thirds of the offsets of each log."""
         return {log: self.ends[log] * third // 3 for log, third in zip(LOGS, thirds, strict=True)}
 
 
 def to_begins(begins: dict[Log, int]) -> pa.Table:
-    """Return the same for a cut."""
     rows = [(cluster, TOPIC, partition, at) for (cluster, partition), at in begins.items()]
     return pa.Table.from_pylist([dict(zip(BEGINS_SCHEMA.names, row, strict=True)) for row in rows], BEGINS_SCHEMA)
 
 
 def is_below(row: Row, begins: dict[Log, int]) -> bool:
-    """Return whether a cut removes *row*."""
     return row.start < begins[row.log] and row.end <= begins[row.log]
 
 

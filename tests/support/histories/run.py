@@ -39,7 +39,6 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
 
 
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
-    """Try histories, print the seed, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)

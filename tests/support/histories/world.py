@@ -38,7 +38,6 @@ PAUSE_S = 4 * HOUR_S
 
 
 def template() -> Path:
-    """Return a folder with empty tables."""
     tables = TableStore(mkdtemp(prefix="histories-"))
     tables.create(TABLES, tests_storage=False)
     for table in TABLES:
@@ -76,7 +75,6 @@ class World:
         self.writer, self.keeper, self.other = self.store(), self.store(), self.store()
 
     def close(self) -> None:
-        """Delete the tables, and leave all as it was before."""
         self._stack.close()
 
     def store(self) -> TableStore:
@@ -150,7 +148,6 @@ class World:
             self.ledger.begin()
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass."""
         self.ledger.kept.note(self.clock.seconds)
         self.clock.pass_seconds(seconds)
 
@@ -169,7 +166,6 @@ class World:
         (self.ledger.enter if self.is_sure else self.ledger.doubt)(lambda held: held.with_rows(number, rows))
 
     def append_on(self, batches: Sequence[Sequence[Stretch]]) -> None:
-        """Append one micro-batch after the other."""
         for each in batches:
             self.append(each)
 
@@ -179,11 +175,9 @@ class World:
     # Maintenance
 
     def seal(self, least_rows: int, by: Interruption = NEVER) -> None:
-        """Seal what is not sealed."""
         self._maintain(lambda: seal.seal(self.keeper, self.keeper.segments(RECORD_RUNS), KEEP, least_rows), by)
 
     def compact(self, but: str | None = PREFIX, by: Interruption = NEVER) -> None:
-        """Join files, sealed ones too or not."""
         self._maintain(lambda: Maintainer(self.keeper, KEEP).compact(RECORD_RUNS, but=but), by)
 
     def cut(self, thirds: Sequence[int], by: Interruption = NEVER) -> None:
@@ -197,7 +191,6 @@ class World:
             assert before - len(self.ledger.held.rows) == gone[0]
 
     def clean_up(self, seconds: float, by: Interruption = NEVER) -> None:
-        """Delete what is not kept any more after so many seconds."""
         self.pass_time(seconds)
 
         self._maintain(lambda: Maintainer(self.keeper, KEEP).clean_up(RECORD_RUNS), by)
@@ -225,13 +218,11 @@ class World:
         self.ledger.enter(lambda held: held.with_rows(number, rows))
 
     def meanwhile_clean_up(self) -> None:
-        """Join and seal files, and delete what is not kept any more."""
         maintainer = Maintainer(self.other, KEEP)
         maintainer.compact(RECORD_RUNS, but=PREFIX)
         maintainer.clean_up(RECORD_RUNS)
 
     def meanwhile_seal(self) -> None:
-        """Seal all."""
         seal.seal(self.other, self.other.segments(RECORD_RUNS), KEEP, 1)
 
     def meanwhile_pause(self) -> None:

@@ -118,7 +118,6 @@ def _change(source: bytes, start: int, length: int, new: bytes) -> str:
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many words both begin with."""
     return next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
 
 

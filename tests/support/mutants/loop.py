@@ -21,8 +21,6 @@ from hypothesis import Phase, is_hypothesis_test, settings
 
 from mutants.changes import Mutant, install, note_calls
 
-EXAMPLES = 60
-"""How many examples of a law hypothesis tries at most."""
 _LEAST_SECONDS, _TIMES = 3, 10
 """What a test may take of a processor: so many times what it takes without a mutant."""
 _MOST_BYTES = 16 << 30
@@ -135,13 +133,7 @@ def _fails(item: pytest.Item) -> bool:
     if is_hypothesis_test(test):
         test = getattr(test, "__func__", test)
         own = test.__dict__.setdefault("_own_settings", test._hypothesis_internal_use_settings)
-        test._hypothesis_internal_use_settings = settings(
-            own,
-            max_examples=min(own.max_examples, EXAMPLES),
-            derandomize=True,
-            database=None,
-            phases=(Phase.explicit, Phase.generate),
-        )
+        test._hypothesis_internal_use_settings = settings(own, phases=(Phase.explicit, Phase.generate))
     return not _passes(item)
 
 

@@ -31,5 +31,4 @@ def decode(records: Sequence[Raw], chosen: slice = slice(None)) -> list[Row]:
 
 
 def not_null(row: Row) -> Row:
-    """Return the columns that have a value."""
     return {name: value for name, value in row.items() if value is not None}

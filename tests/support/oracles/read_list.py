@@ -73,7 +73,6 @@ def ranges_of(read: Iterable[int], records: Collection[int]) -> list[tuple[int, 
 
 
 def offsets_in(ranges: Iterable[tuple[int, int]]) -> set[int]:
-    """Return all offsets of *ranges*."""
     return {offset for start, end in ranges for offset in range(start, end)}
 
 
@@ -95,7 +94,6 @@ def framed(head: str, content: bytes, kind: str = "r") -> str:
 
 
 def leb128(number: int) -> bytes:
-    """Return a number as unsigned LEB128."""
     found = bytearray()
     while number > 127:
         found.append(number % 128 + 128)

@@ -110,7 +110,6 @@ def _origins(case: Case) -> set[str]:
 
 
 def _firsts(records: Iterable[LogRecord], origin: str) -> list[LogRecord]:
-    """Return each record of *origin* at its first offset."""
     found: dict[int, LogRecord] = {}
     for record in records:
         if record.origin == origin:

@@ -38,7 +38,6 @@ class LogRecord:
 
     @property
     def is_malformed(self) -> bool:
-        """True where the record has no identity."""
         return self.origin == MALFORMED
 
 
@@ -57,12 +56,10 @@ class Log:
 
     @property
     def indexed(self) -> tuple[LogRecord, ...]:
-        """All that is known of this log."""
         return tuple(record for record in self.records if record.offset < self.frontier)
 
     @property
     def malformed(self) -> frozenset[int]:
-        """Offsets of the records without a readable identity."""
         return frozenset(record.offset for record in self.records if record.is_malformed)
 
 
@@ -82,12 +79,10 @@ class Case:
 
     @property
     def source_records(self) -> tuple[LogRecord, ...]:
-        """What is known of X's log."""
         return () if self.source is None else self.source.indexed
 
     @property
     def source_frontier(self) -> int:
-        """The first offset of X that is not known."""
         return 0 if self.source is None else self.source.frontier
 
 
@@ -139,7 +134,6 @@ def f(case: Case, record: LogRecord) -> float:
 
 
 def f_by_offset(case: Case) -> list[float]:
-    """Return f for every offset of Y below its frontier."""
     result = [NO_RECORD] * case.target.frontier
     for record in case.target.indexed:
         result[record.offset] = f(case, record)

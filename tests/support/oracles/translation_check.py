@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.runs import Increment, increments
+from generators.mirrored_logs import Increment, increments
 from offset_sync.model.values import State
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
@@ -27,7 +27,6 @@ def origin_codes(case: Case) -> dict[str, int]:
 
 
 def extend_index(index: LogIndex, batch: Increment, codes: dict[str, int]) -> None:
-    """Add to *index* what one batch of the indexer has read."""
     rows = [(run.start, run.length, codes[run.origin], run.origin_start, run.indexed_at_ms) for run in batch.runs]
     index.extend(Runs.of(*np.array(rows, np.int64).reshape(-1, 5).T), batch.frontier)
 
@@ -73,7 +72,6 @@ def _batches(log: Log | None, rng: random.Random | None) -> list[Increment]:
 
 
 def logs_of(case: Case, source: LogIndex | None, target: LogIndex) -> tuple[PartitionLog, PartitionLog]:
-    """Return both logs of *case* with these indexes."""
     codes = origin_codes(case)
     metadata = PartitionMetadata("", case.target.log_start, case.target.log_end)
     # The code of the target's own records is of no account to the theorem; it may have none.

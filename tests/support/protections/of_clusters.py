@@ -98,12 +98,16 @@ PROTECTIONS = protections(
     "a micro-batch that another cluster has planned is planned again",
     kept_by("checkpoint.Checkpoint.begin", _begun_and_kept, "checkpoint what_another_cluster_planned_is"),
     "a micro-batch that has failed because of another cluster is not repeated",
-    kept_by("failing_batches.OtherClusterError", type("NoError", (Exception,), {}), "failing_batches a_micro_batch"),
+    kept_by(
+        "failing_batches.OtherClusterError",
+        type("NoError", (Exception,), {}),
+        "query_supervisor a_micro_batch_that_another",
+    ),
     # One leader is silent.
     "what was read of a log whose leader is silent since is read again",
     kept_by("log_check.refuse_unknown", nothing, "incarnation_check what_was_read_of_a"),
     "a query is planned without the logs of a silent leader",
-    kept_by("checkpoint.Checkpoint.leave_out", gives({}), "unreadable_logs a_leader_that_is_away"),
+    kept_by("checkpoint.Checkpoint.leave_out", gives({}), "checkpoint a_leader_that_is_away"),
     # A cluster cannot be read at the start.
     "what is read on the way to the end of a log does not count before that is reached",
     kept_by("state.group_homes.UnreadLogs.may_count", _counted_before_the_end, "reconciler_passes a_commit_on_the_way"),

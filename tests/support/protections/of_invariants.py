@@ -53,13 +53,13 @@ BY_NUMBER[2] = protections(
     "a micro-batch says how far it has read, in the append of its runs",
     kept_by("record_indexer.coverage", lambda *_read: RECORD_RUNS.no_rows, seed(25, "second")),
     "a log that cannot be read on ends where it stopped",
-    kept_by("unreadable_logs.UnreadableLogs.note", nothing, "unreadable_logs a_log_that_stopped_is"),
+    kept_by("unreadable_logs.UnreadableLogs.note", nothing, "checkpoint a_log_that_stopped_is"),
     "offsets between two appends that do not continue each other are unread",
     kept_by("index_logs.with_gaps", given(0), "record_index what_is_between_two_queries"),
 )
 BY_NUMBER[3] = protections(
     "an append of the same query and batch is there once",
-    kept_by("transaction_log.Version.has_written", no, "any_history what_was_acknowledged_is_there[0]"),
+    kept_by("transaction_log.Version.has_written", no, "append what_was_acknowledged_is_there[0]"),
     "a new checkpoint appends under a new id",
     kept_by(
         "record_indexer.RecordIndexer._writer",
@@ -202,9 +202,9 @@ BY_NUMBER[12] = protections(
 )
 BY_NUMBER[13] = protections(
     "rows are on the disk before their entry",
-    kept_by("files.Files.sync", nothing, "any_history what_was_acknowledged_is_there[0]"),
+    kept_by("files.Files.sync", nothing, "append what_was_acknowledged_is_there[0]"),
     "the name of a new file is on the disk before its entry",
-    kept_by("files.Files.sync_folders", nothing, "power_failure a_table_its_columns_and"),
+    kept_by("files.Files.sync_folders", nothing, "append a_table_its_columns_and"),
 )
 BY_NUMBER[14] = protections(
     "runs leave memory only for a page that holds the same",

@@ -39,13 +39,13 @@ PROTECTIONS = protections(
     "Runs of two batches are joined only where no offset and no change of time is between them",
     kept_by("run_builder._continues", _follows_in_its_origin, "run_builder wherever_batches_end_the_runs"),
     "A log that could not be read is left out of later micro-batches",
-    kept_by("unreadable_logs.UnreadableLogs.left_out", lambda _logs, *plan: plan, "unreadable_logs a_plan_that_is_not"),
+    kept_by("unreadable_logs.UnreadableLogs.left_out", lambda _logs, *plan: plan, "checkpoint a_plan_that_is_not"),
     "A log is complete only up to a time at which its end was seen, and reached since",
-    kept_by("log_check.Completeness.of", without.whatever_was_read, "index_parts what_came_before_the_moment"),
+    kept_by("log_check.Completeness.of", without.whatever_was_read, "record_indexer what_came_before_the_moment"),
     "A hole at the source does not age while the source's index is behind",
     kept_by("translator.watched_until_ms", given(2), seed(18, "late")),
     "A record that names an offset beyond its origin's log end is no copy",
-    kept_by("origin_check.OriginCheck.refute", given(1), "index_parts every_record_keeps_its_identity"),
+    kept_by("origin_check.OriginCheck.refute", given(1), "record_indexer every_record_keeps_its_identity"),
     "A record with the place header of another partition was produced where it is",
     kept_by("mirror_headers.confirmed", given(0), "run_builder records_that_name_another_place"),
     "A copy of a topic that is produced at one cluster names that cluster, or is unread",
@@ -113,11 +113,11 @@ PROTECTIONS = protections(
     kept_by(
         "commit_log_check.CommitLogCheck.look",
         changed(CommitLogCheck.look, again={}, whole=frozenset()),
-        "commit_log_check one_that_was_cut_is",
+        "commit_ingester one_that_was_cut_is",
     ),
     "Acknowledged writes of ours are uncertain under a new leader until they are read back",
     kept_by(
-        "commit_log_check.CommitLogCheck.look", changed(CommitLogCheck.look, is_certain=True), "commit_log_check one"
+        "commit_log_check.CommitLogCheck.look", changed(CommitLogCheck.look, is_certain=True), "commit_ingester one"
     ),
     "What only a coordinator has counts",
     kept_by("polled_commits.CoordinatorCheck.poll", gives([]), "coordinator_check what_the_log_has_lost"),

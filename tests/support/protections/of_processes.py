@@ -114,7 +114,7 @@ PROTECTIONS = protections(
     kept_by(
         "polled_commits.PollIngester._writer",
         lambda _ingester, batch: ("sync_offsets-polls", batch.batch_id),
-        "polled_commits a_repeated_micro_batch_of",
+        "commit_ingester a_repeated_micro_batch_of",
     ),
     # A second driver starts, or a paused one wakes.
     "each epoch is claimed once",
@@ -153,7 +153,7 @@ PROTECTIONS = protections(
     kept_by("index_logs.with_gaps", given(0), "record_indexer a_micro_batch_that_was"),
     # A micro-batch fails three times.
     "the third failure of a micro-batch names its offsets and the record",
-    kept_by("failing_batches.FailingBatches._tell", nothing, "failing_batches the_third_failure_names_the"),
+    kept_by("failing_batches.FailingBatches._tell", nothing, "query_supervisor the_third_failure_names_the"),
     # cutover apply is refused, fails or is killed at any step.
     "a commit of a move is in the table before it is sent",
     kept_by("journal.CutoverWriter.write", lambda self, each: self._writer.write(each), "ends_of_apply a_group_is"),

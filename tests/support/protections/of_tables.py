@@ -63,16 +63,16 @@ PROTECTIONS = protections(
     kept_by(
         "table_log.CommitProperties",
         told(CommitProperties, max_commit_retries=15),
-        "any_history what_was_acknowledged_is_there[7]",
+        "append what_was_acknowledged_is_there[7]",
     ),
     "a change of files is decided by those that there are then",
-    kept_by("maintenance.Maintainer._enter", _entered_unchecked, "any_history what_was_acknowledged_is_there[7]"),
+    kept_by("maintenance.Maintainer._enter", _entered_unchecked, "append what_was_acknowledged_is_there[7]"),
     "a maintained table keeps for a while what its readers may need",
-    kept_by("table_log.TableLog.clean_up", _cleaned_of_all, "any_history what_was_acknowledged_is_there[7]"),
+    kept_by("table_log.TableLog.clean_up", _cleaned_of_all, "append what_was_acknowledged_is_there[7]"),
     "a file is sealed only if it has all rows of those that it replaces",
     kept_together(
         {"seal._portions": _without_a_row, "maintenance.Maintainer.move": _moved_uncounted},
-        "any_history what_was_acknowledged_is_there[0]",
+        "append what_was_acknowledged_is_there[0]",
     ),
     "a file that maintenance may have deleted gets no entry",
     kept_by("table_log.Change.is_stale", no, "append a_file_that_is_too"),
@@ -96,9 +96,9 @@ PROTECTIONS = protections(
     kept_by("batch_rows.BEGINS", -2, "record_indexer a_micro_batch_that_was"),
     # Tables or checkpoints are of another format.
     "tables of another format are refused",
-    kept_by("table_log.check_table", nothing, "format tables_of_another_format_are[the last]"),
+    kept_by("table_log.check_table", nothing, "create tables_of_another_format_are[the last]"),
     "checkpoints without a format are refused",
-    kept_by("format._JOBS", "none", "format checkpoints_of_another_format_are[None]"),
+    kept_by("format._JOBS", "none", "create checkpoints_of_another_format_are[None]"),
     # last_known is unreadable, or newer than a restored table.
     "what last_known is based on is compared with the tables",
     kept_by(
@@ -110,18 +110,18 @@ PROTECTIONS = protections(
     kept_by("last_known._is_later", yes, "last_known a_commit_that_arrives_late"),
     # The power fails.
     "an entry that a power failure has emptied is removed, and its append repeated",
-    kept_by("store.repair_log", no, "power_failure an_append_whose_entry_was"),
+    kept_by("store.repair_log", no, "append an_append_whose_entry_was"),
     "an entry is on the disk before a write returns, and before the next one",
-    kept_by("table_log.TableLog._store", nothing, "any_history what_was_acknowledged_is_there[0]"),
+    kept_by("table_log.TableLog._store", nothing, "append what_was_acknowledged_is_there[0]"),
     "a checkpoint is on the disk before the entries go that say the same",
     kept_by("table_log.TableLog._checkpoint", _checkpoint_unstored, "maintenance a_checkpoint_is_stored_before"),
     "an empty entry before others is refused by name",
-    kept_by("log_repair._damaged", gives([]), "power_failure an_entry_before_others_is"),
+    kept_by("log_repair._damaged", gives([]), "append an_entry_before_others_is"),
     "a plan is on the disk before any row is written by it",
     kept_by("files.Files.sync", nothing, "checkpoint a_plan_is_stored_before"),
     "a plan that a power failure has emptied is planned again under another name",
     kept_by("checkpoint.Checkpoint._rename", nothing, "checkpoint a_plan_that_was_not"),
     # The disk is full: see also invariant 3.
     "the folder that is full is named",
-    kept_by("query_errors._is_full", no, "failing_batches the_folder_that_is_full"),
+    kept_by("query_errors._is_full", no, "query_supervisor the_folder_that_is_full"),
 )

@@ -60,38 +60,17 @@ def wrapped(origin: bytes, offset: bytes) -> MirrorCase:
 
 
 FALSE = TailRecord(replace(stamped([LONG[4]], first=19)[0].content, value=b"another"))
+BESIDE, OWN = [*natives(3), *stamped(ORDERS[:2], first=3)], record(20, value=b"own")
+UNSTAMPED = {"orders": copied(ORDERS[10:]), "pay": stamped(ORDERS)}
+STAMPED_LATER = [*copied(ORDERS[:10]), *stamped(ORDERS[10:], first=10)]
+STOPPED_AT_1, STOPPED_AT_2 = ([*stamped(ORDERS[:5], origin), *natives(9, first=5)] for origin in (b"dc2", b"dc1"))
 HEADERS: list[MirrorCase] = [
-    (
-        "copies are stamped, beside records of this cluster",
-        {},
-        {},
-        {"orders": stamped(ORDERS), "pay/7": [*natives(3), *stamped(ORDERS[:2], first=3)]},
-    ),
-    (
-        "produced at both, and dc1 has no copies",
-        {},
-        {"orders": ORDERS},
-        {"orders": [*stamped(ORDERS), record(20, value=b"own")]},
-    ),
+    ("copies are stamped, beside records of this cluster", {}, {}, {"orders": stamped(ORDERS), "pay/7": BESIDE}),
+    ("produced at both, and dc1 has no copies", {}, {"orders": ORDERS}, {"orders": [*stamped(ORDERS), OWN]}),
     ("copies that name their own cluster", {}, {"orders": ORDERS}, {"orders": stamped(ORDERS, b"dc2")}),
-    (
-        "the same records at both, unstamped: told once",
-        {},
-        {"orders": ORDERS, "pay": ORDERS},
-        {"orders": copied(ORDERS[10:]), "pay": stamped(ORDERS)},
-    ),
-    (
-        "unstamped copies from before the mirror stamped",
-        {},
-        {"orders": ORDERS},
-        {"orders": [*copied(ORDERS[:10]), *stamped(ORDERS[10:], first=10)]},
-    ),
-    (
-        "both mirrors stamp no more",
-        {},
-        {"orders": [*stamped(ORDERS[:5], b"dc2"), *natives(9, first=5)]},
-        {"orders": [*stamped(ORDERS[:5]), *natives(9, first=5)]},
-    ),
+    ("the same records at both, unstamped: told once", {}, {"orders": ORDERS, "pay": ORDERS}, UNSTAMPED),
+    ("unstamped copies from before the mirror stamped", {}, {"orders": ORDERS}, {"orders": STAMPED_LATER}),
+    ("both mirrors stamp no more", {}, {"orders": STOPPED_AT_1}, {"orders": STOPPED_AT_2}),
     ("an origin that no cluster has", {}, {}, {"orders": of({**MIRRORED, "IDC": b"IDC9"}), "pay": stamped(ORDERS)}),
     wrapped(b"ZGMx", b"Nw=="),
     wrapped(b'{"schema": {}, "payload": "dc1"}', b"7"),

@@ -29,15 +29,14 @@ CERTIFICATE, KEY = PEM.replace("{}", "CERTIFICATE"), PEM.replace("{}", "PRIVATE 
 
 def with_options(kafka: Options | None = None, **cluster: Any) -> Config:
     """Return a configuration of two clusters, of which dc1 has these options."""
-    return parsed(
-        clusters={
-            "dc1": {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster},
-            "dc2": {"kafka": {"bootstrap.servers": "b:1"}},
-        }
-    )
+    dc1 = {"kafka": {"bootstrap.servers": "a:1", **(kafka or {})}, **cluster}
+    return parsed(clusters={"dc1": dc1, "dc2": {"kafka": {"bootstrap.servers": "b:1"}}})
 
 
 JAVAS = ("sasl.login.retry.backoff.ms", "ssl.protocol", "metric.reporters", "receive.buffer.bytes", "fetch.max.wait.ms")
+BESIDE = {"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"}
+ONE_FILE = {"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"}
+AS_TEXT = {"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY}
 GIVEN: dict[str, Options] = {
     "common options, and those of one client": {
         "kafka": {"client.id": "sync", "bootstrap.servers": "[::1]:9092, PLAINTEXT://a.b-c:1"},
@@ -46,18 +45,11 @@ GIVEN: dict[str, Options] = {
     },
     "what only Java knows is kept from librdkafka": {"kafka": dict.fromkeys(JAVAS, "x")},
     "an unknown option goes to both, so that librdkafka refuses it": {"kafka": {"clinet.id": "x"}},
-    "options beside the section": {
-        "security": LOGIN,
-        "kafka": {"ssl.endpoint.identification.algorithm": "", "ssl.cipher.suites": "x"},
-    },
+    "options beside the section": {"security": LOGIN, "kafka": BESIDE},
     "no security": {"security": {"protocol": "PLAINTEXT"}},
     "a password with the signs of JAAS": {"security": {**LOGIN, "mechanism": "PLAIN", "password": 'a"b\\c\nd'}},
-    "a certificate with its key in one file": {
-        "security": {"protocol": "SSL", "ca": "/ca.pem", "certificate": "/me.pem", "key_password": "k"}
-    },
-    "certificates as text": {
-        "security": {"protocol": "SSL", "ca": CERTIFICATE, "certificate": CERTIFICATE, "key": KEY}
-    },
+    "a certificate with its key in one file": {"security": ONE_FILE},
+    "certificates as text": {"security": AS_TEXT},
     "an OIDC client with a scope": {"security": {**BEARER, "scope": "kafka"}},
     "AWS IAM by a profile": {"security": {**MSK, "profile": 'pro"d'}},
     "a keytab for a service of another name": {"security": {**KERBEROS, "service_name": "broker"}},

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builders.configurations import parsed, problems
+from builders.configurations import clusters, parsed, problems
 from offset_sync.config import Config, load_config
+from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
-LEAST = """
-clusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}
-"""
+LEAST = '\nclusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}\n'
 
 
 @pytest.fixture
@@ -47,11 +48,8 @@ def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: 
 
 
 def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
-    text = (
-        LEAST
-        + "topics: {include: [a], include: [b]}\nsync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
-    )
-    assert file_problems(path, text) == [
+    twice = "sync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
+    assert file_problems(path, f"{LEAST}topics: {{include: [a], include: [b]}}\n{twice}") == [
         "topics.include: is given twice, lines 3 and 3; remove one",
         "index.starting: is given twice, lines 6 and 7; remove one",
         "sync: is given twice, lines 4 and 8; remove one",
@@ -131,3 +129,32 @@ def test_no_error_message_quotes_a_value_that_came_from_elsewhere(changes: dict[
     found = problems({"S": CANARY}, **{**tree(), **changes})
     assert found
     assert CANARY not in "\n".join(found)
+
+
+def test_a_configuration_survives_the_way_to_an_executor() -> None:
+    config = parsed({"T": "orders"}, topics={"include": ["${T}"]})
+    copy = pickle.loads(pickle.dumps(config))
+    assert copy == config
+    assert repr(copy) == repr(config)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "values"),
+    [
+        ("sync", "hole_grace", {"500ms": timedelta(seconds=0.5), "12h": timedelta(hours=12), 7: timedelta(seconds=7)}),
+        ("sync", "index_memory", {"512MiB": 512 << 20, 1 << 24: 1 << 24, "100 MB": 10**8}),
+        ("metrics", "sync_offsets_port", {"9470": 9470, "off": None, False: None}),
+    ],
+)
+def test_values_are_read_as_people_write_them(section: str, key: str, values: dict[object, object]) -> None:
+    found: list[Any] = [getattr(parsed(**{section: {key: each}}), section) for each in values]
+    assert [getattr(each, key) for each in found] == [*values.values()]
+
+
+def test_copies_that_may_pass_two_hops_want_their_place() -> None:
+    def said(**mirror: str) -> list[str]:
+        return [str(each) for each in cautions(parsed(clusters=clusters("dc1", "dc2", "dc3"), mirror=mirror))]
+
+    (found,) = said(names="mm2")
+    assert found.startswith("mirror.place_header: is empty, and with mirror.names mm2 and 3 clusters a copy may come")
+    assert said(names="mm2", place_header="Place") == said() == []

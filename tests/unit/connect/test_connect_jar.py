@@ -51,8 +51,6 @@ OF_A_CONNECTOR = {
     "sync.topic.configs.enabled": "false",
     "sync.topic.acls.enabled": "false",
 }
-
-
 """What has to reach each connector that copies records."""
 
 

@@ -100,3 +100,10 @@ def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None
         batch.append((commit_key("g", "t", 0), commit_value(1, metadata=b"m" * size, committed_at_ms=-1)))
     with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):
         decode_records(*(pa.array([record[part] for record in batch], pa.binary()) for part in (0, 1)))
+
+
+def test_the_members_of_classic_groups_of_every_version_are_counted() -> None:
+    batch: list[Raw] = [(group_key("g"), classic_value(version, count)) for version in range(5) for count in (0, 1, 7)]
+    rows = decode(batch)
+    assert [row["members"] for row in rows] == [0, 1, 7] * 5
+    assert {(row["generation"], row["protocol_type"]) for row in rows} == {(4, "consumer")}

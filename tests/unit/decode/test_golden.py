@@ -25,7 +25,6 @@ def raw(record: Row) -> Raw:
 
 WORKED = load("worked-examples.json")
 CAPTURED = load("captured-4.3.0.json") + load("captured-groups-4.3.0.json")
-GOLDENS = [raw(record) for record in WORKED + CAPTURED]
 
 
 @pytest.mark.parametrize("record", WORKED, ids=[record["name"] for record in WORKED])
@@ -33,8 +32,9 @@ def test_a_worked_example_means_what_the_specification_says(record: Row) -> None
     assert not_null(decode([raw(record)])[0]) == record["expect"]
 
 
-def test_captured_records_mean_what_kafkas_own_decoder_prints() -> None:
-    rows = decode([raw(record) for record in CAPTURED])
+@pytest.mark.parametrize("rest", [b"", b"\0\1\2"])
+def test_captured_records_mean_what_kafkas_own_decoder_prints_whatever_is_behind_them(rest: bytes) -> None:
+    rows = decode([(key, value and value + rest) for key, value in map(raw, CAPTURED)])
     assert [not_null(row) for row in rows] == [not_null(kafka_meaning(record["kafka"])) for record in CAPTURED]
 
 
@@ -65,6 +65,12 @@ def canonical(topic_id: str | None) -> str | None:
     return None if topic_id is None else str(UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))
 
 
-def test_bytes_after_the_last_field_change_nothing() -> None:
-    longer = [(key, value + b"\0\1\2") for key, value in GOLDENS if value is not None]
-    assert decode(longer) == decode([record for record in GOLDENS if record[1] is not None])
+def test_every_truncation_of_a_golden_commit_is_malformed() -> None:
+    read = [
+        (key, value) for key, value in map(raw, WORKED + CAPTURED) if value and key and key[:2] in (b"\0\0", b"\0\1")
+    ]
+    cut = [(key, value[:size]) for key, value in read for size in range(len(value))]
+    rows = decode(cut)
+    assert len(rows) > 800
+    assert {row["kind"] for row in rows} == {"malformed"}
+    assert all(row["error"].startswith("value: ") and row["group_id"] is not None for row in rows)

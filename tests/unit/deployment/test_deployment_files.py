@@ -1,7 +1,8 @@
-"""Dockerfile and manifests: well-formed, and of one mind with each other and with the project."""
+"""Dockerfile, manifests, alert rules and dashboard: of one mind with each other and with the project."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from configparser import ConfigParser
@@ -16,6 +17,7 @@ import offset_sync
 from offset_sync.jobs.run import STOPPING_S
 from offset_sync.jobs.runner import BAD_ARGUMENTS, TAKEN_OVER
 from spark_properties import read_properties
+from tools.prometheus_expressions import PAGE, described, names_in, needs_promtool, run_promtool
 
 REPO = Path(__file__).resolve().parents[3]
 KUBERNETES = REPO / "conf" / "kubernetes"
@@ -32,13 +34,11 @@ GUARDED = {
 Manifest = dict[str, Any]
 
 
-def documents() -> Iterator[tuple[str, Manifest]]:
-    for path in sorted(KUBERNETES.glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
-            yield f"{path.name} {document['kind']}", document
-
-
-DOCUMENTS = dict(documents())
+DOCUMENTS: dict[str, Manifest] = {
+    f"{path.name} {document['kind']}": document
+    for path in sorted(KUBERNETES.glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text())
+}
 
 
 def walk(tree: object) -> Iterator[str]:
@@ -80,3 +80,37 @@ def test_systemd_waits_for_the_jobs_and_starts_none_again_that_must_not_be() -> 
     assert service["RestartPreventExitStatus"].split() == [str(BAD_ARGUMENTS), str(TAKEN_OVER)]
     assert STOPPING_S < int(service["TimeoutStopSec"]) < STOPPING_S + 30
     assert service["KillMode"] == "mixed", "the job passes SIGTERM on"
+
+
+FOLDER = REPO / "conf" / "prometheus"
+RULES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
+TESTED = Path(__file__).parent / "alert_rules_test.yaml"
+
+
+def test_rules_name_metrics_of_the_page_and_are_called_differently() -> None:
+    told = " ".join(text for rule in RULES for text in rule["annotations"].values())
+    assert [name for name in re.findall(r"offset_sync_\w+", told) if f"`{name}`" not in PAGE.read_text()] == []
+    assert len({(rule["alert"], rule["labels"].get("cause")) for rule in RULES}) == len(RULES)
+
+
+def test_every_rule_is_tried_out() -> None:
+    tried = TESTED.read_text()
+    assert [rule["alert"] for rule in RULES if rule["alert"] not in tried] == []
+    causes = [rule["labels"].get("cause", "") for rule in RULES]
+    assert [cause for cause in causes if f'cause="{cause}"' not in tried and cause] == []
+
+
+@needs_promtool
+def test_prometheus_takes_the_rules_and_they_fire_when_they_should_and_only_then() -> None:
+    run_promtool("check", "rules", "--lint-fatal", str(FOLDER / "alerts.yaml"))
+    run_promtool("check", "config", str(FOLDER / "prometheus.yaml"))
+    run_promtool("test", "rules", str(TESTED))
+
+
+def test_no_metric_is_for_nothing() -> None:
+    board = json.loads((REPO / "conf" / "grafana" / "offset-sync.json").read_text(encoding="utf-8"))
+    targets = [each for panel in board["panels"] if panel["type"] != "row" for each in panel["targets"]]
+    expressions = [each["expr"] for each in (*RULES, *targets)]
+    used = {re.sub("_(bucket|count)$", "", name) for each in expressions for name in names_in(each)}
+    assert used == {each.name for each in described("sync_offsets", "report_status")}
+    assert len(used) == 25

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 import offset_sync
-from offset_sync.jobs.run import JOBS
 from tools.golden_output import expect
 from tools.helm_chart import EXAMPLE, Manifest, needs_helm, refusal, render
 
@@ -44,22 +43,10 @@ VALUES: dict[str, Manifest] = {
     "spark-operator, with more": {**MORE, **OPERATED},
     "no metrics": {"config": {"metrics": {"sync_offsets_port": "off", "report_status_port": "off"}}},
 }
-each = pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
 OPERATOR = "sparkoperator.k8s.io/v1beta2"
 
 
-def of_kind(values: Manifest, *kinds: str) -> list[Manifest]:
-    return [document for document in render(values).values() if document["kind"] in kinds]
-
-
-def applications(values: Manifest) -> dict[str, Manifest]:
-    """Job -> spec of a SparkApplication."""
-    specs = [document["spec"] for document in render(values).values() if document["apiVersion"] == OPERATOR]
-    specs = [spec.get("template", spec) for spec in specs]
-    return {Path(spec["mainApplicationFile"]).stem: spec for spec in specs}
-
-
-@each
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES.keys())
 def test_a_manifest_is_what_its_api_takes(values: Manifest) -> None:
     for document in render(values).values():
         assert document["metadata"]["namespace"] == "syncing"
@@ -78,22 +65,6 @@ def test_what_it_makes_is_in_the_golden_file(name: str) -> None:
     documents = [document for document in render(VALUES[name]).values() if document["kind"] not in left_out]
     text = yaml.safe_dump_all(documents).replace(offset_sync.__version__, "VERSION")
     expect(f"chart, {name}.yaml".replace(", ", "-").replace(" ", "-"), text)
-
-
-@each
-def test_there_is_never_more_than_one_driver_of_a_job(values: Manifest) -> None:
-    kinds = {document["kind"] for document in render(values).values()}
-    assert kinds.isdisjoint({"Deployment", "ReplicaSet", "DaemonSet", "Job", "CronJob"})
-    stateful_sets = of_kind(values, "StatefulSet")
-    started = [one["spec"]["template"]["spec"]["containers"][0]["args"][0] for one in stateful_sets]
-    is_operated = values.get("mode") == "spark-operator"
-    assert started.count("run") == (0 if is_operated else 1)
-    assert set(applications(values)) == (set(JOBS) if is_operated else set())
-    assert all(one["spec"]["replicas"] == 1 for one in stateful_sets)
-    for scheduled in of_kind(values, "ScheduledSparkApplication"):
-        assert scheduled["spec"]["concurrencyPolicy"] == "Forbid"
-    # Killing a driver that waits for one cluster would stop it for the others too.
-    assert "Probe:" not in yaml.safe_dump_all(render(values).values())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the documents name is there: links, files, commands, settings."""
+"""What the documents name is there, and what there is (tables, alerts, reasons) has its place in them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from offset_sync.config.load import parse_config
+from offset_sync.model.reasons import Reason
+from offset_sync.model.values import State
 from protections import of_invariants
 from spark_options import split_options
 from tools.job_arguments import arguments_of
+from tools.lock_order import LIB
+from tools.mirror_steps import WAYS, configuration_tree
+from write_docs import COMMAND, PAGE, with_written_parts
 
 REPO = Path(__file__).resolve().parents[3]
-LIB = REPO / "lib" / "offset_sync"
 PAGES = [*sorted(REPO.glob("*.md")), *sorted((REPO / "docs").rglob("*.md"))]
 DESIGN = (REPO / "docs" / "design.md").read_text()
 FOLDERS = "benchmarks|conf|connect|deploy|docs|jobs|lib|notebooks|scripts|tests"
@@ -113,3 +118,63 @@ def test_every_setting_that_is_named_exists(page: Path) -> None:
     sections = "|".join(name for name, section in tree.items() if isinstance(section, dict) and name not in OPEN)
     named = re.findall(rf"`(?:-?)({sections})\.([a-z_]+)[`:]", page.read_text())
     assert [f"{section}.{name}" for section, name in named if name not in tree[section] and name != "py"] == []
+
+
+TABLES = PAGE.read_text(encoding="utf-8")
+TEXT = (REPO / "docs" / "operations.md").read_text()
+RULES = yaml.safe_load((REPO / "conf" / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+ALERTS = list(dict.fromkeys(rule["alert"] for rule in RULES))
+
+
+def test_the_page_says_what_the_schemas_and_the_views_say() -> None:
+    assert with_written_parts(TABLES) == TABLES, f"docs/tables.md is out of date: {COMMAND}"
+
+
+def section(title: str) -> str:
+    return re.split(r"^#+ ", TEXT.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(title: str) -> list[list[str]]:
+    lines = [line for line in section(title).splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_every_alert_has_a_section_that_says_what_it_means_and_what_to_do() -> None:
+    part = TEXT.partition("# Alerts and what to do\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^### (.*)$", part, re.MULTILINE) == ALERTS
+    for title in ALERTS:
+        said = re.findall(r"^- \*\*(.+?)\*\*: .{10,}", section(title), re.MULTILINE)
+        assert said == ["It means", "Look at", "Do"], title
+
+
+def test_every_rule_of_an_alert_and_its_cause_lead_to_that_section() -> None:
+    for rule in RULES:
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert (page, anchor) == ("docs/operations.md", rule["alert"].lower())
+        cause = rule["labels"].get("cause")
+        assert cause is None or f'cause="{cause}"' in section(rule["alert"])
+
+
+def test_every_reason_to_withhold_has_a_row_with_its_sentence() -> None:
+    table = rows("Withheld, by reason")
+    told = {state.name: Reason[state.name].sentence for state in State if state.is_withheld}
+    assert {row[0]: row[1] for row in table} == told
+    assert all(len(row) == 3 and all(row) for row in table)
+
+
+def test_every_page_and_section_that_the_program_names_is_there() -> None:
+    named = set[tuple[str, str]]()
+    for path in LIB.parent.rglob("*.py"):
+        text = re.sub(r'"\s*\n\s*f?"', "", path.read_text())
+        named.update(re.findall(r"docs/([\w/-]+\.md)(?:, ([A-Z][\w' ]+\w))?", text))
+    assert len(named) > 10
+    for page, title in named:
+        text = (REPO / "docs" / page).read_text()
+        assert not title or re.search(rf"^#+ {title}$", text, re.MULTILINE), f"{page}, {title}"
+
+
+def test_the_configurations_are_taken_and_differ_in_names_and_in_what_tells_copies() -> None:
+    a, b, c = (parse_config(configuration_tree(way), {}) for way in WAYS)
+    assert (a.names.is_same, b.names.is_same, c.names.is_same) == (True, False, False)
+    assert (a.is_stamped, b.is_stamped, c.is_stamped) == (True, True, False)
+    assert [each.mirror.place_header for each in (a, b, c)] == ["Place", "Place", ""]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -16,19 +18,35 @@ from hypothesis import strategies as st
 
 from builders.commits import acknowledge
 from builders.offset_records import commit_key, commit_value, group_key, member_key
+from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
 from fakes.ingest import WRITTEN_MS, Raw
 from fakes.ingest import IngestingJob as Job
 from fakes.reconciler_site import config_of
-from fakes.tables import PowerFailure
+from fakes.tables import MemoryTables, PowerFailure
 from fakes.unchecked import UNCHECKED
 from generators.hypothesis_strategies import law
 from offset_sync.ingest import commit_ingester
 from offset_sync.ingest.commit_batch import committed_at_ms
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
+from offset_sync.ingest.commit_log_check import CommitLogCheck
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kafka_source import read_whole_ranges
-from offset_sync.model.errors import UnknownVersionError
-from offset_sync.model.values import CONSUMER_OFFSETS, GroupPartition, OffsetRange, TopicPartition
+from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
+from offset_sync.kafka.requests import Committed
+from offset_sync.model.errors import ClusterError, UnknownVersionError
+from offset_sync.model.values import (
+    CONSUMER_OFFSETS,
+    ClusterPartition,
+    EpochChange,
+    GroupPartition,
+    OffsetRange,
+    ReportedEnd,
+    TopicPartition,
+)
+from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
+from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 
@@ -181,3 +199,71 @@ def test_records_between_two_batches_are_loaded_and_reconciled_with_the_next(mon
     job.ingest(8, commit, first=80)
     assert asked == [({3: 60}, {3: 80})]
     assert job.reconciled[-2:] == [(["g"], 5), (["g", "missed"], 8)]
+
+
+LOG = TopicPartition(CONSUMER_OFFSETS, 3)
+
+
+class Site:
+    """Micro-batches of a log of X that end at 3 and at 5; the log ends at *log_end*, and was *cut_at* an offset."""
+
+    log_end, cut_at, is_silent = 5, 5, False
+
+    def start_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return {LOG: 3 * batch_id}
+
+    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
+        return {LOG: (3, 5)[batch_id]}
+
+    def fetch_each(self, wanted: Mapping[str, Collection[TopicPartition]]) -> dict[str, Any]:
+        ends = {each: MemoryEnds(0, self.log_end, int(self.cut_at < 5)) for each in wanted["X"] if not self.is_silent}
+        return {"X": ClusterMetadata({CONSUMER_OFFSETS: MemoryTopic("id", 8)}, ends)}
+
+    def ends(self, epochs: Mapping[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
+        return dict.fromkeys(epochs, ReportedEnd(self.cut_at))
+
+    def reaches(self) -> dict[ClusterPartition, int]:
+        return {ClusterPartition("X", *LOG): 3}
+
+
+def test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain() -> None:
+    site: Any = Site()
+    tables: Any = MemoryTables()
+    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches, of_commits=True))
+    assert check.look(0).again == {}
+    assert check.look(0).is_certain
+    site.log_end, site.cut_at, site.is_silent = 4, 2, True
+    with pytest.raises(ClusterError, match="no answer about __consumer_offsets-3, which was read"):
+        check.look(1)
+    site.is_silent = False
+    looked = check.look(1)
+    assert (looked.again, looked.is_certain) == ({LOG: (2, 4)}, False)
+
+
+def poll(tables: Any, now_ms: int, **offsets: int) -> None:
+    """Take in micro-batch 0 of a new driver, where the groups have committed these *offsets* of orders-0."""
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex(), lambda: now_ms)
+    lives = CommitLogIncarnations(tables, {"X"})
+    restore_commits(tables, state, lives)
+    held = {group: {TopicPartition("orders", 0): Committed(offset, "meta", 7)} for group, offset in offsets.items()}
+    coordinators: Any = SimpleNamespace(
+        alias="X",
+        groups=lambda _deadline: [*held],
+        groups_of_all_types=lambda _deadline: [*held],
+        committed_offsets=lambda groups, _deadline: {group: held.get(group, {}) for group in groups},
+    )
+    checkpoint: Any = SimpleNamespace(query_id=lambda: "query")
+    poller = CommitPoller(coordinators, state, lambda _group: True, threading.Lock(), lambda: 0.0)
+    ingester = PollIngester("X", tables, checkpoint, poller, state, lives)
+    batch = ingester.decode(None, 0)
+    batch = batch.with_made(batch.timestamp_ms)
+    ingester.write(batch, state.record("X", batch.keys, batch.commit_records).is_own)
+
+
+def test_a_repeated_micro_batch_of_the_next_driver_polls_again_and_loses_nothing() -> None:
+    tables = MemoryTables()
+    poll(tables, 1_005_000, g=100)  # and dies before Spark notes it
+    poll(tables, 1_010_000, g=200, h=5)
+    rows = tables.rows(OFFSET_COMMITS, "group_id", "committed_offset", "captured_by", "leader_epoch", "log_offset")
+    found = [("g", 100, 1_005_000), ("g", 200, 1_010_000), ("h", 5, 1_010_000)]
+    assert rows == [(group, offset, "admin", 7, at_ms) for group, offset, at_ms in found]

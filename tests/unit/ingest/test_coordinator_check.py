@@ -133,16 +133,11 @@ class Site:
 
     def commits(self, start: int, end: int) -> list[dict[str, Any]]:
         at = datetime.fromtimestamp(self.now_ms / 1000, timezone.utc)
+        same = {"kind": "commit", "log_partition": 0, "timestamp": at}
         return [
-            {
-                **record[0]._asdict(),
-                "kind": "commit",
-                "is_tombstone": record[1] is None,
-                "committed_offset": record[1],
-                "log_partition": 0,
-                "log_offset": offset,
-                "timestamp": at,
-            }
+            same
+            | record[0]._asdict()
+            | {"is_tombstone": record[1] is None, "committed_offset": record[1], "log_offset": offset}
             for offset, record in enumerate(self.log[start:end], start)
             if record is not None
         ]

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,10 +15,13 @@ import pytest
 
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import log_format as logs
+from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.metrics import positions as sync_summary
 from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
+from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
 from tools.golden_output import expect
@@ -95,3 +99,26 @@ def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytes
     summary.log()
     minutes = [each.getMessage() for each in caplog.records if each.name == sync_summary.__name__]
     expect("sync_offsets.txt", "\n".join([*lines, *minutes, summary.ended()]))
+
+
+def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    progress = IndexProgress()
+    progress.expect("dc1", {TopicPartition("orders", 0): 100})
+    with caplog.at_level(logging.INFO):
+        output = IndexOutput(progress)
+        output.look()
+        output._due_at = 0.0
+        output.look()
+        progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
+        output.caught_up()
+        output.caught_up()
+        output.look()
+        output.log("ended after")
+    said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
+    nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
+    assert said[0] == f"indexing for …: {nothing}"
+    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
+    assert said[-1].startswith("ended after …: 90 records, ")
+    assert said[-1].endswith("100% of the records present at the start, time left 0 s")

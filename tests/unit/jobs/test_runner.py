@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from offset_sync.config import Config
+from offset_sync.jobs.console import COMMANDS
 from offset_sync.jobs.runner import JobFunction, job_arguments, run_job
+from offset_sync.kafka.librdkafka import CONFLUENT_KAFKA
 from offset_sync.model.errors import ClusterError, ConfigError, FormatError, TakenOverError
 
 CONF = """
@@ -47,19 +51,46 @@ def raising(error: Exception) -> JobFunction:
 @pytest.mark.parametrize(
     ("function", "lines", "code"),
     [
-        (doing("x: silent", "a\nall is well\x1b[2K"), ["x: silent", "a\\u000aall is well\\u001b[2K"], 1),
+        (doing("clusters.x: silent", "clusters.y: silent too"), ["clusters.x: silent", "clusters.y: silent too"], 1),
+        (
+            doing("first a\nall is well\x1b[2K/orders/0: silent"),
+            ["first a\\u000aall is well\\u001b[2K/orders/0: silent"],
+            1,
+        ),
         (raising(ClusterError("x", "silent")), ["clusters.x: silent"], 1),
         (raising(ConfigError(["SPARK_REMOTE: unset it"])), ["SPARK_REMOTE: unset it"], 2),
         (raising(FormatError("has format 1")), ["has format 1"], 2),
         (raising(TakenOverError("by process 7")), ["by process 7"], 3),
     ],
-    ids=["failures", "error of ours", "configuration, while running", "format", "taken over"],
+    ids=["failures", "hostile", "error of ours", "configuration, while running", "format", "taken over"],
 )
 def test_each_failure_is_one_line_whatever_it_names(
     conf: str, capsys: pytest.CaptureFixture[str], function: JobFunction, lines: list[str], code: int
 ) -> None:
     assert run(function, "--conf", conf) == code
     assert capsys.readouterr().err.splitlines()[-len(lines) :] == lines
+
+
+def test_a_full_disk_is_a_line_and_no_other_error_of_the_machine_or_of_ours_is_hidden(
+    conf: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(raising(OSError("[Errno 28] No space left on device")), "--conf", conf) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("the disk is full: make room in ")
+    assert last.endswith("([Errno 28] No space left on device); then start it again")
+    for error in (OSError("[Errno 5] Input/output error"), ZeroDivisionError()):
+        with pytest.raises(type(error)):
+            run(raising(error), "--conf", conf)
+
+
+def test_every_problem_of_a_configuration_is_said_and_the_code_is_2(
+    conf: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(conf).write_text(CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n")
+    assert run(doing("never run"), "--conf", conf) == 2
+    text = capsys.readouterr().err
+    said = ["sync.trigger_intervall", "index.starting"]
+    assert [word for word in ["never run", *said] if word in text] == said
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -73,3 +104,55 @@ def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number:
 
     assert run(function, "--conf", conf) == 0
     assert seen == [True]
+
+
+_STARTED = """
+import argparse
+import sys
+from offset_sync.jobs.console import COMMANDS, main
+
+def ends(parser, status=0, message=None):
+    import pyarrow
+
+    assert pyarrow.array([1, None]).to_pylist() == [1, None]
+    raise SystemExit(status)
+
+argparse.ArgumentParser.exit = ends
+for name, command in COMMANDS.items():
+    if not command.is_on_spark:
+        try:
+            main([name, "--help"])
+        except SystemExit:
+            print(name, sorted({"pandas", "pyspark", "py4j"} & sys.modules.keys()), file=sys.stderr)
+import pandas  # for users who have called a command from a process of their own
+"""
+
+
+def test_no_command_loads_pandas_or_spark_though_both_are_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", _STARTED], capture_output=True, text=True, check=True, timeout=300)
+    names = [name for name, command in COMMANDS.items() if not command.is_on_spark]
+    assert done.stdout.count("usage:") == len(names) > 0
+    assert done.stderr.splitlines() == [f"{name} []" for name in names]
+
+
+REPO = Path(__file__).resolve().parents[3]
+OTHER_CLIENT = """
+import runpy, sys
+import confluent_kafka
+confluent_kafka.__version__ = "2.3.0"
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+MOVE = ("plan", "--from", "dc1", "--to", "dc2", "--groups", "g")
+JOBS = {"sync_offsets": (), "cutover": MOVE}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_looks_at_its_client_before_anything_else(job: str) -> None:
+    script = str(REPO / "jobs" / f"{job}.py")
+    command = [sys.executable, "-c", OTHER_CLIENT, script, *JOBS[job], "--conf", str(REPO / "conf/two-clusters.yaml")]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPO / "lib"), "JAVA_HOME": "/no/java"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=300)
+    remedy = "run 'make install', which installs the wheel of confluent-kafka that this was built with"
+    lines = [line for line in ended.stderr.splitlines() if " INFO offset_sync.jobs.runner " not in line]
+    assert lines == [f"expected confluent-kafka {CONFLUENT_KAFKA}, found 2.3.0; {remedy}"]
+    assert (ended.returncode, ended.stdout) == (1, "")

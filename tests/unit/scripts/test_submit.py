@@ -22,7 +22,7 @@ YARN = "--properties-file conf/yarn.conf --principal sync@R --keytab /k/sync.key
 KUBERNETES = "--master k8s://https://h:6443 --properties-file conf/kubernetes/spark-submit.conf"
 IN_POD = "/etc/offset-sync/conf/offset-sync.yaml"
 UPLOAD = "--conf spark.kubernetes.file.upload.path=s3a://b/u"
-GIVEN = "{repo}/given.conf"
+GIVEN, SHOWN, JARS = "{repo}/given.conf", "--conf spark.ui.enabled=true", "--jars x.jar --py-files y.zip,z/z.py"
 DRIVER = "spark.driver.extraJavaOptions"
 # As Spark 4.2 calls the image: DriverCommandFeatureStep and BasicExecutorFeatureStep.
 OF_EXECUTOR = {
@@ -45,17 +45,12 @@ Case = tuple[str, str, str, Mapping[str, str]]
 """A title, the job, its words, and the environment."""
 CASES: list[Case] = [
     ("on this machine, without a web page", "sync_offsets", "--conf two.yaml --once", {}),
-    (
-        "what the user sets wins over every default",
-        "sync_offsets",
-        "--conf spark.ui.enabled=true --master local[1] --name mine",
-        {},
-    ),
+    ("what the user sets wins over every default", "sync_offsets", f"{SHOWN} --master local[1] --name mine", {}),
     ("a properties file does not switch our defaults off", "sync_offsets", f"--properties-file {GIVEN}", {}),
     (
         "jars and Python files are added to ours",
         "sync_offsets",
-        "--jars x.jar --py-files y.zip,z/z.py",
+        f"{JARS} --py-files y.zip,z/z.py",
         {"PYTHONPATH": "/p"},
     ),
     ("run starts each driver by its own name", "run", "--conf 'my file.yaml' --master local[2] --name x", {}),

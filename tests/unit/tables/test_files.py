@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -123,3 +125,30 @@ def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, 
         (tmp_path / name).write_text(text)
     given = {name: str(tmp_path / folder) for name, _, folder in (each.partition("=") for each in environ.split())}
     assert default_file_system(given | {"PYSPARK_SUBMIT_ARGS": submit.format(tmp_path)}) == said
+
+
+_LIB = Path(__file__).resolve().parents[3] / "lib"
+_ASKS_FOR_EVER = """
+import sys, threading
+from offset_sync.tables.catalog import DRIVERS
+from offset_sync.tables.store import TableStore
+
+begun = threading.Event()
+
+def ask():
+    while True:
+        begun.set()
+        TableStore(sys.argv[1]).version(DRIVERS)
+
+for _ in range(4):
+    threading.Thread(target=ask, daemon=True).start()
+begun.wait()
+sys.exit(7)
+"""
+
+
+def test_a_process_ends_with_its_own_exit_code_while_daemon_threads_ask(tmp_path: Path) -> None:
+    TableStore(str(tmp_path)).create([DRIVERS])
+    command = [sys.executable, "-c", _ASKS_FOR_EVER, str(tmp_path)]
+    for _ in range(2):
+        assert subprocess.run(command, env={"PYTHONPATH": str(_LIB)}, check=False, timeout=60).returncode == 7

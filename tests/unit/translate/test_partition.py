@@ -68,6 +68,7 @@ def test_only_commits_of_another_incarnation_are_withheld_and_all_where_the_log_
     source, target = indexed(log("X", "X0:10")), indexed(log("Y", ". . X0:10"))
     found = ask(source, target, 3, 3, 3, ids=["id", "another", None])
     assert states(found) == [EXACT, State.TOPIC_RECREATED, EXACT]
+    assert found.may_move.tolist() == [False, True, False]
     gone = replace(source, metadata=source.metadata._replace(topic_id=None))
     assert states(ask(gone, target, 3)) == [State.TOPIC_MISSING]
 

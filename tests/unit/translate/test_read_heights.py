@@ -7,21 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.pages import KeptPages, let_go_of_all_but
-from generators.hypothesis_strategies import any_cases, law
+from generators.hypothesis_strategies import cases, law
 from offset_sync.translate.read_heights import ReadHeights
 from oracles.translation import MALFORMED, Case
 from oracles.translation_check import growing, logs_of, origin_codes
 
+SINCE_MS = 5
 
-@law(300)
-@given(any_cases(), st.integers(1, 7))
+
+@law(800)
+@given(cases, st.integers(1, 7))
 def test_heights_are_the_records_below_a_commit_and_the_others(case: Case, page_runs: int) -> None:
     *_, (_, index, target) = growing(case)
     if index is not None:
         let_go_of_all_but(index, 1, page_runs, KeptPages())
     source, _ = logs_of(case, index, target)
     commits, codes = np.arange(case.source_frontier + 2), origin_codes(case)
-    heights = ReadHeights(commits, source, 1, [code for name, code in codes.items() if name])
+    heights = ReadHeights(commits, source, SINCE_MS, [code for name, code in codes.items() if name])
     heights.look_into(np.ones(len(commits), np.bool_))
     malformed = [each.offset for each in case.source_records if each.is_malformed]
     is_any_lost = any(origin == MALFORMED for origin, _ in case.lost)
@@ -39,3 +41,12 @@ def test_heights_are_the_records_below_a_commit_and_the_others(case: Case, page_
             assert told == ((commit - 1, commit - 1) if name == case.source_cluster else (safe, most))
             is_decided &= told[0] == told[1]
         assert heights.decided()[commit] == is_decided
+    for name, code in codes.items() if index is not None else ():
+        spans = index.stretches()
+        highest = [-1, *np.maximum.accumulate(spans.span(code).high).tolist()]
+        young = [ends for *ends, seen_ms in zip(highest, highest[1:], spans.seen_ms.tolist()) if seen_ms > SINCE_MS]
+        is_open = heights.is_open(code, numbers := np.arange(-1, 20), numbers)
+        may_be = [
+            name != case.source_cluster and any(low <= n <= high for low, high in young) for n in numbers.tolist()
+        ]
+        assert is_open.tolist() == may_be

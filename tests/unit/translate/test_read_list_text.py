@@ -98,6 +98,18 @@ def test_a_cluster_id_that_is_no_word_is_refused(cluster_id: str) -> None:
         encode_read_list(found(7, 3, [(9, 12)]), cluster_id)
 
 
+@pytest.mark.parametrize("number", [2**bits - below for bits in range(7, 63, 7) for below in (0, 1)])
+def test_numbers_take_as_few_bytes_as_they_need(number: int) -> None:
+    ranges = ranges_from(0, [number, number])
+    assert encode_read_list(found(0, 0, ranges), CLUSTER).text in [text_of(0, 0, ranges, kind) for kind in "rz"]
+
+
+def test_what_fits_to_the_byte_is_read_and_the_text_is_the_one_of_the_design() -> None:
+    assert told(framed("0 0", b"\1" * MOST_BYTES, "z")) is not None
+    written = encode_read_list(found(9, 0, ranges_from(9, [2, 3, 2, 1, 1, 23])), CLUSTER)
+    assert written.text == f"offset-sync/1 {CLUSTER} 9 0 rAgMCAQEX\0"
+
+
 def entries() -> list[dict[str, Any]]:
     return json.loads(GOLDEN.read_text())["texts"]
 

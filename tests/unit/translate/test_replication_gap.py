@@ -51,7 +51,7 @@ def lacking(case: Case, origin: str, young_since_ms: int, low: int, high: int) -
     return sorted(pending), sorted(skipped)
 
 
-@law(400)
+@law(800)
 @given(cases, generators, pages)
 def test_the_records_missing_at_the_target_are_those_of_the_definition(
     case: Case, rng: random.Random, page_runs: int | None
@@ -75,7 +75,7 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(
             assert offsets(list(deleted_of(code, source, target))) == sorted(deleted[0] + deleted[1])
 
 
-@law(400)
+@law(800)
 @given(cases, generators, pages)
 def test_position_cost_is_what_the_records_between_say(case: Case, rng: random.Random, page_runs: int | None) -> None:
     *_, (_, source, target) = growing(case, rng, page_runs)

@@ -132,7 +132,7 @@ class LogIndex:
     def _note_order(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Count where a record comes below an origin offset already seen, also before positions are requested."""
         for origin in origins:
-            mine, reach = fresh.origin == origin, self._reach.get(origin, -1)
+            mine, reach = fresh.origin == origin, self._reach.get(origin, 0)
             start = fresh.origin_start[mine]
             reach_before = np.maximum.accumulate(np.concatenate(([reach], start + fresh.length[mine])))
             if origin > UNKNOWN_ORIGIN and (start < reach_before[:-1]).any():
@@ -166,7 +166,7 @@ class LogIndex:
 
     def _late_pages(self, span: OriginSpans, origin: int) -> int:
         """Return how many pages have a record of *origin* below one in an earlier page."""
-        reach = np.maximum.accumulate(np.concatenate(([self._reach.get(origin, -1)], span.high + 1)))
+        reach = np.maximum.accumulate(np.concatenate(([self._reach.get(origin, 0)], span.high + 1)))
         self._reach[origin] = int(reach[-1])
         return int((span.low < reach[:-1]).sum()) if origin > UNKNOWN_ORIGIN else 0
 
@@ -194,7 +194,7 @@ class LogIndex:
         self.lost = self.lost.followed_by(copies)
         self.lost_records += int(copies.length.sum()) + own_records
         for origin, end in zip(copies.origin.tolist(), (copies.origin_start + copies.length).tolist(), strict=True):
-            self._reach[origin] = max(end, self._reach.get(origin, -1))
+            self._reach[origin] = max(end, self._reach.get(origin, 0))
         if (copies.origin == UNKNOWN_ORIGIN).any():
             self.last_unknown = NO_LIMIT
 

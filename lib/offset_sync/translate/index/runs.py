@@ -71,8 +71,6 @@ class Runs(Columns):
     def below(self, offset: int) -> Runs:
         """Return the runs below *offset*; a run across it is cut."""
         kept = self.take(slice(0, int(self.start.searchsorted(offset, "left"))))
-        if len(kept) == 0 or int(kept.start[-1] + kept.length[-1]) <= offset:
-            return kept
         return replace(kept, length=np.minimum(kept.length, offset - kept.start))
 
     def without_repeats(self) -> Runs:

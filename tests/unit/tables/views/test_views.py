@@ -16,15 +16,8 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.views import (
-    QUESTIONS,
-    VIEWS,
-    Version,
-    failover_cost,
-    version_at,
-)
+from offset_sync.tables.views import QUESTIONS, VIEWS, Version, failover_cost, version_at
 from offset_sync.tables.views.duckdb import open_tables
-from oracles import failover_cost as cost_oracle
 from oracles import views as view_oracle
 
 ORACLES = {
@@ -80,7 +73,7 @@ def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
     moments = [exactly, BEGINS, *(BEGINS + draw.random() * LASTS for _ in range(20))]
     found = rows(connection, failover_cost(moments))
     wanted = [
-        row for moment in moments for row in cost_oracle.failover_cost(moment, *(made[table] for table in COUNTED))
+        row for moment in moments for row in view_oracle.failover_cost(moment, *(made[table] for table in COUNTED))
     ]
     (names,) = [each.names for each in QUESTIONS if each.name == "failover_cost"]
     assert comparable(found, names) == comparable(wanted, names)
