@@ -70,7 +70,7 @@ class Indexes:
     def reorders(self, cluster: str) -> bool:
         """Whether records of *cluster* came late, or again."""
         index = self.cache().log(*place_of(cluster))
-        return index is not None and index.reorders > 0
+        return bool(index and index.reorders)
 
     def lowest_live(self, cluster: str) -> int:
         """Return the lowest commit that can come from *cluster*: one that is there, or one at its log start."""
