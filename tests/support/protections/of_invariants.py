@@ -149,10 +149,10 @@ BY_NUMBER[10] = protections(
     kept_by(
         "translate.index_retention._kept_for",
         lambda *_told: 1 << 62,
-        "index_retention_laws what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
+        "index_retention_laws what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2]",
     ),
     "an index that was cut begins at a row",
-    kept_by("translate.index_retention.IndexedLog.row_at", given(1), "index_retention_laws every_live_commit_has_the"),
+    kept_by("translate.index_retention.IndexedLog.page_at", given(1), "index_retention_laws every_live_commit_has_the"),
 )
 BY_NUMBER[11] = protections(
     "a group whose records are not all mirrored is not in sync",

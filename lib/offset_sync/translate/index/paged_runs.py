@@ -110,15 +110,6 @@ class PagedRuns:
             runs = self.part(number).from_offset(low)
             yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
 
-    def lowest_of(self, origin: int, offset: int) -> int:
-        """Return the lowest offset of *origin* among the runs at or above *offset*; ``NO_LIMIT``: there is none."""
-        first = self.pages.ended_by(offset)
-        lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
-        for number in {first, len(self.pages)}:
-            runs = self.part(number).from_offset(offset)
-            lowest = min(lowest, int(runs.origin_start[runs.origin == origin].min(initial=NO_LIMIT)))
-        return lowest
-
     def near(self, first: int, last: int, before: int) -> Runs:
         """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
         if len(self.pages) == 0:
