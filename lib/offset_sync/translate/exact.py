@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
 class Strategy(NamedTuple):
     """A strategy's *name* and its settings.
 
-    *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was
+    *look_back* is how many offsets before the commit ``header`` searches. A log is idle when none of its records was
     indexed after *idle_since_ms* (since the epoch).
     """
 

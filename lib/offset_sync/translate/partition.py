@@ -100,7 +100,7 @@ def translate_partition(
         if strategy.name == "header" or is_stamped(source, target):
             answers = translate_no_later(committed, choice.offset, source, target, bounds)
         else:
-            answers = _unverified(strategy, choice, committed, source, target)
+            answers = unverified(choice, committed, source, target)
         state = _states_of_choice(answers, choice, committed, source, target)
     if strategy.name in ("exact", "header") and target.index.begin > target.log_start:
         state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
@@ -111,17 +111,6 @@ def translate_partition(
     start = source.log_start if source.metadata.log_end < NO_LIMIT else NO_LIMIT
     is_at_start = (committed <= start) & (answers.clamped_offset > target.log_start)
     return _translations(answers, state, is_at_start, is_disordered)
-
-
-def _unverified(
-    strategy: Strategy, choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog
-) -> Answers:
-    answers, readable = unverified(choice, committed, source, target), np.maximum(committed, source.log_start)
-    if not ((answers.lost > 0) & (readable > committed)).any():
-        return answers
-    # Records that the source has deleted too are not lost: its log start is translated like any commit.
-    at_start = unverified(choose(strategy, readable, source, target), readable, source, target)
-    return answers._replace(lost=np.minimum(answers.lost, at_start.lost))
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:

@@ -120,7 +120,7 @@ class LogIndex:
         if len(asked) == 0:
             return True
         first, last = int(start[asked[0]]), int(end[asked].max()) - 1
-        return self.paged.near(first, last, 0).holds(runs.take(asked), start[asked], end[asked])
+        return self.paged.near(first, last).holds(runs.take(asked), start[asked], end[asked])
 
     def _note_first(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Remember the first run of each origin."""

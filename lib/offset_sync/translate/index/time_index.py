@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.runs import Int64s
@@ -97,62 +96,3 @@ class TimeIndex:
         length = np.minimum(self.length[rows], offset - self.start[rows])
         found.extend(self.start[rows], length, self.least_ms[rows], self.most_ms[rows])
         return found
-
-
-class Ranked:
-    """The records from row *first_row* on, by timestamp and then offset, to find the n-th of a timestamp in one search.
-
-    *is_known*: every stretch holds a single timestamp; else the order is unknown and no method may be called.
-    """
-
-    def __init__(self, times: TimeIndex, first_row: int) -> None:
-        self._start, self._length = times.start[first_row:], times.length[first_row:]
-        self._at_ms = times.least_ms[first_row:]
-        self.is_known = bool(np.array_equal(self._at_ms, times.most_ms[first_row:]))
-        self._order = np.argsort(self._at_ms, kind="stable")
-        self._sorted_ms = self._at_ms[self._order]
-        self._records_to = np.concatenate(([0], np.cumsum(self._length[self._order])))
-
-    def count(self, at_ms: Int64s) -> Int64s:
-        """Return how many records have each timestamp."""
-        count: Int64s = self._to(at_ms, "right") - self._to(at_ms, "left")
-        return count
-
-    def rank(self, offset: Int64s, at_ms: Int64s) -> Int64s:
-        """Return how many records of timestamp *at_ms* are below *offset*; shapes (commits,)."""
-        # Among the stretches of that timestamp, those that begin below the offset come first.
-        low, high = (np.searchsorted(self._sorted_ms, at_ms, side) for side in ("left", "right"))
-        row = first_at_least(self._start[self._order], low, high, offset) - 1
-        into = np.minimum(offset - self._start[self._order][row], self._length[self._order][row])
-        has_any = row >= low
-        rank: Int64s = np.where(has_any, self._records_to[row] + into - self._records_to[low], 0)
-        return rank
-
-    def offset_of(self, rank: Int64s, at_ms: Int64s) -> Int64s:
-        """Return the offset of the record with *rank* among those of its timestamp; shapes (commits,).
-
-        The rank after the last one gives the offset after the last record.
-        """
-        wanted = self._to(at_ms, "left") + rank
-        is_end = rank >= self.count(at_ms)
-        row = np.searchsorted(self._records_to, np.where(is_end, wanted - 1, wanted), "right") - 1
-        offset: Int64s = self._start[self._order][row] + (wanted - self._records_to[row])
-        return offset
-
-    def _to(self, at_ms: Int64s, side: str) -> Int64s:
-        to: Int64s = self._records_to[np.searchsorted(self._sorted_ms, at_ms, side)]  # type: ignore[call-overload]
-        return to
-
-
-def first_at_least(values: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
-    """Return the first row of each ``values[first:end]`` that is not below its *bound*, *end* if all are.
-
-    *values* ascend within each range only, so ``searchsorted`` does not apply: all ranges are halved side by side.
-    """
-    low, high = first.copy(), end.copy()
-    while (is_open := low < high).any():
-        middle = (low + high) >> 1
-        is_below = is_open & (values[np.minimum(middle, len(values) - 1)] < bound)
-        low = np.where(is_below, middle + 1, low)
-        high = np.where(is_open & ~is_below, middle, high)
-    return low
