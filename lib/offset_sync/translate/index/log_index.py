@@ -272,7 +272,7 @@ class LogIndex:
             self.paged.adopt(view.paged)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
-                    self._positions[origin] = (known.copy(), done)
+                    self._positions[origin] = (known.view(), done)
 
     def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.

@@ -80,7 +80,7 @@ class PagedRuns:
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Replace the oldest runs in memory by the directory of *pages*, of so many *runs*, which *store* has."""
         end = int(pages.end[-1])
-        self._columns = tuple(map(GrowingArray.with_room, self.tail.from_offset(end).columns))
+        self._columns = tuple(GrowingArray.of(column.copy()) for column in self.tail.from_offset(end).columns)
         self._tail = self._stretches = None
         self.pages, self.paged_runs = in_a_row([self.pages, pages]), self.paged_runs + runs
         self.tail_begin, self.store = end, store
