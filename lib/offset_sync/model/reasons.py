@@ -93,7 +93,7 @@ class Reason(Enum):
     PAIR_DRIFTS = "offsets of {} drift apart: by {} in the window", "offsetsyncdriftnotconverged"
     GROUPS_DRIFT = "groups whose offsets drift apart: {:,} ({})", "offsetsyncdriftnotconverged"
     DECIDED_HERE = "no sync_offsets is alive: what follows was decided by this report, from the tables"
-    NOTHING_TO_REPORT = "nothing to report: no included group has committed an included topic"
+    NOTHING_TO_REPORT = "nothing to report: no commit of an included group and topic is in tables.root"
     UNCOMMITTED = "topics with partitions never committed by their group: {:,} ({}); apply commits the target's start"
     AS_PREDICTED = "{} to {} was rehearsed {} ago, as predicted: partitions {:,}, groups {:,}"
     NOT_AS_PREDICTED = (

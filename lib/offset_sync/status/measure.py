@@ -79,8 +79,7 @@ def measure(
     if not is_unstamped:
         for gone in deleted_of(there.origin, source, target):
             deleted.add(gone.below(snapshot_end))
-    # What the source's index does not cover is not known to be at the target.
-    beyond = np.maximum(source.begin - left, 0) + np.maximum(source_end - np.maximum(left, source.frontier), 0)
+    beyond = _beyond_index(source, left, source_end)
     newer = source.paged.records_from(np.maximum(left, snapshot_end), source.frontier)
     repeats, skipped = _cost_at(asked, source, target, committed, wanted, position)
     return Counts(
@@ -135,6 +134,12 @@ def _missing(
         yield from ((origin, gap) for gap in replication_gaps(origin, source, target, young_since_ms))
     # Records with unreadable headers count as the source's own, missing at the target.
     yield own, ReplicationGap(none, OffsetRanges(*source.unknown_ranges))
+
+
+def _beyond_index(source: LogIndex, left: Int64s, source_end: int) -> Int64s:
+    """Return how many offsets from *left* on the source's index does not cover: not known to be at the target."""
+    beyond: Int64s = np.maximum(source_end - np.maximum(left, source.frontier), 0)
+    return beyond + np.maximum(source.begin - left, 0)
 
 
 def _cost_at(

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from offset_sync.model.values import ABSENT, OffsetWrite
-from offset_sync.state.heartbeat import Heartbeat
 from offset_sync.status.reporter import _known
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.tables.catalog import RECORD_RUNS
@@ -172,13 +171,13 @@ BY_NUMBER[11] = protections(
     "records that are not indexed keep a group from being in sync",
     kept_by(
         "status.measure._beyond_index",
-        lambda _origin, _source, _target, left, _end: np.zeros((2, len(left)), np.int64),
+        lambda _source, left, _end: np.zeros_like(left),
         "status_oracle every_number_of_a_report",
     ),
     "a group whose answer has changed since it was published is not in sync",
     kept_by("status.reporter.is_changing", false_for(1), "verdicts a_record_that_came_late"),
     "the verdict of a driver that is not alive is not shown",
-    kept_by("status.verdicts.of_living", gives(Heartbeat(0, 0, {})), "verdicts only_a_living_driver_is_read"),
+    kept_by("status.verdicts.is_living", yes, "verdicts only_a_living_driver_is_read"),
     "a home that a group has left is not shown",
     kept_by("reconciliation.ReconcilePass._tell_gone", nothing, "translation_history a_home_that_the_group"),
 )
