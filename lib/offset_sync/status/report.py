@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -53,8 +53,10 @@ SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "
 _GREATEST = ("staleness_ms", "mirror_lag_ms")
 _LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
-_SUMMED = ("partitions", "source_offsets", "target_offsets", "change", "windowed_change")
-_NOTHING = (0,) * len(_SUMMED)
+_OFFSETS = (("partition", "count"), ("source_offset", "sum"), ("target_offset", "sum"))
+_SUMS_OF_OFFSETS = ("partitions", "source_offsets", "target_offsets")
+_SUMMED = (*_SUMS_OF_OFFSETS, "change", "windowed_change", "groups")
+_PAIR, _GROUP = itemgetter(*PAIR), itemgetter(*GROUP)
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 
 
@@ -194,7 +196,6 @@ class DriftWindow:
 
     def __init__(self, window: timedelta = DRIFT_WINDOW, threshold: int = _CONVERGED_WITHIN) -> None:
         self._window, self._threshold = window, threshold
-        self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
         self._shown = SYNC_DRIFT.arrow_schema.empty_table()
 
     def add(self, status: pa.Table, now: datetime) -> pa.Table:
@@ -202,36 +203,27 @@ class DriftWindow:
 
         Those of one time are of the pairs and then of their groups.
 
-        Only partitions with an offset at both clusters count. A new one has not changed.
+        Only partitions with an offset at both clusters count. A group of which there are more or fewer of these than
+        before has not changed.
         """
-        names = (*_KEY, "source_offset", "target_offset")
-        rows = status.select(names).filter(pc.is_valid(status["target_offset"])).to_pylist()
-        keys, before = [tuple(row[name] for name in _KEY) for row in rows], self._seen
-        self._seen = {key: before.get(key, deque()) for key in keys}
-        sums: dict[tuple[Any, ...], list[int]] = {}
-        for key, row in zip(keys, rows, strict=True):
-            offsets = row["source_offset"], row["target_offset"]
-            values = 1, *offsets, *self._changes(key, offsets[0] - offsets[1], now)
-            for series in ((*key[:2], None), key[:3]):
-                sums[series] = [a + b for a, b in zip(sums.get(series, _NOTHING), values, strict=True)]
-        groups = Counter(series[:2] for series in sums if series[2] is not None)
-        found = []
-        for series, each in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0])):
-            count = groups[series[:2]] if series[2] is None else 1
-            found.append(
-                dict(zip((*GROUP, *_SUMMED), (*series, *each), strict=True))
-                | {"at": now, "drift": each[1] - each[2], "is_converged": abs(each[4]) <= count * self._threshold}
-            )
+        at = self._shown["at"]
+        last = {_GROUP(row): row for row in self._shown.filter(pc.equal(at, pc.max(at))).to_pylist()}
+        recent = self._shown.filter(pc.greater(at, pa.scalar(now - self._window))).group_by(GROUP)
+        changed = {_GROUP(row): row["change_sum"] for row in recent.aggregate([("change", "sum")]).to_pylist()}
+        held = status.filter(pc.is_valid(status["target_offset"])).group_by(GROUP).aggregate(_OFFSETS)
+        groups = held.rename_columns((*GROUP, *_SUMS_OF_OFFSETS)).sort_by([(name, "ascending") for name in GROUP])
+        found, pairs = groups.to_pylist(), dict[tuple[str, ...], Counter[str]]()
+        for row in found:
+            before, drift = last.get(_GROUP(row)), row["source_offsets"] - row["target_offsets"]
+            is_new = before is None or before["partitions"] != row["partitions"]
+            row["change"] = 0 if before is None or is_new else drift - before["drift"]
+            row["windowed_change"] = row["change"] + changed.get(_GROUP(row), 0)
+            row["groups"] = 1
+            pairs.setdefault(_PAIR(row), Counter()).update({name: row[name] for name in _SUMMED})
+        found[:0] = [dict(zip(PAIR, pair, strict=True)) | sums for pair, sums in pairs.items()]
+        for row in found:
+            row |= {"at": now, "drift": row["source_offsets"] - row["target_offsets"]}
+            row["is_converged"] = abs(row["windowed_change"]) <= row["groups"] * self._threshold
         shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found, SYNC_DRIFT.arrow_schema)])
         self._shown = shown.filter(pc.greater_equal(shown["at"], pa.scalar(now - 6 * self._window)))
         return self._shown
-
-    def _changes(self, key: tuple[Any, ...], drift: int, now: datetime) -> tuple[int, int]:
-        """Return the change of a partition's drift since the row before, and over the window."""
-        seen = self._seen[key]
-        before = seen[-1][1] if seen else drift
-        seen.append((now, drift))
-        # Keep the last one before the window: the change over the window is counted from there.
-        while len(seen) > 2 and seen[1][0] <= now - self._window:
-            seen.popleft()
-        return drift - before, drift - seen[0][1]
