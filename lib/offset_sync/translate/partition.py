@@ -109,8 +109,8 @@ def translate_partition(
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
     # Of a source that does not answer the log start is unknown.
     start = source.log_start if source.metadata.log_end < NO_LIMIT else NO_LIMIT
-    is_at_start = (committed <= start) & (answers.clamped_offset > target.log_start)
-    return _translations(answers, state, is_at_start, is_disordered)
+    is_at_start = (committed <= start) & (answers.offset > target.log_start)
+    return _translations(answers, target.log_start, state, is_at_start, is_disordered)
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
@@ -124,7 +124,7 @@ def _states_of_choice(
 ) -> NDArray[np.intp]:
     """Return the states of another strategy's answers; those that could lose records are withheld."""
     state = np.where(answers.is_exact | choice.is_exact, _states(answers), State.APPROXIMATE)
-    state[answers.is_too_late] = State.STRATEGY_REFUSED
+    state[choice.offset > answers.offset] = State.STRATEGY_REFUSED
     state[~choice.is_found] = State.NO_REFERENCE
     # Records below the index are unknown: the first unread one may be there.
     is_unknown = (committed < source.index.begin) & (source.index.begin > source.log_start)
@@ -140,11 +140,16 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
 
 
 def _translations(
-    answers: Answers, state: NDArray[np.intp], is_at_start: NDArray[np.bool_], is_disordered: NDArray[np.bool_]
+    answers: Answers,
+    log_start: int,
+    state: NDArray[np.intp],
+    is_at_start: NDArray[np.bool_],
+    is_disordered: NDArray[np.bool_],
 ) -> Translations:
     may_move = answers.has_young_hole | (state != _EXACT)
     counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
-    found = Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_at_start, is_disordered)
+    wanted = np.maximum(answers.offset, log_start)
+    found = Translations(answers.offset, wanted, state, *counts, may_move, is_at_start, is_disordered)
     # The column timestamp_disordered describes the commit, so it is kept where the answer is withheld.
     return replace(withhold_some(found, np.where(IS_WITHHELD[state], state, ABSENT)), is_disordered=is_disordered)
 

@@ -90,7 +90,6 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
     is_at_frontier = choice.offset >= target.index.frontier
     return Answers(
         offset=choice.offset,
-        clamped_offset=np.maximum(choice.offset, target.log_start),
         at_frontier=is_at_frontier,
         index_behind=committed > source.index.frontier,
         # Read records come first, so they are deleted first.
@@ -98,7 +97,6 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
         duplicates_at_most=np.maximum(choice.duplicates_at_most - deleted, 0),
         lost=np.maximum(deleted - choice.duplicates, 0),
         is_exact=choice.is_exact | is_at_frontier,
-        is_too_late=np.zeros(len(committed), np.bool_),
     )
 
 
