@@ -167,27 +167,25 @@ def answer_by_timestamp(committed: Int64s, source: TimeIndex, target: TimeIndex,
     """
     if len(target) == 0 or len(source) == 0:
         return _uncounted(np.full(len(committed), target.start[0] if len(target) else target_frontier, np.int64))
-    row = np.searchsorted(source.end, committed, "right")
+    row, greatest = np.searchsorted(source.end, committed, "right"), source.greatest_to
     at_ms = np.append(source.least_ms, source.least_ms[-1])[row]
     first = np.searchsorted(target.greatest_to, at_ms, "left")
     answer = np.append(target.start, target_frontier)[first]
-    before = np.concatenate(([np.iinfo(np.int64).min], source.greatest_to))[row]
-    as_new = source.start[np.searchsorted(source.greatest_to, at_ms, "left")]
-    at_most = _not_newer(target, answer, before, source, committed)
+    as_new = source.start[np.searchsorted(greatest, at_ms, "left")]
+    greatest = np.concatenate(([np.iinfo(np.int64).min], greatest))
+    # A stretch that is read in part counts with its greatest timestamp.
+    is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed
+    at_most = _not_newer(target, answer, greatest[row + is_inside])
     # The target may not have what was read at the time of the answer, and has nothing of it beyond its index.
     read = np.clip(source.records_below(committed) - source.records_below(as_new), 0, at_most)
-    return Choice(answer, before > at_ms, (first < len(target)) & (read == 0), read, at_most)
+    return Choice(answer, greatest[row] > at_ms, (first < len(target)) & (read == 0), read, at_most)
 
 
-def _not_newer(target: TimeIndex, answer: Int64s, before: Int64s, source: TimeIndex, committed: Int64s) -> Int64s:
+def _not_newer(target: TimeIndex, answer: Int64s, newest: Int64s) -> Int64s:
     """Return how many records are between the *answer* and the target's last one that may have been read.
 
-    A record may have been read if it is not newer than everything that the group has read. *before* is the greatest
-    timestamp of the source's stretches that are read whole; one that is read in part counts with its greatest.
+    A record may have been read if it is not newer than the *newest* that the group has read.
     """
-    row = np.searchsorted(source.end, committed, "right")
-    is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed
-    newest = np.where(is_inside, np.maximum(before, np.append(source.most_ms, 0)[row]), before)
     first_row = int(np.searchsorted(target.end, answer.min(), "right"))
     # The least timestamp from each stretch on never falls, so what may have been read ends with a sorted search.
     least_from = np.minimum.accumulate(target.least_ms[first_row:][::-1])[::-1]
