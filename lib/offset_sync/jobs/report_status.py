@@ -17,7 +17,7 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import ReportOutput, asked_for, open_outputs, status_arguments
+from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
@@ -86,7 +86,7 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
                 job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
                 report = job.make()
             job.show(report)
-            return [each["text"] for each in asked_for(report, arguments).document["problems"]]
+            return [each["text"] for each in report.select(arguments.group).document["problems"]]
         with _served(config, arguments) as outputs:
             StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
         return []

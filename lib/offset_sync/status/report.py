@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -34,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.config.name_patterns import is_match
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.reasons import Reason
 from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, skipped, trouble, verdict
@@ -78,21 +79,18 @@ class Report:
         """The rows of this report."""
         return self.drift.filter(pc.equal(self.drift["at"], pa.scalar(self.reported_at)))
 
-    def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
-        """Return the report with the selected rows.
+    def select(self, groups: Sequence[str]) -> Report:
+        """Return the report with these *groups*, regular expressions for whole names; with all if there is none.
 
-        *groups* and *topics* are regular expressions for whole names, of which one has to match, for topics the name at
-        the source or the target; *statuses* are words. An empty sequence selects all. Raise OffsetSyncError for an
-        invalid expression.
+        Raise OffsetSyncError for an invalid expression.
         """
-        is_group, is_topic = _matcher(groups, "group_id"), _matcher(topics, "topic")
-        is_asked = [
-            is_group(row["group_id"])
-            and (is_topic(row["topic"]) or is_topic(row["target_topic"]))
-            and (not statuses or row["status"] in statuses)
-            for row in self.status.select(("group_id", "topic", "target_topic", "status")).to_pylist()
-        ]
-        return self if all(is_asked) else replace(self, status=self.status.filter(pa.array(is_asked)))
+        if not groups:
+            return self
+        try:
+            is_asked = [is_match(groups, name) for name in self.status["group_id"].to_pylist()]
+        except re.error as error:
+            raise OffsetSyncError(f"--group: {error.pattern!r} is no regular expression ({error})") from error
+        return replace(self, status=self.status.filter(pa.array(is_asked, pa.bool_())))
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -181,14 +179,6 @@ def _badness(row: Row) -> tuple[Any, ...]:
     lost, duplicates, stale = row["lost"] or 0, row["duplicates"] or 0, row["staleness_ms"] or 0
     names = (row[name] for name in _KEY if name in row)
     return not row["skipped"], STATUS_WORDS.index(row["status"]), -lost, -duplicates, -stale, *names
-
-
-def _matcher(patterns: Sequence[str], column: str) -> Callable[[str | None], bool]:
-    try:
-        compiled = [re.compile(pattern, re.DOTALL) for pattern in patterns]
-    except re.error as error:
-        raise OffsetSyncError(f"{column}: {error.pattern!r} is not a valid regular expression ({error})") from error
-    return lambda name: not compiled or (name is not None and any(each.fullmatch(name) for each in compiled))
 
 
 class DriftWindow:
