@@ -142,7 +142,6 @@ class StatusReporter:
         wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
         contest, logs = verdict["contest"], [ClusterPartition(alias, *key.topic_partition) for alias in pair]
         elsewhere = ", ".join(sorted(moment.homes[key.group_id] & moment.others[pair]))
-        listed = None if wanted is None else verdict["skipped"]
         return verdict | {
             "wanted_offset": wanted,
             "target_offset": there.offset if there.error is None else known_at_target(verdict),
@@ -153,7 +152,7 @@ class StatusReporter:
             "is_target_active": None if f"{target}?" in members else target in members,
             "elsewhere": elsewhere or None,
             "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in moment.others[pair]),
-            "listed": (listed or 0) if self._is_named(key.group_id) else None,
+            "listed": (verdict["skipped"] or 0) if self._is_named(key.group_id) else None,
             "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
         }
 
