@@ -161,7 +161,7 @@ BY_NUMBER[11] = protections(
     "a group whose next records differ on both sides is not in sync",
     kept_by("status.reporter.needs_comparison", no, "classify another"),
     "a third cluster that holds a commit no verdict knows of keeps a group from being in sync",
-    kept_by("status.reporter._unexpected", gives(()), "held_offsets a_commit_at_a_third_cluster_that"),
+    kept_by("status.reporter._unexpected", gives({}), "held_offsets a_commit_at_a_third_cluster_that"),
     "a third cluster that holds a commit and has no verdict keeps a group from being in sync",
     kept_by(
         "status.reporter._known",
