@@ -30,7 +30,7 @@ from offset_sync.translate.replication_gap import (
 NO_END = int(np.iinfo(np.int64).max)
 _NO_ROWS = np.empty(0, np.int64)
 _NEWEST = 10_000
-"""If no record is as young as the window, the share of each origin is that in this many newest records."""
+"""The shares of origins are those in this many newest offsets."""
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,12 @@ def _cost_at(
     return repeats, skipped
 
 
-def origin_shares(log: LogIndex, names: Mapping[int, str], since_ms: int) -> str:
-    """Return the share of each origin in the records since then, or in the newest ones if there are none, as JSON.
+def origin_shares(log: LogIndex, names: Mapping[int, str]) -> str:
+    """Return the share of each origin in the newest records, as JSON.
 
     Origins that are not our clusters are summed as ``?``.
     """
-    since = log.indexing_times.first_since(since_ms)
-    first = since if since is not None else max(0, log.frontier - _NEWEST)
     counts = Counter[str]()
-    for origin, count in sorted(log.paged.records_by_origin(first, log.frontier).items()):
+    for origin, count in sorted(log.paged.records_by_origin(max(0, log.frontier - _NEWEST), log.frontier).items()):
         counts[names.get(origin, "?")] += count
     return json.dumps({name: round(count / counts.total(), 4) for name, count in counts.items()})

@@ -37,8 +37,6 @@ from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
 from offset_sync.translate.strategies import is_stamped
 
-_SHAPE_WINDOW_MS = 3_600_000
-"""The producing clusters of a topic are those of the records of the last hour."""
 _TOPIC_IS_GONE = (State.TOPIC_MISSING.name, State.TOPIC_RECREATED.name)
 _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirror_lag", "mirror_lag_ms"), 0) | {
     "is_outside": False,
@@ -182,7 +180,7 @@ class StatusReporter:
                 "is_unstamped": is_unstamped,
                 "mirror_lag": late.total,
                 "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
-                "origin_share": origin_shares(source, self._aliases, pair.now_ms - _SHAPE_WINDOW_MS),
+                "origin_share": origin_shares(source, self._aliases),
             }
         parts = zip(*(column.tolist() for column in columns.values()), strict=True)
         for row, numbers in zip(rows, parts, strict=True):
