@@ -24,7 +24,7 @@ from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster, MetadataFetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import KEPT, LOG, NamedEpochs, candidates, retired_elections
-from offset_sync.state.index_retention import Retention, lowest_commits, to_begins, unsealed_rows
+from offset_sync.state.index_retention import Retention, lowest_commits, to_begins
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import Lease, held
@@ -162,7 +162,6 @@ class MaintainJob:
     def _begins(self, metadata: MetadataByCluster) -> pa.Table:
         """Return where the index of each partition may begin; *metadata* is older than the tables read here."""
         tables = TableStore.of(self._config, self._config.names)
-        rows = unsealed_rows(tables)  # before the index: rows sealed in between are in a page, or among these
         index = RecordIndex(tables, memory_bytes=self._config.sync.index_memory)
         index.refresh()
         state = SyncState(self._config, index)
@@ -172,7 +171,7 @@ class MaintainJob:
         keep = max(self._config.maintenance.keep_runs, self._config.sync.hole_grace)
         old_before_ms = int((time.time() - keep.total_seconds()) * 1000)
         lowest = lowest_commits(state.offsets, self._config.is_group_included)
-        retention = Retention(index, rows, metadata, lowest, old_before_ms)
+        retention = Retention(index, metadata, lowest, old_before_ms)
         logs = index.all_logs()
         partitions = {each.topic_partition for each in logs if self._config.strategy_of(each.topic) == "exact"}
         for reason, count in sorted(retention.reasons(partitions).items()):

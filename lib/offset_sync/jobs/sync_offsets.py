@@ -26,7 +26,7 @@ from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.heartbeat import EVERY_S, Heartbeat, beat
+from offset_sync.state.heartbeat import EVERY_S, beat
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
@@ -250,8 +250,7 @@ class SyncJob:
         # Without writes no answer is tried, so none is published.
         is_publishing = self._run.is_writing and not self._loop.is_first
         if is_publishing and self._lease.is_open() and self._history.error is None:
-            said = Heartbeat(self._lease.epoch, system_now_ms(), self._state.clocks_ahead_ms())
-            beat(files_of(self._config), self._config, said)
+            beat(files_of(self._config), self._config, self._lease.epoch, system_now_ms())
 
     def _health(self) -> Iterator[Metric]:
         return health(self._is_ready.is_set(), self._history.error, self._config.clusters, self._queries.errors())
