@@ -11,7 +11,7 @@ from typing import Self
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
@@ -80,16 +80,19 @@ class TableStore:
         """Create every table that does not exist yet.
 
         On a local disk repair logs after a power failure. Raises TableError, with the remedy, where that would lose
-        rows, or where a table has another format, and PlatformError where drivers could overwrite each other's entries.
+        rows, or where any table below the root has another format, and PlatformError where drivers could overwrite each
+        other's entries: nothing is created then.
         Each driver *tests_storage* for that at its start: some forty requests, one after the other.
         """
-        self.repair(tables)
-        if tests_storage:
-            check_storage(self.root, self.files)
+        known = [*dict.fromkeys((*ALL_TABLES, *tables))]
+        self.repair(known)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            made = sum(pool.map(lambda table: self.log(table).make(table), tables))
+            found = dict(zip(known, pool.map(self.is_there, known), strict=True))  # refuses another format
+            if tests_storage:
+                check_storage(self.root, self.files)
+            list(pool.map(lambda table: self.log(table).make(table), tables))
         self.files.sync_folders(self.root)
-        if made:
+        if made := sum(not found[table] for table in tables):
             logger.info("created %d tables below %s", made, self.root)
 
     def repair(self, tables: Iterable[Table] = TABLES) -> None:
