@@ -7,6 +7,7 @@ which it is needed: the rows' file, its folder, the entry, the log.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import re
@@ -80,7 +81,8 @@ class Change(NamedTuple):
         """Return the same for delta-rs."""
         now_ms, is_change = int(time.time() * 1000), not self.moves
         found: list[AddAction | RemoveAction] = [
-            AddAction(each.path, each.size, {}, each.written_ms, is_change, each.statistics) for each in self.added
+            AddAction(each.path, each.size, {}, each.written_ms, is_change, json.dumps({"numRecords": each.rows}))
+            for each in self.added
         ]
         gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in self.removed)
         return [*found, *gone]

@@ -1,7 +1,7 @@
 """Files of a table that Spark's tasks write, each its own rows, on any storage; the driver sees no row.
 
-The successful attempt of a task reports its file to the driver, with statistics. Files of other attempts have no entry
-in the log, like those of an append that was killed, until maintenance deletes them.
+The successful attempt of a task reports its file to the driver. Files of other attempts have no entry in the log,
+like those of an append that was killed, until maintenance deletes them.
 """
 
 from __future__ import annotations
