@@ -14,9 +14,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -29,8 +28,6 @@ from offset_sync.tables.native_calls import native
 
 BATCH_ROWS = 1 << 17
 """How many rows of a file are in memory at a time where a table is read in pieces."""
-AtLeast: TypeAlias = tuple[str, "int | datetime"]
-"""A column, and its least wanted value."""
 _BUFFER = 1 << 16
 _SMALL = 1 << 17
 """A file of up to so many bytes is fetched whole."""
@@ -235,25 +232,19 @@ def read_in_pieces(
     files: Files,
     wanted: Sequence[tuple[str, int | None]],
     names: Sequence[str],
-    at_least: AtLeast | None = None,
     *,
     encoded: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
-    *wanted* as in :meth:`Files.opened`. *at_least* skips row groups where by the statistics all values of a column
-    are smaller; *encoded* reads texts by their dictionaries.
+    *wanted* as in :meth:`Files.opened`. *encoded* reads texts by their dictionaries.
     """
     for source in files.opened(wanted):
         with source:
-            yield from _pieces(_parquet_in(source, encoded=encoded), names, at_least)
-
-
-def _pieces(file: pq.ParquetFile, names: Sequence[str], at_least: AtLeast | None) -> Iterator[pa.Table]:
-    groups = [n for n in range(file.num_row_groups) if at_least is None or _may_reach(file, n, *at_least)]
-    known = [name for name in names if name in file.schema_arrow.names]
-    for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=known):
-        yield pa.Table.from_batches([batch])
+            file = _parquet_in(source, encoded=encoded)
+            known = [name for name in names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(BATCH_ROWS, columns=known):
+                yield pa.Table.from_batches([batch])
 
 
 def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
@@ -262,13 +253,6 @@ def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
         return file
     texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
     return pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
-
-
-def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int | datetime) -> bool:
-    if name not in file.schema_arrow.names:
-        return True
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(name)).statistics
-    return statistics is None or not statistics.has_min_max or statistics.max >= least
 
 
 def _parted(path: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
+from offset_sync.tables.files import Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
@@ -131,20 +131,18 @@ class TableStore:
         self,
         table: Table,
         names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
         version: Version | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of *table* now or at a *version*, a bounded number at a time, in no order; of columns *names*.
 
-        *at_least* skips stretches without any value so large; errs to keeping. Raises FileNotFoundError where files
-        were cleaned up meanwhile: then start over.
+        Raises FileNotFoundError where files were cleaned up meanwhile: then start over.
         """
         wanted = list(names or table.names)
         has_topic = self.names is not None and TOPIC in wanted and cluster_of(table) is not None
         needed = {*wanted, *(needed_of(table) if has_topic else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
         found = self.data_files(table, version)
-        for piece in pieces_of(read_in_pieces(self.files, found, schema.names, at_least), schema):
+        for piece in pieces_of(read_in_pieces(self.files, found, schema.names), schema):
             yield (self.inside(table, piece) if has_topic else piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
 from itertools import takewhile
-from typing import NamedTuple
 
-from offset_sync.model.errors import TableError
 from offset_sync.tables.definition import Column, columns
 
 
@@ -77,23 +75,3 @@ def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
 
 def _literal(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
-
-
-class Version(NamedTuple):
-    """A version of a Delta table, and when it was committed."""
-
-    number: int
-    at: datetime
-
-
-def version_at(table_path: str, history: Sequence[Version], moment: datetime) -> int | None:
-    """Return the number of the newest version of the table at *table_path* that is not younger than *moment*.
-
-    None: the table did not exist yet. Raises TableError where the log does not reach back so far.
-    """
-    if found := [version for version in history if version.at <= moment]:
-        return max(found).number
-    first = min(history)
-    if first.number == 0:
-        return None
-    raise TableError(f"{table_path}: its log goes back to {first.at.isoformat()} only; ask for a later moment")

@@ -16,7 +16,7 @@ from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.views import QUESTIONS, VIEWS, Version, failover_cost, version_at
+from offset_sync.tables.views import QUESTIONS, VIEWS, failover_cost
 from offset_sync.tables.views.duckdb import open_tables
 from oracles import views as view_oracle
 
@@ -104,19 +104,6 @@ def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) ->
     wanted = [row | {"topic": called[row["source_cluster"], row["topic"]]} for row in answers[0]]
     assert any(row["lost"] for row in wanted)
     assert sorted(map(str, answers[1])) == sorted(map(str, wanted))
-
-
-# Moments, and tables that are not there
-
-
-def test_a_moment_before_the_log_begins_is_refused_unless_the_table_was_not_there_yet() -> None:
-    at = [AN_HOUR + timedelta(minutes=minute) for minute in range(4)]
-    history = [Version(7, at[2]), Version(6, at[1])]
-    assert version_at("t", history, at[3]) == 7
-    assert version_at("t", history, at[1]) == 6
-    assert version_at("t", [*history, Version(0, at[0])], at[0] - timedelta(seconds=1)) is None
-    with pytest.raises(TableError, match=r"^t: its log goes back to 2026-11-21T03:13:00\+00:00 only; ask for a later"):
-        version_at("t", history, at[0])
 
 
 def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> None:
