@@ -8,84 +8,34 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import AclOperation, TopicDescription  # type: ignore[attr-defined]
 
 from offset_sync.kafka.group_offsets import Coordinators
-from offset_sync.kafka.librdkafka import CLIENT_OPTIONS
 from offset_sync.kafka.requests import (
-    Committed,
-    Door,
-    Errors,
     LogEnds,
-    ManyGroups,
     NotAuthorizedError,
     Reach,
     TopicInfo,
-    TopicNames,
-    partition_of,
 )
-from offset_sync.kafka.topic_requests import EARLIEST, LATEST, TopicRequests, allowed
-from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
+from offset_sync.kafka.topic_requests import DEADLINE_S, EARLIEST, LATEST, allowed
+from offset_sync.model.values import CONSUMER_OFFSETS, TopicPartition
 
-DEADLINE_S = 15.0
 _COMMIT_LOG_S = 5.0
-_NO_NAME = "UNKNOWN_TOPIC_OR_PART"
-"""The error for a stream without a topic at the cluster."""
 _BITS = 2**64 - 1
-# Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
-_OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 
 
-class ClusterAdmin:
-    """One cluster, named by its alias; *options* are librdkafka's. Threads may share it; it needs no closing.
-
-    Arguments and results are streams, see :class:`Door`; *names* None: every topic is its own stream.
-    """
-
-    def __init__(
-        self,
-        alias: str,
-        options: Mapping[str, str],
-        names: TopicNames | None = None,
-        *,
-        at_once: ManyGroups | None = None,
-    ) -> None:
-        self.alias = alias
-        self._door = Door(alias, names)
-        self._requests = TopicRequests(alias, {**_OPTIONS, **options})
-        self._coordinators = Coordinators(self._requests, {**_OPTIONS, **options}, at_once)
-
-    def take_names(self, names: TopicNames) -> None:
-        """Use *names*, which know more by now."""
-        self._door = Door(self.alias, names)
-
-    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
-        """Return Kafka's own id of the cluster."""
-        return str(self._requests.cluster(time.monotonic() + deadline).cluster_id)
-
-    def groups(self, deadline: float = DEADLINE_S) -> dict[str, bool]:
-        """Return the groups with whether they have members; see :meth:`TopicRequests.groups`."""
-        return self._requests.groups(time.monotonic() + deadline)
-
-    def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the groups of every type that we may describe; every broker also describes all of its groups."""
-        return self._requests.groups_of_all_types(time.monotonic() + deadline)
+class ClusterAdmin(Coordinators):
+    """One cluster, named by its alias; *options* are librdkafka's. Threads may share it; it needs no closing."""
 
     def topics(self, deadline: float = DEADLINE_S) -> dict[str, TopicInfo]:
         """Return every topic that is not internal and that we may describe; brokers list no others."""
         ends_at = time.monotonic() + deadline
-        found = allowed(self._requests.described(self._requests.names(ends_at), ends_at))
+        found = allowed(self.described(self.topic_names(deadline), ends_at))
         return self._door.streams({name: _to_topic_info(each) for name, each in found.items() if not each.is_internal})
-
-    def topic_names(self, deadline: float = DEADLINE_S) -> list[str]:
-        """Return the cluster's own name of every topic that we may describe, including internal ones."""
-        return self._requests.names(time.monotonic() + deadline)
 
     def describe(
         self, topics: Iterable[str], deadline: float = DEADLINE_S
@@ -99,7 +49,7 @@ class ClusterAdmin:
     def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
         """Return those of *topics* that we may describe but not read; a cluster without ACLs reports no rights."""
         ends_at = time.monotonic() + deadline
-        found = allowed(self._requests.described(self._door.topics(topics), ends_at, with_rights=True))
+        found = allowed(self.described(self._door.topics(topics), ends_at, with_rights=True))
         rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
         refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
         return self._door.streams({name: NotAuthorizedError(self.alias, name, "Read") for name in refused})
@@ -116,7 +66,7 @@ class ClusterAdmin:
         return None if found is None else found.partitions
 
     def _described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
-        found = self._requests.described(topics, time.monotonic() + deadline)
+        found = self.described(topics, time.monotonic() + deadline)
         return {
             name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
         }
@@ -132,8 +82,8 @@ class ClusterAdmin:
         ends_at, wanted = time.monotonic() + deadline, self._door.out(dict.fromkeys(partitions))
         leaders = self._leaders({each.topic for each in wanted}, ends_at)
         leaders = {each: leader for each, leader in leaders.items() if each in wanted}
-        starts = self._requests.offsets(leaders, EARLIEST, ends_at)
-        stops = self._requests.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
+        starts = self.offsets(leaders, EARLIEST, ends_at)
+        stops = self.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
         return self._door.into(
             {
                 each: LogEnds(starts[each].offset, max(starts[each].offset, stop.offset), stop.leader_epoch)
@@ -147,51 +97,22 @@ class ClusterAdmin:
         The stable end is read first, so if a transaction commits in between it is too small, never too large.
         """
         ends_at = time.monotonic() + deadline
-        names = [name for name in self._requests.names(ends_at) if is_wanted(self._door.stream(name))]
+        names = [name for name in self.topic_names(deadline) if is_wanted(self._door.stream(name))]
         leaders = self._leaders(names, ends_at)
-        stable = self._requests.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
-        high = self._requests.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
+        stable = self.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
         return self._door.into(
             {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
         )
 
     def _leaders(self, topics: Iterable[str], ends_at: float) -> dict[TopicPartition, int]:
         """Return the broker id of the leader of each partition that has one now."""
-        described: dict[str, Any] = {**allowed(self._requests.described(topics, ends_at))}
+        described: dict[str, Any] = {**allowed(self.described(topics, ends_at))}
         return {
             TopicPartition(name, each.id): each.leader.id
             for name, topic in sorted(described.items())
             for each in topic.partitions
             if each.leader is not None
-        }
-
-    def committed_offsets(
-        self, groups: Sequence[str], deadline: float = DEADLINE_S
-    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
-        """Return what each group has committed; see :meth:`Coordinators.committed_offsets`."""
-        found = self._coordinators.committed_offsets(groups, deadline)
-        return {g: each if isinstance(each, ClusterError) else self._door.into(each) for g, each in found.items()}
-
-    def write_offsets(
-        self,
-        writes: Mapping[str, Sequence[OffsetWrite]],
-        deadline: float = DEADLINE_S,
-        may_send: Callable[[], bool] = lambda: True,
-    ) -> dict[str, Errors | ClusterError]:
-        """Commit each group's offsets; see :meth:`Coordinators.write_offsets`."""
-        door = self._door
-        absent: dict[str, Errors] = {group: {} for group in writes}
-        named: dict[str, list[OffsetWrite]] = {group: [] for group in writes}
-        for group, wanted in writes.items():
-            for each in wanted:
-                if (name := door.name(each.topic)) is None:
-                    absent[group][partition_of(each)] = _NO_NAME
-                else:
-                    named[group].append(each if name == each.topic else replace(each, topic=name))
-        answers = self._coordinators.write_offsets(named, deadline, may_send)
-        return {
-            group: found if isinstance(found, ClusterError) else {**absent[group], **door.into(found)}
-            for group, found in answers.items()
         }
 
 

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
@@ -34,10 +34,12 @@ from offset_sync.kafka.requests import (
     UNSTABLE,
     CommitParts,
     Committed,
+    Door,
     Errors,
     ManyGroups,
     PartitionAnswer,
     SilentError,
+    TopicNames,
     TransientError,
     attempts,
     invalid_group,
@@ -46,7 +48,7 @@ from offset_sync.kafka.requests import (
     partition_of,
     with_remedy,
 )
-from offset_sync.kafka.topic_requests import TopicRequests
+from offset_sync.kafka.topic_requests import DEADLINE_S, TopicRequests
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
@@ -59,6 +61,8 @@ _REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so 
 _UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
 _PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
 _SHOWN_CHARACTERS = 80
+_NO_NAME = "UNKNOWN_TOPIC_OR_PART"
+"""The error for a stream without a topic at the cluster."""
 _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}  # never joined; see librdkafka.py
 
 
@@ -255,20 +259,31 @@ def _error_names(answer: GroupAnswer) -> set[str]:
     return {each.error for each in answer if each.error is not None}
 
 
-class Coordinators:
-    """Reads and writes committed offsets at the groups' coordinators, by the cluster's own names of topics.
+class Coordinators(TopicRequests):
+    """Reads and writes committed offsets at the groups' coordinators.
 
-    *topics* tells whether a cluster with silent coordinators answers at all.
+    Arguments and results are streams, see :class:`Door`; *names* None: every topic is its own stream.
     """
 
-    def __init__(self, topics: TopicRequests, options: Mapping[str, str], at_once: ManyGroups | None = None) -> None:
-        self.alias = topics.alias
-        self._topics, self._options, self._at_once = topics, options, at_once
-        self._lock = threading.Lock()
+    def __init__(
+        self,
+        alias: str,
+        options: Mapping[str, str],
+        names: TopicNames | None = None,
+        *,
+        at_once: ManyGroups | None = None,
+    ) -> None:
+        super().__init__(alias, options)
+        self.take_names(names)
+        self._at_once, self._connecting = at_once, threading.Lock()
         self._connected: GroupOffsets | None = None
 
+    def take_names(self, names: TopicNames | None) -> None:
+        """Use *names*, which know more by now."""
+        self._door = Door(self.alias, names)
+
     def committed_offsets(
-        self, groups: Sequence[str], deadline: float
+        self, groups: Sequence[str], deadline: float = DEADLINE_S
     ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
         """Return what each group has committed; a group that does not exist has committed nothing.
 
@@ -284,7 +299,7 @@ class Coordinators:
         ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
         patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
         for _ in attempts(ends_at) if pending else ():
-            client = self._client()
+            client = self._coordinators()
             found = client.read(pending, ends_at)
             self._check(client, found.values())
             answers |= found
@@ -294,7 +309,7 @@ class Coordinators:
                 break
         if asked and all(is_unreachable(answer) for answer in answers.values()):
             try:
-                self._topics.names(time.monotonic() + deadline * _PROOF_SHARE)
+                self.metadata(deadline * _PROOF_SHARE)
             except ClusterError as error:
                 said = f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {error.message}"
                 raise TransientError(self.alias, said) from error
@@ -304,8 +319,8 @@ class Coordinators:
     def write_offsets(
         self,
         writes: Mapping[str, Sequence[OffsetWrite]],
-        deadline: float,
-        may_send: Callable[[], bool],
+        deadline: float = DEADLINE_S,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> dict[str, Errors | ClusterError]:
         """Commit each group's offsets with a single attempt; the caller has to read before it retries.
 
@@ -315,21 +330,30 @@ class Coordinators:
         returns False.
         """
         answer: dict[str, Errors | ClusterError] = {}
-        client, parts = self._client(), list[Sequence[OffsetWrite]]()
+        client, parts = self._coordinators(), list[Sequence[OffsetWrite]]()
         for group, wanted in writes.items():
             if (reason := invalid_group(group)) is not None:
                 answer[group] = self._group_error(group, reason)
                 continue
-            answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
-            parts += client.parts.of(each for each in wanted if invalid_write(each) is None)
+            named = {partition_of(each): self._named(each) for each in wanted}
+            answer[group] = {place: each if isinstance(each, str) else None for place, each in named.items()}
+            parts += client.parts.of(each for each in named.values() if not isinstance(each, str))
         found = self._written(client, parts, time.monotonic() + deadline, may_send)
         for part, written in zip(parts, found, strict=True):
             errors = answer[part[0].group_id]
             assert not isinstance(errors, ClusterError)
             by_partition = errors_by_partition([partition_of(each) for each in part], written)
             noted = client.parts.noted(part, by_partition)
-            errors |= {each: with_remedy(self.alias, error) for each, error in noted.items()}
+            errors |= self._door.into({each: with_remedy(self.alias, error) for each, error in noted.items()})
         return answer
+
+    def _named(self, write: OffsetWrite) -> OffsetWrite | str:
+        """Return *write* with the cluster's name of its topic, or why it cannot be sent."""
+        name = self._door.name(write.topic)
+        if name is None:
+            return _NO_NAME
+        named = replace(write, topic=name)
+        return invalid_write(named) or named
 
     def _written(
         self, client: GroupOffsets, parts: _Parts, ends_at: float, may_send: Callable[[], bool]
@@ -343,8 +367,8 @@ class Coordinators:
         self._check(client, found := client.write(parts, ends_at, may_send))
         return found
 
-    def _client(self) -> GroupOffsets:
-        with self._lock:
+    def _coordinators(self) -> GroupOffsets:
+        with self._connecting:
             if self._connected is None:
                 with opening(self.alias, self._options):
                     self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
@@ -358,11 +382,11 @@ class Coordinators:
         """
         is_over = True
         try:
-            self._topics.refuse_others(client.cluster_id())
+            self.refuse_others(client.cluster_id())
             is_over = any(needs_new_client(answer) for answer in answers)
         finally:
             if is_over:
-                with self._lock:
+                with self._connecting:
                     self._connected = None
 
     def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
@@ -376,11 +400,12 @@ class Coordinators:
             if each.error is not None and each.error not in ABSENT_TOPIC:
                 kind = TransientError if each.error in RETRIABLE - {UNSTABLE} else ClusterError
                 return self._group_error(group, f"{each.error} for {each.topic}-{each.partition}", kind)
-        return {
+        found = {
             TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata, each.leader_epoch)
             for each in answer
             if each.offset >= 0 and each.error is None
         }
+        return self._door.into(found)
 
     def _group_error(self, group: str, reason: str, kind: type[ClusterError] = ClusterError) -> ClusterError:
         return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")

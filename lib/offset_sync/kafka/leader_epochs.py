@@ -18,14 +18,14 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from confluent_kafka import Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_reader import StreamReader, log_consumer, next_messages, place_of
+from offset_sync.kafka.log_reader import StreamReader, log_consumer, read_logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 
 _BEYOND_ALL = 1 << 60
-_POLL_S = 0.2
 _AT_ONCE = 1_000
 _TRUNCATED = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
 _NO_EPOCH = "No epoch found less or equal to"
@@ -91,16 +91,17 @@ class LeaderEpochs(StreamReader):
     def _reported(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Reported]:
         """Return where epochs end, of partitions that answer; a client requests each partition only once."""
         found: dict[TopicPartition, _Reported] = {}
-        waiting = set(epochs)
-        if not epochs:
-            return found
-        with log_consumer(self._alias, self._options, _WANTED) as consumer:
-            consumer.assign([ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()])
-            while waiting and time.monotonic() < ends_at:
-                for message in next_messages(consumer, len(waiting), _POLL_S):
-                    partition, error = place_of(message), message.error()
-                    if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
-                        waiting.remove(partition)
-                        if (reported := _Reported.of(error.str())) is not None:
-                            found[partition] = reported
+
+        def take(place: TopicPartition, message: Message) -> bool:
+            error = message.error()
+            if error is None or error.name() != "_AUTO_OFFSET_RESET":
+                return False
+            if (reported := _Reported.of(error.str())) is not None:
+                found[place] = reported
+            return True
+
+        starts = [ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()]
+        if starts:
+            with log_consumer(self._alias, self._options, _WANTED) as consumer:
+                read_logs(consumer, starts, take, len(starts), ends_at)
         return found

@@ -300,12 +300,12 @@ def of_librdkafka(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != CLUSTER_ID}
 
 
-def cluster_id_of(client: Any) -> str:
+def cluster_id_of(client: Any, seconds: float = 0.0) -> str:
     """Return :meth:`Library.cluster_id` of a client of confluent-kafka, whose first field is its handle (2.16.1)."""
     if not isinstance(client, _CLIENTS):
         return ""  # of a test
     handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__).value
-    return library().cluster_id(handle) if handle else ""
+    return library().cluster_id(handle, seconds) if handle else ""
 
 
 def refuse_other(alias: str, known: str, found: str) -> None:

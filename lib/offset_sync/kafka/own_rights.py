@@ -15,10 +15,9 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import TopicRequests, error_name
+from offset_sync.kafka.topic_requests import DEADLINE_S, TopicRequests, error_name
 from offset_sync.model.errors import ClusterError
 
-DEADLINE_S = 15.0
 Operations = frozenset[str]
 """Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
 
@@ -28,7 +27,7 @@ class OwnRights(TopicRequests):
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
-        return [node.id for node in self.cluster(time.monotonic() + deadline).nodes]
+        return sorted(self.metadata(deadline).brokers)
 
     def of_topics(self, topics: Iterable[str]) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""

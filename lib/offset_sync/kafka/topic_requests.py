@@ -23,14 +23,14 @@ from confluent_kafka import ConsumerGroupState, IsolationLevel, KafkaError, Kafk
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
-    DescribeClusterResult,
+    ClusterMetadata,
     ListOffsetsResultInfo,
     OffsetSpec,
     TopicDescription,
 )
 
 from offset_sync.kafka.clients import open_client
-from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, refuse_other
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -44,6 +44,9 @@ from offset_sync.kafka.requests import (
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID, TopicPartition
 
+DEADLINE_S = 15.0
+# Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
+_OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 _REQUEST_S = 6.0
 _CLIENT_S = 5.0
 """The longest use of an unanswered client: it is replaced after one second, the next after two, then four."""
@@ -64,13 +67,14 @@ _Value = TypeVar("_Value")
 class TopicRequests:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it.
 
-    *ends_at* is on ``time.monotonic``'s clock. ClusterError is raised where the cluster does not answer until then, or
-    answers with an error that is not retriable; OtherClusterError where another cluster answers than the first time.
+    A *deadline* is in seconds from the call on, *ends_at* on ``time.monotonic``'s clock. ClusterError is raised where
+    the cluster does not answer until then, or answers with an error that is not retriable; OtherClusterError where
+    another cluster answers than the first time.
     """
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
-        self._options = dict(options)
+        self._options = {**_OPTIONS, **options}
         self._cluster_id = self._options.get(CLUSTER_ID, "")
         self._clients = list[AdminClient]()  # the one in use is the last; those before it may still be answered
         # Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before
@@ -80,34 +84,33 @@ class TopicRequests:
         self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
-    def names(self, ends_at: float) -> list[str]:
-        """Return the name of every topic that we may describe, including internal ones."""
+    def metadata(self, deadline: float = DEADLINE_S) -> ClusterMetadata:
+        """Return the brokers, and every topic that we may describe, including internal ones."""
         failure = "_TIMED_OUT"
-        for left in attempts(ends_at):
+        for left in attempts(time.monotonic() + deadline):
             patience_s = left if left < 2 * TRY_S else min(_REQUEST_S, left / 2)
             try:
-                listed = self._client.list_topics(timeout=max(_SHORTEST_S, patience_s)).topics
+                listed = self._client.list_topics(timeout=max(_SHORTEST_S, patience_s))
                 self.refuse_others()
-                return sorted(listed)
+                return listed
             except KafkaException as error:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
                     break
         raise self.error(f"{failure} for listing topics")
 
-    def cluster(self, ends_at: float) -> DescribeClusterResult:
-        """Return the cluster's id and its brokers, which needs no rights."""
+    def topic_names(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the cluster's own name of every topic that we may describe, including internal ones."""
+        return sorted(self.metadata(deadline).topics)
 
-        def ask(requests: list[str]) -> Mapping[str, Future[Any]]:
-            return {each: self._client.describe_cluster(request_timeout=LONGEST_S) for each in requests}
-
-        found: DescribeClusterResult
-        (found,) = allowed(self._collect(ask, ["DescribeCluster"], ends_at)).values()
-        if not found.cluster_id:
-            raise self.error("it does not return its cluster id")
+    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
+        """Return Kafka's own id of the cluster, which needs no rights."""
+        if not (found := cluster_id_of(self._client, deadline)):
+            raise self.error(f"it has not told its cluster id within {deadline:g} s")
+        self.refuse_others()
         return found
 
-    def groups(self, ends_at: float) -> dict[str, bool]:
+    def groups(self, deadline: float = DEADLINE_S) -> dict[str, bool]:
         """Return the classic and consumer groups that we may describe, each with whether it has members.
 
         A state unknown to this client counts as having some. Of any other group, of another type or not described to
@@ -116,7 +119,7 @@ class TopicRequests:
         """
         future: Future[Any] = self._client.list_consumer_groups(request_timeout=LONGEST_S)
         try:
-            listed = future.result(max(0.0, ends_at - time.monotonic()))
+            listed = future.result(deadline)
         except (KafkaException, FutureTimeout) as problem:
             self._replace_client(_OLDEST_S)
             name = error_name(problem) if isinstance(problem, KafkaException) else "_TIMED_OUT"
@@ -126,13 +129,13 @@ class TopicRequests:
             raise self.error(f"{error_name(listed.errors[0])} for ListGroups; check that all brokers run")
         return {each.group_id: each.state not in _WITHOUT_MEMBERS for each in listed.valid}
 
-    def groups_of_all_types(self, ends_at: float) -> list[str]:
-        """Return the groups of every type that we may describe.
+    def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the groups of every type that we may describe; every broker also describes all of its groups.
 
         Deprecated in favour of the call that lists consumer groups only.
         """
         try:
-            found: list[Any] = self._client.list_groups(timeout=max(0.1, ends_at - time.monotonic()))
+            found: list[Any] = self._client.list_groups(timeout=deadline)
         except KafkaException as problem:
             raise self.error(f"a broker does not list its groups: {problem.args[0].str()}") from problem
         self.refuse_others()
