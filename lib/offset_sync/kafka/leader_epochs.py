@@ -12,7 +12,6 @@ A broker without records of an epoch returns the end of the last epoch before, a
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from collections.abc import Mapping
@@ -26,7 +25,6 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 
 _BEYOND_ALL = 1 << 60
-_AT_ONCE = 1_000
 _TRUNCATED = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
 _NO_EPOCH = "No epoch found less or equal to"
 _BY = re.compile(r"\(broker (\d+)\)$")
@@ -75,18 +73,19 @@ class LeaderEpochs(StreamReader):
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
     ) -> dict[TopicPartition, ReportedEnd]:
         """Return the same for the partitions that answer within *deadline* (seconds)."""
-        found: dict[TopicPartition, ReportedEnd] = {}
-        epochs = self._door.out(epochs)
-        left, ends_at = list(epochs), time.monotonic() + deadline
-        random.shuffle(left)  # so that silent ones do not come first each time
-        while left and time.monotonic() < ends_at:
-            asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
-            present = self._reported({each: epochs[each].now for each in asked}, ends_at)
-            leaders = {each: reported.broker for each, reported in present.items() if reported.end is not None}
-            known = self._reported({each: epochs[each].known for each in leaders}, ends_at)
-            known = {each: reported for each, reported in known.items() if reported.broker == leaders[each]}
-            found |= {each: reported.of_change(epochs[each]) for each, reported in known.items()}
-        return self._door.into(found)
+        epochs, began = self._door.out(epochs), time.monotonic()
+        now = {place: change.now for place, change in epochs.items()}
+        # Silent leaders of the first question leave time for the second one.
+        present = self._reported(now, began + deadline / 2)
+        leaders = {place: reported.broker for place, reported in present.items() if reported.end is not None}
+        known = self._reported({place: epochs[place].known for place in leaders}, began + deadline)
+        return self._door.into(
+            {
+                place: reported.of_change(epochs[place])
+                for place, reported in known.items()
+                if reported.broker == leaders[place]
+            }
+        )
 
     def _reported(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Reported]:
         """Return where epochs end, of partitions that answer; a client requests each partition only once."""

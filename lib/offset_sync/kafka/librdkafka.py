@@ -225,7 +225,7 @@ class Library:
         """Give a client its next token, or the reason why there is none: it asks again ten seconds later."""
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         try:
-            value, _, ends_ms = token_for(option)
+            value, ends_ms = token_for(option)
             failed = self.oauthbearer_set_token(handle, value.encode(), ends_ms, b"", None, 0, reason, _ERRSTR_BYTES)
             problem = text(reason.value) if failed else ""
         except (TokenError, PlatformError) as error:

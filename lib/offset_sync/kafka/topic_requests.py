@@ -48,8 +48,12 @@ DEADLINE_S = 15.0
 # Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
 _OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 _REQUEST_S = 6.0
-_CLIENT_S = 5.0
-"""The longest use of an unanswered client: it is replaced after one second, the next after two, then four."""
+_SILENT_S = 2.0
+"""How long an unanswered client is used.
+
+A client sends requests about topics to one broker only, its controller (any broker by KRaft), and those about leaders
+to any one, however long that one is silent while others answer. The next client may choose better.
+"""
 _SHORTEST_S = 0.001
 _OLDEST_S = 600.0
 """How long a client with abandoned requests is used: it keeps them until they are answered."""
@@ -81,7 +85,7 @@ class TopicRequests:
         # they are closed, which crashes the process (seen: a segmentation fault; Handle_clear of confluent-kafka 2.16
         # frees a key that closing the client still uses).
         weakref.finalize(self, _close, self._clients).atexit = False
-        self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
+        self._lock, self._opened_at = threading.Lock(), 0.0
         self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
 
     def metadata(self, deadline: float = DEADLINE_S) -> ClusterMetadata:
@@ -211,7 +215,7 @@ class TopicRequests:
             left = [future for key in waiting for future in asked[key]]
             wait(left, max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
             if not is_answered and any(future.done() and future.exception() is None for future in left):
-                is_answered, self._patience_s = True, TRY_S
+                is_answered = True
                 if leaves_out_silent:
                     took_s = time.monotonic() - began
                     ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took_s))
@@ -221,7 +225,7 @@ class TopicRequests:
             if len(waiting) < len(failures) or not waiting or time.monotonic() >= ends_at:
                 break
             if not is_answered and UNREACHABLE.issuperset(failures.values()):
-                self._replace_silent_client()
+                self._replace_client(_SILENT_S)
         if not all(future.done() for futures in asked.values() for future in futures):
             self._replace_client(_OLDEST_S)
         self.refuse_others()
@@ -251,17 +255,6 @@ class TopicRequests:
                 elif name not in ABSENT_TOPIC:
                     failures[key] = name
         return failures
-
-    def _replace_silent_client(self) -> None:
-        """Replace the client if it has gone unanswered for long enough.
-
-        A client sends requests about topics to one broker only, its controller (any broker by KRaft), and those about
-        leaders to any one, however long that one is silent while others answer. The next client may choose better.
-        """
-        with self._lock:
-            patience_s = self._patience_s
-        if self._replace_client(patience_s):
-            self._patience_s = min(2 * patience_s, _CLIENT_S)
 
     def _replace_client(self, oldest_s: float) -> bool:
         """Replace the client and return True, unless it is younger than *oldest_s*."""

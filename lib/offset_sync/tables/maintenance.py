@@ -42,11 +42,10 @@ Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
 
 @dataclass(frozen=True)
 class Size:
-    """A table now: its *files*, their *size* in bytes, and how many files are in its folder, its log among them."""
+    """A table now: how many *files* it has, and their *size* in bytes."""
 
     files: int
     size: int
-    on_disk: int
 
 
 class Maintainer:
@@ -60,18 +59,18 @@ class Maintainer:
 
     def size(self, table: Table) -> Size:
         """Return how large a table is."""
-        files, path = self._tables.log(table).newest().files(), self._tables.path(table)
-        return Size(len(files), sum(each.size for each in files), len(self._files.below(path)))
+        files = self._tables.log(table).newest().files()
+        return Size(len(files), sum(each.size for each in files))
 
-    def prepare(self, table: Table) -> bool:
-        """Set the properties that maintenance needs; return whether the table had others."""
+    def prepare(self, table: Table) -> None:
+        """Set the properties that maintenance needs."""
         seconds = f"interval {int(self._keep.total_seconds())} seconds"
         wanted = {
             "delta.appendOnly": str(table.is_append_only).lower(),
             "delta.logRetentionDuration": seconds,
             "delta.deletedFileRetentionDuration": seconds,
         }
-        return self._tables.log(table).set_properties(wanted)
+        self._tables.log(table).set_properties(wanted)
 
     def compact(self, table: Table, *, but: str | None = None) -> None:
         """Join small files, but those whose name begins with *but*, into larger ones. Raises as :meth:`remove`."""

@@ -144,17 +144,16 @@ class TableLog:
             if not self._is_there():
                 raise
 
-    def set_properties(self, properties: Mapping[str, str]) -> bool:
-        """Set those *properties* that differ in the table; return whether there were any."""
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set those *properties* that differ in the table."""
 
-        def alter(table: DeltaTable) -> bool:
+        def alter(table: DeltaTable) -> None:
             known = table.metadata().configuration
             changed = {name: value for name, value in properties.items() if known.get(name) != value}
             if changed:
                 self._enter(table, partial(table.alter.set_table_properties, changed))
-            return bool(changed)
 
-        return self._again(alter)
+        self._again(alter)
 
     def newest(self) -> Version:
         """Return the table as it is now."""

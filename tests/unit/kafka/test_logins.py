@@ -56,7 +56,7 @@ def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aw
 ) -> None:
     now = [1_000_000]
     monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
-    assert token_for(LOGIN) == Token("us-west-2 1", 1_000_000, 1_060_000)
+    assert token_for(LOGIN) == Token("us-west-2 1", 1_060_000)
     now[0] += 30_000
     assert token_for(LOGIN).value == "us-west-2 1"
     now[0] += 1
