@@ -6,17 +6,14 @@ other file systems ensure that when a file is closed, and replace a file as a wh
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
-from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -36,41 +33,31 @@ _FEW, _AT_ONCE = 2, 16
 many are opened together."""
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
-_KEYS = ("fs.defaultFS", "fs.default.name")
-_SETTING = re.compile(r"spark\.hadoop\.(?:fs\.defaultFS|fs\.default\.name)\s*[=\s]\s*(\S+)")
-_SUBMIT = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-"""The options of spark-submit that matter here."""
-_SUBMIT.add_argument("--conf", "-c", action="append", default=[])
-_SUBMIT.add_argument("--properties-file")
-_SUBMIT.add_argument("--load-spark-defaults", action="store_true")
 
 
 class Files:
     """Reads and writes whole files; threads may share it. What a file system refuses is an OSError.
 
-    Paths are text, with a scheme or without; *default* is the file system of those without, "" for this machine's disk.
-    *storage* are the options for other file systems (``tables.storage``). *sizes* of files, by path, are not checked.
+    Paths are text; those without a scheme are on this machine's disk. *storage* are the options for other file systems
+    (``tables.storage``). *sizes* of files, by path, are not checked.
     """
 
-    def __init__(
-        self, storage: Mapping[str, str] | None = None, default: str = "", sizes: Mapping[str, int] | None = None
-    ) -> None:
-        self.storage, self.default, self._sizes = dict(storage or {}), default, sizes or {}
+    def __init__(self, storage: Mapping[str, str] | None = None, sizes: Mapping[str, int] | None = None) -> None:
+        self.storage, self._sizes = dict(storage or {}), sizes or {}
         self._systems: dict[str, pafs.FileSystem] = {}
 
-    def __reduce__(self) -> tuple[type[Files], tuple[dict[str, str], str]]:
-        return Files, (self.storage, self.default)  # for tasks
+    def __reduce__(self) -> tuple[type[Files], tuple[dict[str, str]]]:
+        return Files, (self.storage,)  # for tasks
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it is elsewhere."""
         scheme, rest = _parted(path)
-        return Path(rest) if scheme == "file" or not (scheme or self.default) else None
+        return Path(rest) if scheme in ("", "file") else None
 
     def uri(self, path: str) -> str:
         """Return *path* as delta-rs takes it."""
-        if (own := self.local(path)) is not None:
-            return str(own.absolute())
-        return path if _parted(path)[0] else f"{self.default}/{path.lstrip('/')}"
+        own = self.local(path)
+        return path if own is None else str(own.absolute())
 
     @native
     def exists(self, path: str) -> bool:
@@ -196,7 +183,7 @@ class Files:
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known = dict(zip([path for path, _ in wanted], pool.map(self._size, wanted), strict=True))
-            files = type(self)(self.storage, self.default, known)
+            files = type(self)(self.storage, known)
             for first in range(0, len(wanted), _AT_ONCE):
                 yield from pool.map(files.open, [path for path, _ in wanted[first : first + _AT_ONCE]])
 
@@ -290,9 +277,6 @@ def fsync(path: Path) -> None:
         os.close(handle)
 
 
-# The file system of paths without a scheme: Spark asks Hadoop; here, without a JVM, Hadoop's settings are read
-
-
 class Places(Protocol):
     """The root of the tables, and how its storage is reached."""
 
@@ -311,36 +295,10 @@ class HasPlaces(Protocol):
 
 def files_of(config: HasPlaces) -> Files:
     """Return the files of *config*'s tables and checkpoints."""
-    return Files(config.tables.storage, default_file_system(os.environ))
+    return Files(config.tables.storage)
 
 
-def default_file_system(environ: Mapping[str, str]) -> str:
-    """Return the file system of paths without a scheme, as ``hdfs://name:8020``; "" for this machine's disk."""
-    found = next(_defaults(environ), "file:///")
-    return "" if found.startswith("file:") else found.rstrip("/")
-
-
-def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the settings of Hadoop's default file system, by precedence."""
-    submit, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
-    yield from _settings(submit.conf)
-    home = [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
-    of_spark = [Path(environ["SPARK_CONF_DIR"])] if environ.get("SPARK_CONF_DIR") else home
-    files = [Path(submit.properties_file)] if submit.properties_file else []
-    if not files or submit.load_spark_defaults:
-        files += [folder / "spark-defaults.conf" for folder in of_spark]
-    for file in files:
-        if file.is_file():
-            yield from _settings(file.read_text(encoding="utf-8", errors="replace").splitlines())
-    of_hadoop = [Path(environ[name]) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environ.get(name)]
-    for file in (folder / "core-site.xml" for folder in (*of_spark, *of_hadoop)):
-        if file.is_file():
-            for each in ElementTree.parse(file).iter("property"):
-                value = each.findtext("value")
-                if each.findtext("name") in _KEYS and value:
-                    yield value.strip()
-
-
-def _settings(lines: Sequence[str]) -> Iterator[str]:
-    """Yield Spark's settings of it; the last line counts."""
-    return (found[1] for line in reversed(lines) if (found := _SETTING.fullmatch(line.strip())))
+def for_hadoop(path: str) -> str:
+    """Return *path* as Hadoop takes it, whatever its default file system is."""
+    own = Files().local(path)
+    return path if own is None else f"file://{own.absolute()}"
