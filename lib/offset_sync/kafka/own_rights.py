@@ -8,14 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import DEADLINE_S, TopicRequests, error_name
+from offset_sync.kafka.topic_requests import DEADLINE_S, TopicRequests, answer_of
 from offset_sync.model.errors import ClusterError
 
 Operations = frozenset[str]
@@ -51,7 +50,7 @@ class OwnRights(TopicRequests):
         found: dict[str, Operations | str] = {}
         ends_at = time.monotonic() + deadline
         for group, future in asked.items():
-            described, error = _answer(future, ends_at - time.monotonic())
+            described, error = answer_of(future, ends_at - time.monotonic())
             found[group] = error or _named(described.authorized_operations)
         return found
 
@@ -63,7 +62,7 @@ class OwnRights(TopicRequests):
         kind = ResourceType.BROKER if isinstance(of, int) else ResourceType.TOPIC
         asked = [ConfigResource(kind, str(of))]
         (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
-        entries, error = _answer(future, deadline)
+        entries, error = answer_of(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
     def newest_ms(self, topic: str, partitions: int) -> int | None:
@@ -72,19 +71,9 @@ class OwnRights(TopicRequests):
         wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
         asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
         ends_at = time.monotonic() + DEADLINE_S
-        answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
+        answers = [answer_of(future, ends_at - time.monotonic()) for future in asked.values()]
         found = [answer.timestamp for answer, error in answers if not error]
         return max((each for each in found if each >= 0), default=None)
-
-
-def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:
-    """Return the answer within *seconds* and "", or None and the name of an error."""
-    try:
-        return future.result(max(0.0, seconds)), ""
-    except KafkaException as error:
-        return None, error_name(error)
-    except FutureTimeout:
-        return None, "_TIMED_OUT"
 
 
 def _named(operations: Iterable[Any] | None) -> Operations:

@@ -121,16 +121,13 @@ class TopicRequests:
         us, it is unknown. Raises ClusterError if any broker does not answer, as its groups would look empty; so another
         request, or another client, would get no answer either.
         """
-        future: Future[Any] = self._client.list_consumer_groups(request_timeout=LONGEST_S)
-        try:
-            listed = future.result(deadline)
-        except (KafkaException, FutureTimeout) as problem:
+        listed, error = answer_of(self._client.list_consumer_groups(request_timeout=LONGEST_S), deadline)
+        if error:
             self._replace_client(_OLDEST_S)
-            name = error_name(problem) if isinstance(problem, KafkaException) else "_TIMED_OUT"
-            raise self.error(f"{name} for ListGroups; check that all brokers run") from problem
-        self.refuse_others()
-        if listed.errors:
-            raise self.error(f"{error_name(listed.errors[0])} for ListGroups; check that all brokers run")
+        else:
+            self.refuse_others()
+        if error or listed.errors:
+            raise self.error(f"{error or error_name(listed.errors[0])} for ListGroups; check that all brokers run")
         return {each.group_id: each.state not in _WITHOUT_MEMBERS for each in listed.valid}
 
     def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
@@ -295,6 +292,16 @@ def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _
 def error_name(error: KafkaException) -> str:
     """Return the name of an error, as in ``requests``."""
     return str(error.args[0].name())
+
+
+def answer_of(future: Future[Any], seconds: float) -> tuple[Any, str]:
+    """Return the answer within *seconds* and "", or None and the name of an error."""
+    try:
+        return future.result(max(0.0, seconds)), ""
+    except KafkaException as error:
+        return None, error_name(error)
+    except FutureTimeout:
+        return None, "_TIMED_OUT"
 
 
 def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:

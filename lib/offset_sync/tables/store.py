@@ -34,7 +34,7 @@ from offset_sync.tables.transaction_log import (
     DataFile,
     Version,
     data_path,
-    latest_version,
+    entry,
     read_added_rows,
     write_rows,
 )
@@ -184,12 +184,12 @@ class TableStore:
     # Following
 
     def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; nearly free on a local disk from a version that is *known*."""
-        if known is not None and self.files.local(self.path(table)) is not None:
-            try:
-                return latest_version(self.files, self.path(table), known)
-            except FileNotFoundError:
-                logger.info("%s was cleaned up since it was last read", table.name)
+        """Return the table's latest version; nearly free on a local disk if it is the one that is *known*."""
+        path = self.path(table)
+        if known is not None and self.files.local(path) is not None:
+            is_there, is_followed = (self.files.exists(entry(path, each)) for each in (known, known + 1))
+            if is_there and not is_followed:
+                return known
         return self.log(table).newest().number
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
@@ -255,21 +255,22 @@ class TableStore:
         crash in between, is never read, and deleted by maintenance. Raises TableError where the
         table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
         """
-        log, added = self.log(table), list(written)
-        if rows.num_rows == 0 and not added:
+        added = [*self._write(table, rows), *written]
+        if not added:
             return
-        if rows.num_rows:
-            added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
         self._before_entry(self.path(table))
         change = Change(added, writer=writer)
-        log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
+        self.log(table).commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Replace all rows of *table* with *rows*; readers see the old ones or the new ones."""
-        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
-        added = [self._write(table, rows)] if rows.num_rows else []
+        added = self._write(table, rows)
         self._before_entry(self.path(table))
         self.log(table).commit(lambda now: Change(added, now.files()))
 
-    def _write(self, table: Table, rows: pa.Table) -> DataFile:
-        return write_rows(self.files, self.path(table), table.arrow_schema, [rows])
+    def _write(self, table: Table, rows: pa.Table) -> list[DataFile]:
+        """Write *rows* as a file, if there are any."""
+        if not rows.num_rows:
+            return []
+        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
+        return [write_rows(self.files, self.path(table), table.arrow_schema, [rows])]

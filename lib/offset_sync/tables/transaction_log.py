@@ -91,19 +91,6 @@ class Version:
         return list(map(DataFile, *rows.values()))
 
 
-def latest_version(files: Files, table: str, known: int) -> int:
-    """Return the last version of the table at the path *table*, searching from a *known* one.
-
-    Raises FileNotFoundError where the log was cleaned up beyond it: the next one cannot be found by name then.
-    """
-    first = known
-    while files.exists(entry(table, known + 1)):
-        known += 1
-    if known == first and not files.exists(entry(table, known)):
-        raise FileNotFoundError(entry(table, known))
-    return known
-
-
 class Added(NamedTuple):
     """*rows* that some versions have appended; *is_moved*: others have removed files, so rows are elsewhere or gone."""
 

@@ -13,7 +13,6 @@ from confluent_kafka import ConsumerGroupState
 from fakes.target_cluster import write
 from offset_sync.kafka import log_reader, topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.requests import CommitParts
 from offset_sync.kafka.topic_requests import TopicRequests
@@ -82,7 +81,7 @@ def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
 
 
 def test_offsets_of_another_cluster_are_neither_read_nor_written() -> None:
-    coordinators = Coordinators("dc1", KNOWN)
+    coordinators = ClusterAdmin("dc1", KNOWN)
     client = MagicMock(parts=CommitParts())
     client.cluster_id.return_value = "id-2"
     client.read.return_value = {"g": []}
