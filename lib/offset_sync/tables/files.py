@@ -97,7 +97,6 @@ class Files:
         """Write or replace a file, as a whole or not at all; it is stored when this returns."""
         if (own := self.local(path)) is not None:
             own.parent.mkdir(parents=True, exist_ok=True)
-            _checksum(own).unlink(missing_ok=True)
             _write_whole(own, text)
             return
         system, rest = self._system(path)
@@ -120,18 +119,16 @@ class Files:
     @native
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
-        if (own := self.local(path)) is not None:
-            _checksum(own).unlink(missing_ok=True)
         system, rest = self._system(path)
         with suppress(FileNotFoundError):
             system.delete_file(rest)
 
-    def open_parquet(self, path: str, *, encoded: bool = False) -> pq.ParquetFile:
+    def open_parquet(self, path: str) -> pq.ParquetFile:
         """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none.
 
-        *encoded* reads columns of texts by their dictionaries, as they are stored.
+        Columns of texts are read by their dictionaries, as they are stored.
         """
-        return _parquet_in(self.open(path), encoded=encoded)
+        return _parquet_in(self.open(path))
 
     @native
     def open(self, path: str) -> pa.NativeFile:
@@ -215,29 +212,21 @@ class Files:
         return self._systems[root], rest
 
 
-def read_in_pieces(
-    files: Files,
-    wanted: Sequence[tuple[str, int | None]],
-    names: Sequence[str],
-    *,
-    encoded: bool = False,
-) -> Iterator[pa.Table]:
+def read_in_pieces(files: Files, wanted: Sequence[tuple[str, int | None]], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
-    *wanted* as in :meth:`Files.opened`. *encoded* reads texts by their dictionaries.
+    *wanted* as in :meth:`Files.opened`. Texts are read by their dictionaries.
     """
     for source in files.opened(wanted):
         with source:
-            file = _parquet_in(source, encoded=encoded)
+            file = _parquet_in(source)
             known = [name for name in names if name in file.schema_arrow.names]
             for batch in file.iter_batches(BATCH_ROWS, columns=known):
                 yield pa.Table.from_batches([batch])
 
 
-def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
+def _parquet_in(source: pa.NativeFile) -> pq.ParquetFile:
     file = pq.ParquetFile(source)
-    if not encoded:
-        return file
     texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
     return pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
 
@@ -249,11 +238,6 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 # On this machine's disk
-
-
-def _checksum(path: Path) -> Path:
-    """Return where Hadoop keeps the checksum of a file, which it would compare with the new content."""
-    return path.with_name(f".{path.name}.crc")
 
 
 def _write_whole(path: Path, text: str) -> None:

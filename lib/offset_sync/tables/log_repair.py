@@ -56,7 +56,7 @@ def repair_log(table: Path) -> bool:
                 f"{damaged[0]}: empty or cut off, and later entries need it; put back a copy of the file, or stop all "
                 "jobs and give tables.root and tables.checkpoints new places: all is read again"
             )
-        for each in (newest, newest.with_name(f".{newest.name}.crc"), newest.with_suffix(".crc")):
+        for each in (newest, newest.with_suffix(".crc")):
             each.unlink(missing_ok=True)
         logger.warning("%s was empty or cut off and is removed: its append is repeated", newest)
     return True

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import chain
 from urllib.parse import unquote
 
 import numpy as np
@@ -37,7 +36,7 @@ LEAST_SHARE = 0.1
 """Files are rewritten when at least this share of their rows may go."""
 _REMOVED = "another process has removed files; try again"
 IsCut = Callable[[pa.Table], NDArray[np.bool_]]
-Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
+Rewrite = Callable[[DataFile, pa.Table], DataFile]
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Maintainer:
     def remove(
         self, table: Table, is_cut: IsCut, among: Sequence[DataFile] | None = None, write: Rewrite | None = None
     ) -> int:
-        """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
+        """Remove the rows for which *is_cut*, asked of the rows of a file, returns True; return how many.
 
         Returns 0 and changes nothing where too few rows would go. Only files *among* these are read, all of the table
         by default. *write* writes the rows that are kept of a file, :meth:`write` by default. What is appended
@@ -96,19 +95,16 @@ class Maintainer:
             raise RuntimeError(f"{table.name}: {_REMOVED}")
         touched, gone, held = list[DataFile](), 0, 0
         for file in known.values() if among is None else [each for each in among if each.path in known]:
-            marks = [is_cut(piece) for piece in self.rows(table, [file])]
-            if cut := sum(int(each.sum()) for each in marks):
+            if (cut := is_cut(self._whole(table, file))).any():
                 touched.append(file)
-                gone, held = gone + cut, held + sum(map(len, marks))
+                gone, held = gone + int(cut.sum()), held + len(cut)
         if not touched or gone < LEAST_SHARE * held:
             return 0
         began_at, into = time.time(), list[DataFile]()
         for file in touched:
-            pieces = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, [file]))
-            kept = (piece for piece in pieces if piece.num_rows)
-            if (first := next(kept, None)) is not None:
-                rest = chain([first], kept)
-                into.append(write(file, rest) if write else self.write(table, rest, file.written_ms))
+            rows = self._whole(table, file)
+            if (kept := rows.filter(pa.array(~is_cut(rows)))).num_rows:
+                into.append(write(file, kept) if write else self.write(table, [kept], file.written_ms))
         written = sum(each.rows or 0 for each in into)
         if written != held - gone:
             raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {held - gone}; all stay")
@@ -161,6 +157,9 @@ class Maintainer:
             return Change(into, files, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
 
         self._tables.log(table).commit(decide)
+
+    def _whole(self, table: Table, file: DataFile) -> pa.Table:
+        return pa.concat_tables([table.no_rows, *self.rows(table, [file])])
 
     def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         wanted = [(data_path(self._tables.path(table), each.path), each.size) for each in files]

@@ -214,9 +214,7 @@ class Segments:
 
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the unsealed rows of *files*, texts by their dictionaries."""
-        for piece in read_in_pieces(
-            self._files, [(path, file.size) for path, file in files.unsealed], schema.names, encoded=True
-        ):
+        for piece in read_in_pieces(self._files, [(path, file.size) for path, file in files.unsealed], schema.names):
             yield self._called(fitted_but_texts(piece, schema))
 
     @native
@@ -251,7 +249,7 @@ class _Open:
     def __init__(self, files: Files, path: str) -> None:
         self.lock = threading.Lock()
         with _named(path):
-            self.file = files.open_parquet(path, encoded=True)
+            self.file = files.open_parquet(path)
 
 
 @contextmanager

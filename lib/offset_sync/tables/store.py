@@ -17,7 +17,6 @@ from offset_sync.tables.files import Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
-    TOPIC,
     TopicNames,
     answered_as_now,
     cluster_of,
@@ -138,12 +137,11 @@ class TableStore:
         Raises FileNotFoundError where files were cleaned up meanwhile: then start over.
         """
         wanted = list(names or table.names)
-        has_topic = self.names is not None and TOPIC in wanted and cluster_of(table) is not None
-        needed = {*wanted, *(needed_of(table) if has_topic else ())}
+        needed = {*wanted, *(needed_of(table) if self.names is not None else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
         found = self.data_files(table, version)
         for piece in pieces_of(read_in_pieces(self.files, found, schema.names), schema):
-            yield (self.inside(table, piece) if has_topic else piece).select(wanted)
+            yield self.inside(table, piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:
         """Return the files of *table*, ``record_runs``, sealed or not; topics in them are streams."""
