@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AclOperation,
     ListOffsetsResultInfo,
     OffsetSpec,
-    TopicDescription,
 )
 
 from offset_sync.kafka.clients import opening
@@ -68,7 +64,6 @@ _SHOWN_CHARACTERS = 80
 _NO_NAME = "UNKNOWN_TOPIC_OR_PART"
 """The error for a stream without a topic at the cluster."""
 _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}  # never joined; see librdkafka.py
-_BITS = 2**64 - 1
 
 
 class ClusterAdmin(TopicRequests):
@@ -98,7 +93,7 @@ class ClusterAdmin(TopicRequests):
         """Return every topic that is not internal and that we may describe; brokers list no others."""
         ends_at = time.monotonic() + deadline
         found = allowed(self.described(self.topic_names(deadline), ends_at))
-        return self._door.streams({name: _to_topic_info(each) for name, each in found.items() if not each.is_internal})
+        return self._door.streams({name: each for name, each in found.items() if not each.is_internal})
 
     def describe(
         self, topics: Iterable[str], deadline: float = DEADLINE_S
@@ -107,14 +102,13 @@ class ClusterAdmin(TopicRequests):
 
         If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
         """
-        return self._door.streams(self._described(self._door.topics(topics), deadline))
+        return self._door.streams(self.described(self._door.topics(topics), time.monotonic() + deadline))
 
     def unreadable(self, topics: Iterable[str], deadline: float = DEADLINE_S) -> dict[str, NotAuthorizedError]:
         """Return those of *topics* that we may describe but not read; a cluster without ACLs reports no rights."""
         ends_at = time.monotonic() + deadline
         found = allowed(self.described(self._door.topics(topics), ends_at, with_rights=True))
-        rights: dict[str, Any] = {name: each.authorized_operations for name, each in found.items()}
-        refused = [name for name, operations in rights.items() if operations and AclOperation.READ not in operations]
+        refused = [name for name, each in found.items() if each.operations and "READ" not in each.operations]
         return self._door.streams({name: NotAuthorizedError(self.alias, name, "Read") for name in refused})
 
     def partition_count(self, topic: str, deadline: float = DEADLINE_S) -> int | None:
@@ -123,16 +117,10 @@ class ClusterAdmin(TopicRequests):
         The request does not create it. Raises NotAuthorizedError if we may not describe it: it must not be taken for
         absent then.
         """
-        found = self._described([topic], deadline).get(topic)
+        found = self.described([topic], time.monotonic() + deadline).get(topic)
         if isinstance(found, NotAuthorizedError):
             raise found
         return None if found is None else found.partitions
-
-    def _described(self, topics: Iterable[str], deadline: float) -> dict[str, TopicInfo | NotAuthorizedError]:
-        found = self.described(topics, time.monotonic() + deadline)
-        return {
-            name: each if isinstance(each, NotAuthorizedError) else _to_topic_info(each) for name, each in found.items()
-        }
 
     def ends(self, partitions: Iterable[TopicPartition], deadline: float = DEADLINE_S) -> dict[TopicPartition, LogEnds]:
         """Return the log ends of all partitions that answer.
@@ -171,12 +159,11 @@ class ClusterAdmin(TopicRequests):
 
     def _leaders(self, topics: Iterable[str], ends_at: float) -> dict[TopicPartition, int]:
         """Return the broker id of the leader of each partition that has one now."""
-        described: dict[str, Any] = {**allowed(self.described(topics, ends_at))}
+        described = allowed(self.described(topics, ends_at))
         return {
-            TopicPartition(name, each.id): each.leader.id
-            for name, topic in sorted(described.items())
-            for each in topic.partitions
-            if each.leader is not None
+            TopicPartition(name, number): leader
+            for name in sorted(described)
+            for number, leader in described[name].leaders.items()
         }
 
     def committed_offsets(
@@ -317,10 +304,3 @@ def commit_log_ends(admin: ClusterAdmin) -> list[int | None]:
     partitions = [TopicPartition(CONSUMER_OFFSETS, number) for number in range(count)]
     ends = admin.ends(partitions, _COMMIT_LOG_S)
     return [ends[each].log_end if each in ends else None for each in partitions]
-
-
-def _to_topic_info(description: TopicDescription) -> TopicInfo:
-    """Return id and partition count."""
-    topic_id: Any = description.topic_id  # the client's type stubs do not have the two methods
-    high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
-    return TopicInfo(str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)), len(description.partitions))

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import DEADLINE_S, TopicRequests, answer_of
+from offset_sync.kafka.topic_requests import DEADLINE_S, answer_of, operations_of
 from offset_sync.model.errors import ClusterError
 
 Operations = frozenset[str]
-"""Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
+_NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 
 
-class OwnRights(TopicRequests):
+class OwnRights(ClusterAdmin):
     """One cluster, named by its alias; *options* are librdkafka's."""
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
@@ -31,11 +31,7 @@ class OwnRights(TopicRequests):
     def of_topics(self, topics: Iterable[str]) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
         found = self.described(topics, time.monotonic() + DEADLINE_S, with_rights=True)
-        described: dict[str, Any] = dict(found)
-        return {
-            name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
-            for name, each in described.items()
-        }
+        return {name: each if isinstance(each, ClusterError) else each.operations for name, each in found.items()}
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.
@@ -51,7 +47,7 @@ class OwnRights(TopicRequests):
         ends_at = time.monotonic() + deadline
         for group, future in asked.items():
             described, error = answer_of(future, ends_at - time.monotonic())
-            found[group] = error or _named(described.authorized_operations)
+            found[group] = error or operations_of(described)
         return found
 
     def settings(self, of: int | str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
@@ -65,16 +61,11 @@ class OwnRights(TopicRequests):
         entries, error = answer_of(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
-    def newest_ms(self, topic: str, partitions: int) -> int | None:
+    def newest_ms(self, topic: str) -> int | None:
         """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
-        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
-        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
-        asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
         ends_at = time.monotonic() + DEADLINE_S
-        answers = [answer_of(future, ends_at - time.monotonic()) for future in asked.values()]
-        found = [answer.timestamp for answer, error in answers if not error]
-        return max((each for each in found if each >= 0), default=None)
-
-
-def _named(operations: Iterable[Any] | None) -> Operations:
-    return frozenset(each.name for each in operations or ())
+        try:
+            found = self.offsets(self._leaders([topic], ends_at), _NEWEST, ends_at)
+        except ClusterError:
+            return None
+        return max((each.timestamp for each in found.values()), default=None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -38,6 +39,7 @@ from offset_sync.kafka.requests import (
     TOPIC_REFUSED,
     UNREACHABLE,
     NotAuthorizedError,
+    TopicInfo,
     attempts,
     is_topic_name,
 )
@@ -48,6 +50,7 @@ DEADLINE_S = 15.0
 # Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
 _OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 _REQUEST_S = 6.0
+_BITS = 2**64 - 1
 _SILENT_S = 2.0
 """How long an unanswered client is used.
 
@@ -86,7 +89,7 @@ class TopicRequests:
         # frees a key that closing the client still uses).
         weakref.finalize(self, _close, self._clients).atexit = False
         self._lock, self._opened_at = threading.Lock(), 0.0
-        self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
+        self._client_errors: deque[KafkaError] = deque(maxlen=2)  # the last ones, filled by the client
 
     def metadata(self, deadline: float = DEADLINE_S) -> ClusterMetadata:
         """Return the brokers, and every topic that we may describe, including internal ones."""
@@ -157,7 +160,7 @@ class TopicRequests:
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
-    ) -> dict[str, TopicDescription | NotAuthorizedError]:
+    ) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return the descriptions of *topics*, by one request; a topic that does not exist is left out.
 
         If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
@@ -167,7 +170,8 @@ class TopicRequests:
         def ask(names: list[str]) -> Mapping[str, Future[TopicDescription]]:
             return self._client.describe_topics(TopicCollection(names), request_timeout=LONGEST_S, **rights)
 
-        return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
+        found = self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
+        return {name: each if isinstance(each, NotAuthorizedError) else _to_info(each) for name, each in found.items()}
 
     def offsets(
         self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
@@ -271,17 +275,34 @@ class TopicRequests:
         return opened
 
     def _open(self) -> AdminClient:
-        return open_client(AdminClient, self.alias, {**self._options, "error_cb": _noting(self._client_errors)})
+        return open_client(AdminClient, self.alias, {**self._options, "error_cb": self._client_errors.append})
 
     def error(self, message: str) -> ClusterError:
-        """Return *message* as an error of the cluster, with the client's last error."""
+        """Return *message* as an error of the cluster, with the client's last errors."""
         self._client.poll(0)
-        cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
-        return ClusterError(self.alias, message + cause)
+        causes = ", ".join(each.str() for each in self._client_errors)
+        return ClusterError(self.alias, f"{message} ({causes})" if causes else message)
 
 
 def _close(clients: list[AdminClient]) -> None:
     _thread.start_new_thread(clients.clear, ())  # as in group_offsets: it may wait, and this thread may hold locks
+
+
+def _to_info(description: Any) -> TopicInfo:  # the stubs lack the id's methods, and that a leader may be away
+    topic_id = description.topic_id
+    high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
+    return TopicInfo(
+        str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)),
+        len(description.partitions),
+        {each.id: each.leader.id for each in description.partitions if each.leader is not None},
+        operations_of(description),
+        description.is_internal,
+    )
+
+
+def operations_of(description: Any) -> frozenset[str]:
+    """Return the names of the operations that we may do: READ, DESCRIBE, ALTER_CONFIGS, …"""
+    return frozenset(each.name for each in description.authorized_operations or ())
 
 
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
@@ -302,19 +323,6 @@ def answer_of(future: Future[Any], seconds: float) -> tuple[Any, str]:
         return None, error_name(error)
     except FutureTimeout:
         return None, "_TIMED_OUT"
-
-
-def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
-    """Return a callback that keeps why a broker cannot be reached; "all brokers down" follows, and must not replace it.
-
-    It must not refer to the client's owner, which is to go before its clients.
-    """
-
-    def note(error: KafkaError) -> None:
-        if error.name() != "_ALL_BROKERS_DOWN" or not errors:
-            errors.append(error)
-
-    return note
 
 
 def _shown(key: object) -> str:

@@ -41,6 +41,7 @@ GROUP_ROWS = 1 << 13
 """The most rows of a row group: so many are read for an answer far back in the log."""
 PREFIX = "sealed-"
 _KEY = b"offset_sync.sealed"
+_COLUMNS = ("parts", "spans", "unknown")
 _ASCENDING = ("start_offset", "origin_start", "min_timestamp", "max_timestamp")
 """These grow along a log, so they are much smaller as differences; the others have few values."""
 _READERS = 8
@@ -79,10 +80,7 @@ class Directory:
 
     def to_text(self, name: str) -> str:
         """Return the directory as text for the file *name*."""
-        columns = {
-            each: {key: values.tolist() for key, values in getattr(self, each).items()}
-            for each in ("parts", "spans", "unknown")
-        }
+        columns = {each: {key: values.tolist() for key, values in getattr(self, each).items()} for each in _COLUMNS}
         said = {"name": name, "logs": self.logs, "origins": self.origins, **columns}
         text = json.dumps(said, separators=(",", ":"))
         return f"{zlib.crc32(text.encode()):08x}{text}"
@@ -93,12 +91,10 @@ class Directory:
         if text[:8] != b"%08x" % zlib.crc32(text[8:]):
             return None
         said = json.loads(text[8:])
-        parts, spans, unknown = (
-            {column: np.array(values, np.int64) for column, values in said[each].items()}
-            for each in ("parts", "spans", "unknown")
-        )
-        found = cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], parts, spans, unknown)
-        return found if said["name"] == name else None
+        if said["name"] != name:
+            return None
+        columns = {each: {key: np.array(x, np.int64) for key, x in said[each].items()} for each in _COLUMNS}
+        return cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], **columns)
 
     def first_rows(self) -> Int64s:
         """Return at which row of its row group each part begins, shape (parts,)."""

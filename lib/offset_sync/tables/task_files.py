@@ -14,7 +14,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import DataFile, write_rows
 
@@ -27,22 +26,14 @@ def write_by_tasks(tables: TableStore, table: Table, frame: DataFrame, make: Mak
 
     The files are invisible before they are appended.
     """
-    write = _WriteFile(tables.files, tables.path(table), table.arrow_schema, make)
-    written = frame.mapInArrow(write, "file string").toArrow()
-    return [DataFile(*json.loads(file)) for file in written.column("file").to_pylist()]
+    files, folder, schema = tables.files, tables.path(table), table.arrow_schema
 
-
-class _WriteFile:
-    """Runs in a task: writes all rows as one file, a batch at a time, and reports it in one row."""
-
-    def __init__(self, files: Files, folder: str, schema: pa.Schema, make: MakeRows) -> None:
-        self._files, self._folder, self._schema, self._make = files, folder, schema, make
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one row with the :class:`DataFile` as JSON, none where there are no rows."""
-        made = (self._make(pa.Table.from_batches([batch])).cast(self._schema) for batch in batches)
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        made = (make(pa.Table.from_batches([batch])).cast(schema) for batch in batches)
         rows = (each for each in made if each.num_rows)
-        first = next(rows, None)
-        if first is not None:
-            written = write_rows(self._files, self._folder, self._schema, chain([first], rows))
+        if (first := next(rows, None)) is not None:
+            written = write_rows(files, folder, schema, chain([first], rows))
             yield pa.RecordBatch.from_pydict({"file": [json.dumps(written)]})
+
+    found = frame.mapInArrow(write, "file string").toArrow()
+    return [DataFile(*json.loads(file)) for file in found.column("file").to_pylist()]
