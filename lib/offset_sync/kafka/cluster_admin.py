@@ -12,10 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from confluent_kafka import IsolationLevel
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    ListOffsetsResultInfo,
-    OffsetSpec,
-)
 
 from offset_sync.kafka.clients import opening
 from offset_sync.kafka.group_offsets import (
@@ -133,9 +129,13 @@ class ClusterAdmin(TopicRequests):
         ends_at, wanted = time.monotonic() + deadline, self._door.out(dict.fromkeys(partitions))
         leaders = self._leaders({each.topic for each in wanted}, ends_at)
         leaders = {each: leader for each, leader in leaders.items() if each in wanted}
-        found = self._two_offsets(leaders, ends_at, EARLIEST)
+        starts = self.offsets(leaders, EARLIEST, ends_at)
+        stops = self.offsets({each: leaders[each] for each in starts}, LATEST, ends_at)
         return self._door.into(
-            {each: LogEnds(start, max(start, end.offset), end.leader_epoch) for each, (start, end) in found.items()}
+            {
+                each: LogEnds(starts[each].offset, max(starts[each].offset, stop.offset), stop.leader_epoch)
+                for each, stop in stops.items()
+            }
         )
 
     def reaches(self, is_wanted: Callable[[str], bool], deadline: float = DEADLINE_S) -> dict[TopicPartition, Reach]:
@@ -146,16 +146,11 @@ class ClusterAdmin(TopicRequests):
         ends_at = time.monotonic() + deadline
         names = [name for name in self.topic_names(deadline) if is_wanted(self._door.stream(name))]
         leaders = self._leaders(names, ends_at)
-        found = self._two_offsets(leaders, ends_at, LATEST, isolation_level=IsolationLevel.READ_COMMITTED)
-        return self._door.into({each: Reach(stable, max(stable, end.offset)) for each, (stable, end) in found.items()})
-
-    def _two_offsets(
-        self, leaders: Mapping[TopicPartition, int], ends_at: float, first: OffsetSpec, **options: IsolationLevel
-    ) -> dict[TopicPartition, tuple[int, ListOffsetsResultInfo]]:
-        """Return the offset of the spec *first*, and then the log end, of the partitions that answer both times."""
-        found = self.offsets(leaders, first, ends_at, **options)
-        ends = self.offsets({each: leaders[each] for each in found}, LATEST, ends_at)
-        return {each: (found[each].offset, end) for each, end in ends.items()}
+        stable = self.offsets(leaders, LATEST, ends_at, isolation_level=IsolationLevel.READ_COMMITTED)
+        high = self.offsets({each: leaders[each] for each in stable}, LATEST, ends_at)
+        return self._door.into(
+            {each: Reach(stable[each].offset, max(stable[each].offset, high[each].offset)) for each in high}
+        )
 
     def _leaders(self, topics: Iterable[str], ends_at: float) -> dict[TopicPartition, int]:
         """Return the broker id of the leader of each partition that has one now."""

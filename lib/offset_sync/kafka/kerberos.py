@@ -26,24 +26,19 @@ def log_in(options: Mapping[str, str]) -> None:
     Nothing is requested from a KDC yet: that is done for each connection. Raises PlatformError, in one line, for a
     client without Kerberos, and for a keytab that cannot be used.
     """
-    mechanism = options.get("sasl.mechanism", options.get("sasl.mechanisms", ""))
-    if mechanism.upper() != MECHANISM or not options.get("security.protocol", "").upper().startswith("SASL"):
+    if options.get("sasl.mechanism") != MECHANISM:
         return
     if _FEATURE not in library().features():
         raise PlatformError(
             "the installed Python client has no Kerberos (GSSAPI), as the published wheels of confluent-kafka; install "
             "one built by scripts/kerberos_client.py (docs/deployment.md, Kerberos)"
         )
-    if keytab := options.get("sasl.kerberos.keytab"):
-        _use(keytab)
-
-
-def _use(keytab: str) -> None:
-    """Have the Kerberos library take the first principal of *keytab*."""
+    if not (keytab := options.get("sasl.kerberos.keytab")):
+        return
     if not os.access(keytab, os.R_OK):
         raise PlatformError(f"keytab {keytab} cannot be read; correct the path or its rights")
     known = os.environ.get(_KEYTAB, keytab)
     if known.removeprefix("FILE:") != keytab:
         text = f"keytab {keytab} is not the {known} of another cluster or of {_KEYTAB}, and a process has one Kerberos"
         raise PlatformError(f"{text} login: name the same file")
-    os.environ |= {_KEYTAB: keytab, "KRB5CCNAME": _CACHE}
+    os.environ |= {_KEYTAB: keytab, "KRB5CCNAME": _CACHE}  # the library takes the first principal of the keytab

@@ -102,5 +102,5 @@ class LeaderEpochs(StreamReader):
         starts = [ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()]
         if starts:
             with log_consumer(self._alias, self._options, _WANTED) as consumer:
-                read_logs(consumer, starts, take, len(starts), ends_at)
+                read_logs(consumer, starts, take, ends_at)
         return found

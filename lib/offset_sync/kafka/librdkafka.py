@@ -148,9 +148,6 @@ class Library:
                 setattr(self, name, function)
         except (OSError, AttributeError) as error:
             raise PlatformError(f"expected librdkafka {LIBRDKAFKA}, found another: {error}; {_REMEDY}") from error
-        found = text(self.version_str())  # by which the layout of the structures is known
-        if found != WITH_KERBEROS and match_version(LIBRDKAFKA, found) is Match.OTHER:
-            raise PlatformError(f"expected librdkafka {LIBRDKAFKA}, found {found}; {_REMEDY}")
 
     def __getattr__(self, name: str) -> Any:  # only for names that __init__ has not set; tells mypy that others exist
         raise AttributeError(name)
@@ -257,8 +254,10 @@ _REFRESH = _RefreshToken(_refresh)
 
 @functools.lru_cache(maxsize=1)
 def library() -> Library:
-    """Return the bound library, checked once per process."""
-    return Library(cimpl.__file__)
+    """Return the bound library; it is checked once per process, as by :func:`check_client`."""
+    bound = Library(cimpl.__file__)
+    _remarks(bound)  # the layout of structures is known by the version
+    return bound
 
 
 def check_client() -> list[str]:
@@ -267,7 +266,11 @@ def check_client() -> list[str]:
     The rule for versions is that of ``model/versions.py``; the one client with Kerberos is accepted too. All functions
     are looked up, without a request to a broker.
     """
-    found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(library().version_str())}
+    return _remarks(library())
+
+
+def _remarks(bound: Library) -> list[str]:
+    found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(bound.version_str())}
     if set(found.values()) == {WITH_KERBEROS}:
         return []
     expected = {"confluent-kafka": CONFLUENT_KAFKA, "librdkafka": LIBRDKAFKA}

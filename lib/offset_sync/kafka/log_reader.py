@@ -22,7 +22,7 @@ PATIENCE_S = 30.0
 _ENDED_S = 3.0
 """How long to wait where all remaining logs end before their range: a new leader may not know its high watermark."""
 _POLL_S = 0.2
-_MOST_RECORDS = 200
+_MOST_MESSAGES = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
     "group.id": "offset-sync-reader",
@@ -82,27 +82,19 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
         closing.join(DEADLINE_S)
 
 
-def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
-    """Return the messages available now, at most *most*; if none are, the first within *seconds*.
-
-    ``consume`` alone would wait for that many messages, or all of that time.
-    """
-    first = consumer.poll(seconds)
-    return [first, *consumer.consume(most - 1, 0)] if first is not None else []
-
-
 def polls(
-    consumer: Consumer, starts: Sequence[ClientPartition], take: Callable[[TopicPartition, Message], bool], most: int
+    consumer: Consumer, starts: Sequence[ClientPartition], take: Callable[[TopicPartition, Message], bool]
 ) -> Iterator[set[TopicPartition]]:
     """Pass every message from *starts* on to *take*, until it returns True for each log; yield those not done.
 
-    Yields after each poll of at most *most* messages, including errors, after which the client retries by itself, and
+    Yields after each poll of at most 200 messages, including errors, after which the client retries by itself, and
     ends of logs; at the latest after 0.2 s.
     """
     waiting = {TopicPartition(each.topic, each.partition) for each in starts}
     consumer.assign([*starts])
     while waiting:
-        for message in next_messages(consumer, most, _POLL_S):
+        first = consumer.poll(_POLL_S)  # alone, consume would wait for so many messages, or all of that time
+        for message in [first, *consumer.consume(_MOST_MESSAGES - 1, 0)] if first is not None else ():
             place = place_of(message)
             if place in waiting and take(place, message):
                 waiting.remove(place)
@@ -114,11 +106,10 @@ def read_logs(
     consumer: Consumer,
     starts: Sequence[ClientPartition],
     take: Callable[[TopicPartition, Message], bool],
-    most: int,
     ends_at: float,
 ) -> set[TopicPartition]:
     """Do the same until *ends_at* on ``time.monotonic``'s clock; return the logs that are not done."""
-    looks = polls(consumer, starts, take, most)
+    looks = polls(consumer, starts, take)
     return next((waiting for waiting in looks if not waiting or time.monotonic() >= ends_at), set())
 
 
@@ -186,7 +177,7 @@ class RecordReader(StreamReader):
 
         try:
             with log_consumer(self._alias, self._options, _ONE_RECORD) as consumer:
-                read_logs(consumer, starts, take, len(starts), ends_at)
+                read_logs(consumer, starts, take, ends_at)
         except ClusterError as error:
             return error
         return self._door.into(found)
@@ -249,7 +240,7 @@ class RangeReader(StreamReader):
             return offset >= wanted.end - 1
 
         starts = [ClientPartition(*place, each.start) for place, each in waiting.items()]
-        for left in polls(consumer, starts, take, _MOST_RECORDS):
+        for left in polls(consumer, starts, take):
             if chunk:
                 came_at = time.monotonic()
                 yield [*chunk]

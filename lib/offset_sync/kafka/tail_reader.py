@@ -25,7 +25,6 @@ from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
-_MOST_RECORDS = 500
 _LONGEST = 1024
 """Keys and values above this many bytes are kept as their hash: they are compared, never shown."""
 _WANTED = {"queued.max.messages.kbytes": "16384", "queued.min.messages": "100", "fetch.message.max.bytes": "262144"}
@@ -95,7 +94,7 @@ class TailReader(StreamReader):
         isolation = {"isolation.level": "read_committed" if is_committed else "read_uncommitted"}
         if starts:
             with log_consumer(self._alias, self._options, {**_WANTED, **isolation}) as consumer:
-                unread = read_logs(consumer, starts, take, _MOST_RECORDS, ends_at)
+                unread = read_logs(consumer, starts, take, ends_at)
         if unread and len(unread) == len(starts) and not any(found.values()):
             raise ClusterError(self._alias, f"no record could be read within {deadline:g} s")
         return Tails(self._door.into(found), frozenset(self._door.into(dict.fromkeys(unread))))

@@ -46,9 +46,6 @@ class Files:
         self.storage, self._sizes = dict(storage or {}), sizes or {}
         self._systems: dict[str, pafs.FileSystem] = {}
 
-    def __reduce__(self) -> tuple[type[Files], tuple[dict[str, str]]]:
-        return Files, (self.storage,)  # for tasks
-
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it is elsewhere."""
         scheme, rest = _parted(path)

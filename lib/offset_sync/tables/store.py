@@ -139,7 +139,9 @@ class TableStore:
         wanted = list(names or table.names)
         needed = {*wanted, *(needed_of(table) if self.names is not None else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
-        found = self.data_files(table, version)
+        found = [
+            (data_path(self.path(table), each.path), each.size) for each in (version or self.newest(table)).files()
+        ]
         for piece in pieces_of(read_in_pieces(self.files, found, schema.names), schema):
             yield self.inside(table, piece).select(wanted)
 
@@ -154,11 +156,6 @@ class TableStore:
             return self.names.inside(cluster, topic) if self.names is not None else topic
 
         return Segments(self.files, listed, partial(self.inside, table), stream_of)
-
-    def data_files(self, table: Table, version: Version | None = None) -> Sequence[tuple[str, int | None]]:
-        """Return the paths and sizes of the files of *table*; raises TableError as :meth:`newest` does."""
-        found = (version or self.newest(table)).files()
-        return [(data_path(self.path(table), each.path), each.size) for each in found]
 
     def newest(self, table: Table) -> Version:
         """Return *table* as it is now.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from offset_sync.tables.definition import Table
+from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import DataFile, write_rows
 
@@ -26,13 +27,13 @@ def write_by_tasks(tables: TableStore, table: Table, frame: DataFrame, make: Mak
 
     The files are invisible before they are appended.
     """
-    files, folder, schema = tables.files, tables.path(table), table.arrow_schema
+    storage, folder, schema = tables.files.storage, tables.path(table), table.arrow_schema
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         made = (make(pa.Table.from_batches([batch])).cast(schema) for batch in batches)
         rows = (each for each in made if each.num_rows)
         if (first := next(rows, None)) is not None:
-            written = write_rows(files, folder, schema, chain([first], rows))
+            written = write_rows(Files(storage), folder, schema, chain([first], rows))
             yield pa.RecordBatch.from_pydict({"file": [json.dumps(written)]})
 
     found = frame.mapInArrow(write, "file string").toArrow()

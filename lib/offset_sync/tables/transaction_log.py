@@ -14,7 +14,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -106,7 +106,7 @@ def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa
     found, is_moved = [schema.empty_table()], False
     wanted = list[tuple[str, int | None]]()
     for file in files.opened([(entry(table, version), None) for version in range(after + 1, until + 1)]):
-        actions = read_json_lines(file.read().decode())
+        actions = [json.loads(line) for line in file.read().splitlines() if line.strip()]
         if any("remove" in action for action in actions):
             is_moved = True
             continue
@@ -120,11 +120,6 @@ def data_path(table: str, path: str) -> str:
     """Return the path of a data file of *table* from its *path* in the log: quoted, and relative or absolute."""
     path = unquote(path)
     return path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
-
-
-def read_json_lines(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text with one per line."""
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def entry(table: str, version: int) -> str:

@@ -26,11 +26,6 @@ class View:
     columns: tuple[Column, ...]
     sql: str
 
-    @property
-    def names(self) -> list[str]:
-        """Column names, in order."""
-        return [column.name for column in self.columns]
-
 
 def _load(name: str) -> View:
     text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
@@ -43,9 +38,8 @@ def _load(name: str) -> View:
 
 VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))
 """In an order in which they can be created."""
-QUESTIONS = tuple(map(_load, ("failover_cost", "lagging_groups")))
+QUESTIONS = _FAILOVER_COST, _LAGGING_GROUPS = tuple(map(_load, ("failover_cost", "lagging_groups")))
 """Queries with parameters, which are no views: functions below return their SQL, to run where views are registered."""
-_BODIES = {question.name: question.sql for question in QUESTIONS}
 
 
 def failover_cost(moments: Sequence[datetime]) -> str:
@@ -59,7 +53,7 @@ def failover_cost(moments: Sequence[datetime]) -> str:
     if naive := [moment for moment in moments if moment.tzinfo is None]:
         raise ValueError(f"{naive[0]}: no time zone; add tzinfo=timezone.utc")
     values = ", ".join(f"(TIMESTAMP '{_literal(moment)}')" for moment in moments)
-    return f"WITH moments(moment) AS (VALUES {values}),\n{_BODIES['failover_cost']}"
+    return f"WITH moments(moment) AS (VALUES {values}),\n{_FAILOVER_COST.sql}"
 
 
 def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
@@ -70,7 +64,7 @@ def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
     """
     silent_ms, late_ms = (int(each / timedelta(milliseconds=1)) for each in (silent_after, late_after))
     settings = f"SELECT {silent_ms} AS silent_after_ms, {late_ms} AS late_after_ms"
-    return f"WITH settings AS ({settings}),\n{_BODIES['lagging_groups']}"
+    return f"WITH settings AS ({settings}),\n{_LAGGING_GROUPS.sql}"
 
 
 def _literal(moment: datetime) -> str:
