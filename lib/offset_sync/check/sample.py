@@ -173,7 +173,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
         commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
-        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
+        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS) if commit_logs else None,
         clashes=clashes,
     )
 

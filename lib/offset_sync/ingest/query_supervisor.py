@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.ingest.query_errors import failure_of, reason_of, with_full_disk
 from offset_sync.model.errors import TakenOverError
 from offset_sync.spark.jvm import hear_batches, silence_batches
+from offset_sync.tables.files import for_hadoop
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class QuerySupervisor:
         if interval is not None:
             trigger = {"processingTime": f"{interval.total_seconds()} seconds"}
         records.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name.split()[1])
-        writer = records.writeStream.queryName(name).option("checkpointLocation", checkpoint)
+        writer = records.writeStream.queryName(name).option("checkpointLocation", for_hadoop(checkpoint))
         return writer.foreachBatch(self.stop_between_batches(function)).trigger(**trigger).start()
 
     def run_once(self) -> dict[str, str]:

@@ -28,9 +28,10 @@ from offset_sync.ingest.query_supervisor import BatchFunction, QuerySupervisor
 from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.jobs.watches import PartitionWatch
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.requests import NotAuthorizedError
+from offset_sync.kafka.topic_requests import DEADLINE_S
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_ids import verify

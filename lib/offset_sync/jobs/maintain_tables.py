@@ -131,15 +131,13 @@ class MaintainJob:
         if not before.files and not after.files:
             return failures
         logger.info(
-            "%s: %d rows removed; %d files of %.1f MiB are now %d of %.1f MiB, in its folder %d are now %d; %.1f s",
+            "%s: %d rows removed; %d files of %.1f MiB are now %d of %.1f MiB; %.1f s",
             table.name,
             gone,
             before.files,
             before.size / 2**20,
             after.files,
             after.size / 2**20,
-            before.on_disk,
-            after.on_disk,
             time.monotonic() - began_at,
         )
         return failures

@@ -77,7 +77,7 @@ PROTECTIONS = protections(
     kept_by("groups_at_once.refuse_other", nothing, "groups_at_once a_cluster_with_another_id"),
     "no write is sent before the id of the cluster is known",
     kept_by(
-        "group_offsets.Coordinators._written",
+        "cluster_admin.ClusterAdmin._written",
         lambda _coordinators, client, parts, *limits: client.write(parts, *limits) if parts else [],
         "kafka/coordinators a_write_is_not_sent",
     ),

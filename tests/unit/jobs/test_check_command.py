@@ -102,12 +102,12 @@ def test_a_place_on_this_disk_is_left_as_it_was_or_fails(tmp_path: Path) -> None
 def test_a_place_elsewhere_is_left_as_it_was_and_is_a_warning_where_it_is_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Elsewhere than on this disk, though below it: as Hadoop's settings may say of a path without a scheme."""
-    files, clock = Files(default=f"file://{tmp_path}"), iter([10.0, 12.2, 20.0, 20.3])
-    monkeypatch.setattr("offset_sync.jobs.check.files_of", lambda _config: files)
+    clock, tables = iter([10.0, 12.2, 20.0, 20.3]), f"file://{tmp_path}/tables"
+    monkeypatch.setattr(Files, "local", lambda _files, _path: None)  # this disk is taken for another place
     monkeypatch.setattr("offset_sync.jobs.check.time", SimpleNamespace(monotonic=clock.__next__))
-    root, checkpoints = found_at("/tables", "/checkpoints")
+    root, checkpoints = found_at(tables, f"file://{tmp_path}/checkpoints")
     assert root.level is Level.WARN
-    assert root.text.startswith("/tables is slow, 2.2 s for each request: a driver starts, takes over and moves groups")
-    assert (checkpoints.level, checkpoints.text) == (Level.OK, "/checkpoints")
+    said = f"{tables} is slow, 2.2 s for each request: a driver starts, takes over and moves groups"
+    assert root.text.startswith(said)
+    assert (checkpoints.level, checkpoints.text) == (Level.OK, f"file://{tmp_path}/checkpoints")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
