@@ -25,8 +25,8 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
 from offset_sync.ingest.polled_commits import CommitPoller, CoordinatorCheck, PollIngester
 from offset_sync.ingest.query_supervisor import BatchFunction, QuerySupervisor
-from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from offset_sync.jobs.watches import PartitionWatch
 from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs

@@ -107,19 +107,14 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
 def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
     """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
     # Imported here: a single report needs no endpoint, and starts faster.
-    from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.report import PageServer, ReportMetrics, is_open_to_others
+    from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
     metrics = ReportMetrics(config)
     pages = PageServer(is_open=is_open_to_others(config.metrics))
-    endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
-    if endpoint is not None:
-        logger.info("status page: http://localhost:%d/", endpoint.port)
-    try:
-        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, pages.put if endpoint is not None else None)]
-    finally:
-        if endpoint is not None:
-            endpoint.close()
+    with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
+        if port is not None:
+            logger.info("status page: http://localhost:%d/", port)
+        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)]
 
 
 def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:

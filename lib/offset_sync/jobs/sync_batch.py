@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch, changed_logs
 from offset_sync.ingest.commit_ingester import Ingester
-from offset_sync.jobs.metrics.sync import SyncMetrics
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from offset_sync.model.values import ABSENT
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_clock import Read

@@ -6,22 +6,20 @@ import argparse
 import gc
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from prometheus_client.metrics_core import Metric
 from pyspark.sql import SparkSession
 
-from offset_sync.config import Config
+from offset_sync.config import Config, Metrics
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.jobs.commit_query import CommitQuery, Run, SyncParts, opened
-from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.jobs.metrics.positions import Positions, SyncSummary
-from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics, health
+from offset_sync.jobs.endpoint import Gauges, served
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch, look_until
+from offset_sync.jobs.sync_metrics import HEALTH, CountedHistory, Health, SyncMetrics
+from offset_sync.jobs.watches import LOGS, CoordinatorWatch, HomeWatch, LogWatch, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.text import to_count
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
@@ -94,9 +92,7 @@ class SyncJob:
         index = RecordIndex(tables, config.timed_topics(), memory_bytes=config.sync.index_memory, keep=keep)
         self._state = state = SyncState(config, index)
         self._history = TranslationHistory(tables, state.offsets.keys, config, is_dry=run.is_dry)
-        self._metrics = SyncMetrics(config)
-        self._positions = Positions(state, self._metrics.waiting)
-        self._summary = SyncSummary(state, self._metrics, self._positions)
+        self._metrics = SyncMetrics(config, state)
         fetcher = checked_metadata(config, self._admins, index, soon.set, is_once=is_once)
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
         lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
@@ -146,8 +142,6 @@ class SyncJob:
             self._left_writes.begin()
             self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
-        for pair, waiting in self._metrics.waiting.items():
-            waiting.restore(self._state.last(*pair))
 
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
@@ -171,21 +165,28 @@ class SyncJob:
             failures += self._coordinators.compare(errors)
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
-        logger.info("%s", self._summary.ended())
+        logger.info("done: %s", self._metrics.summary())
         return failures + ([self._history.error] if self._history.error else [])
 
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         logs = LogWatch(self._config, self._admins, self._state.index)
-        told = [self._health, self._metrics.collect, self._positions.collect, logs.collect]
-        endpoint = None if self._run.is_dry else open_endpoint("sync_offsets", self._config.metrics, told)
+        told = [*self._metrics.collectors(), Gauges(HEALTH, self._health), Gauges(LOGS, lambda: logs)]
+        ports = Metrics() if self._run.is_dry else self._config.metrics
+        with served("sync_offsets", ports, told):
+            self._run_beside(logs)
+        return []
+
+    def _run_beside(self, logs: LogWatch) -> None:
+        """Run the queries, and beside them all that is looked at from time to time."""
         looks: dict[Callable[[], object], float] = {
             self._homes.follow_moves: _MOVES_S,
             self._homes.ask_members: _ASK_S,
             self._partitions.note_growth: _ASK_S,
         }
-        looks |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
-        later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
+        if self._config.metrics.sync_offsets_port is not None:
+            looks |= {logs.check: self._config.sync.reconcile_interval.total_seconds()}
+        later: dict[Callable[[], object], float] = {self._summarize: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
         later |= {} if self._run.is_dry else {self._renew: RENEWAL_S, self._beat: EVERY_S}
         loops: list[Callable[[threading.Event, threading.Event], object]] = [self._loop.run]
         loops += [] if self._run.is_dry else [self._last_known.run]
@@ -202,9 +203,9 @@ class SyncJob:
         for each in beside[:1] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
             each.join()
         self._history.close()
-        if endpoint is not None:
-            endpoint.close()
-        return []
+
+    def _summarize(self) -> None:
+        logger.info("%s", self._metrics.summary())
 
     def _note_readiness(self) -> None:
         if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
@@ -212,7 +213,10 @@ class SyncJob:
         if unread := self._state.unread.aliases:
             self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])
         if not self._is_ready.is_set():
-            logger.info("%s", self._summary.caught_up())
+            with self._state.lock:
+                keys = self._state.offsets.keys
+                partitions, groups = to_count(len(keys)), to_count(len({key.group_id for key in keys}))
+            logger.info("every commit log is read to its end: syncing %s partitions of %s groups", partitions, groups)
             self._is_ready.set()
             # A restart in this process has no previous driver.
             self._lease.may_have_written, self._lease.is_followed_up = False, True
@@ -253,5 +257,7 @@ class SyncJob:
             said = Heartbeat(self._lease.epoch, system_now_ms(), self._state.clocks_ahead_ms())
             beat(files_of(self._config), self._config, said)
 
-    def _health(self) -> Iterator[Metric]:
-        return health(self._is_ready.is_set(), self._history.error, self._config.clusters, self._queries.errors())
+    def _health(self) -> Health:
+        failed = self._queries.errors()
+        is_read = {alias: alias not in failed for alias in self._config.clusters}
+        return Health(self._is_ready.is_set(), self._history.error, is_read)

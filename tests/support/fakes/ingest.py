@@ -15,8 +15,8 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from fakes.unchecked import UNCHECKED
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
@@ -40,7 +40,8 @@ class IngestingJob:
 
     def __post_init__(self) -> None:
         config = config_of(["X", "Y"])
-        self.state, self.metrics = SyncState(config, MemoryIndex()), SyncMetrics(config)
+        self.state = SyncState(config, MemoryIndex())
+        self.metrics = SyncMetrics(config, self.state)
         self.offsets = self.state.offsets
         self.is_ready = threading.Event()
         self.is_ready.set()

@@ -18,9 +18,7 @@ from fakes.reconciler_site import mirrored_site
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import log_format as logs
 from offset_sync.jobs.index_records import IndexOutput
-from offset_sync.jobs.metrics import positions as sync_summary
-from offset_sync.jobs.metrics.positions import Positions, SyncSummary
-from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
+from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -76,29 +74,23 @@ def test_a_record_is_one_line_whatever_it_holds() -> None:
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
-def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:
+def test_sync_offsets_says_where_its_groups_are() -> None:
     site = mirrored_site()
-    metrics = SyncMetrics(site.config)
+    metrics = SyncMetrics(site.config, site.state)
     lists = ReadLists(site.config, site.state, {})
     history = CountedHistory(site.reconciliations, metrics)
     site.reconciler = Reconciler(site.config, site.state, site, site.writers, history, lists)
-    summary = SyncSummary(site.state, metrics, Positions(site.state, metrics.waiting))
     for group in ("readers", "others"):
         site.commit("X", group, 4)
     site.read_all()
-    lines = [summary.caught_up()]
-    metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
+    lines = [metrics.summary()]
     site.reconcile()
-    caplog.set_level(logging.INFO, sync_summary.__name__)
-    summary.log()
-    summary.log()
+    lines.append(metrics.summary())
     site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
     site.commit("X", "readers", 5)
     site.reconcile()
     site.pass_time(90_000)
-    summary.log()
-    minutes = [each.getMessage() for each in caplog.records if each.name == sync_summary.__name__]
-    expect("sync_offsets.txt", "\n".join([*lines, *minutes, summary.ended()]))
+    expect("sync_offsets.txt", "\n".join([*lines, metrics.summary()]))
 
 
 def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
