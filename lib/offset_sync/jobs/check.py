@@ -32,7 +32,7 @@ from offset_sync.model.text import escaped, one_line
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _SLOW_S = 0.5
 """A request to the tables' storage that takes longer is told."""

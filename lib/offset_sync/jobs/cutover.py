@@ -28,7 +28,7 @@ from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""

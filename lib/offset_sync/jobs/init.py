@@ -23,8 +23,7 @@ from offset_sync.config import parse_config
 from offset_sync.config.prefix_names import HEARTBEATS
 from offset_sync.config.written import to_yaml
 from offset_sync.jobs.check import add_arguments, check
-from offset_sync.jobs.log_format import tell
-from offset_sync.jobs.runner import DONE, FAILED, code_of, job_arguments, run_job
+from offset_sync.jobs.runner import DONE, FAILED, code_of, job_arguments, run_job, tell
 from offset_sync.model.errors import ConfigError, OffsetSyncError
 from offset_sync.model.finding import some
 
@@ -76,9 +75,9 @@ def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
         lines = fill(tree)
         write(path, to_text(tree, path))
     except OffsetSyncError as problem:
-        return code_of(problem, "text")
+        return code_of(problem)
     except KeyboardInterrupt:
-        tell("nothing was written", "text")
+        tell("nothing was written")
         return FAILED
     print(*lines, f"written: {path}\n", sep="\n", flush=True)
     return _check(path)

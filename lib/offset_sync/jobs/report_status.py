@@ -23,7 +23,7 @@ from offset_sync.status.outputs import ReportOutput, asked_for, open_outputs, st
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments

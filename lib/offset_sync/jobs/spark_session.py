@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES, Config
 from offset_sync.config.client_options import MSK_HANDLER
+from offset_sync.jobs.runner import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
@@ -24,7 +25,6 @@ from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
-from offset_sync.terminal.waiting import LOG_FORMAT
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {

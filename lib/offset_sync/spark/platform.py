@@ -14,8 +14,8 @@ import pyspark
 
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.versions import Match, match_version, minor_of
+from offset_sync.spark import DELTA, KAFKA_CLIENTS, OTHER_SPARKS, SPARK
 from offset_sync.spark.jvm import version_and_jar
-from offset_sync.spark.versions import DELTA, KAFKA_CLIENTS, OTHER_SPARKS, SPARK
 
 REMEDY = (
     "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "

@@ -16,7 +16,7 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.jobs import log_format as logs
+from offset_sync.jobs import runner as logs
 from offset_sync.jobs.index_records import IndexOutput
 from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
 from offset_sync.model.values import TopicPartition
@@ -28,13 +28,13 @@ from tools.golden_output import expect
 @pytest.fixture(autouse=True)
 def process() -> Iterator[None]:
     """Put back what starting a log changes in the process."""
-    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.VARIABLE)
+    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.LOG_FORMAT)
     yield
     sys.excepthook, threading.excepthook = hooks
     logging.captureWarnings(False)
-    os.environ.pop(logs.VARIABLE, None)
+    os.environ.pop(logs.LOG_FORMAT, None)
     if before is not None:
-        os.environ[logs.VARIABLE] = before
+        os.environ[logs.LOG_FORMAT] = before
 
 
 def written(log_format: str, write: Callable[[], object]) -> list[str]:

@@ -8,11 +8,10 @@ import sys
 
 import pytest
 
+from offset_sync import spark as of_spark
 from offset_sync.model.errors import ConfigError, PlatformError
-from offset_sync.spark import packages as of_spark
-from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
+from offset_sync.spark import SPARK, SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, Jar, check
-from offset_sync.spark.versions import SPARK
 
 
 def said(**versions: str) -> list[str]:
