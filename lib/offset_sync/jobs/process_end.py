@@ -27,6 +27,10 @@ logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PATIENCE_S = 3.0
 """How long the main thread may take to check the flag."""
+LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
+"""Environment variable for Python and the JVM of driver and executors: text, the default, or json."""
+JOB = "OFFSET_SYNC_JOB"
+"""Environment variable: how each line of this process begins, or what its key ``job`` is, among those of other jobs."""
 PARENT = "OFFSET_SYNC_PARENT"
 """Environment variable: the process id of the job ``run`` that started this one, which ends with it."""
 _POLL_S = 0.5

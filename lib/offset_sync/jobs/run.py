@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from offset_sync.config import Config
-from offset_sync.jobs.process_end import PARENT, how_ended
-from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, JOB, LOG_FORMAT, TAKEN_OVER
+from offset_sync.jobs.process_end import JOB, LOG_FORMAT, PARENT, how_ended
+from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, TAKEN_OVER
 from offset_sync.model.errors import ConfigError, TakenOverError
 from offset_sync.model.text import to_duration
 from offset_sync.spark import SPARK_OPTIONS

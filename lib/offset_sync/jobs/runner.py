@@ -23,7 +23,7 @@ from offset_sync import __version__
 from offset_sync.config import Config, load_config
 from offset_sync.config.rules import cautions
 from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_full_disk
-from offset_sync.jobs.process_end import ProcessEnd
+from offset_sync.jobs.process_end import JOB, LOG_FORMAT, ProcessEnd
 from offset_sync.kafka.kerberos import log_in
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError
@@ -34,10 +34,6 @@ from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
-LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
-"""Environment variable for Python and the JVM of driver and executors: text, the default, or json."""
-JOB = "OFFSET_SYNC_JOB"
-"""Environment variable: how each line of this process begins, or what its key ``job`` is, among those of other jobs."""
 FORMATS = ("text", "json")
 _TEXT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}  # as in the JVM, so that one query finds both

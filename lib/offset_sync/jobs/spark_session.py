@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES, Config
 from offset_sync.config.client_options import MSK_HANDLER
-from offset_sync.jobs.runner import LOG_FORMAT
+from offset_sync.jobs.process_end import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
