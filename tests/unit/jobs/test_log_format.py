@@ -17,7 +17,7 @@ from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import runner as logs
-from offset_sync.jobs.index_records import IndexOutput
+from offset_sync.jobs.index_records import tell
 from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
@@ -93,24 +93,15 @@ def test_sync_offsets_says_where_its_groups_are() -> None:
     expect("sync_offsets.txt", "\n".join([*lines, metrics.summary()]))
 
 
-def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_index_records_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
-        output = IndexOutput(progress)
-        output.look()
-        output._due_at = 0.0
-        output.look()
+        tell(progress, "indexing for")
         progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
-        output.caught_up()
-        output.caught_up()
-        output.look()
-        output.log("ended after")
+        tell(progress, "ended after")
     said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
     nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
     assert said[0] == f"indexing for …: {nothing}"
-    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
     assert said[-1].startswith("ended after …: 90 records, ")
     assert said[-1].endswith("100% of the records present at the start, time left 0 s")
