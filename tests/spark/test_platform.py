@@ -11,9 +11,9 @@ from offset_sync.config import HIDDEN_NAMES
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import platform
-from offset_sync.spark.jvm import java, version_and_jar
+from offset_sync.spark.jvm import jar_of, java
 
-CONSUMER, STORE = "org.apache.kafka.clients.consumer.KafkaConsumer", "io.delta.storage.LocalLogStore"
+STORE = "io.delta.storage.LocalLogStore"
 
 
 def test_the_pinned_platform_passes_and_another_one_is_refused(
@@ -27,11 +27,9 @@ def test_the_pinned_platform_passes_and_another_one_is_refused(
         open_session("another")
 
 
-def test_the_version_is_that_of_the_manifest_or_else_of_the_jars_name(spark: SparkSession) -> None:
-    assert version_and_jar(CONSUMER)[0] == "3.9.2"
-    version, path = version_and_jar(STORE)
-    assert (version, path.rpartition("/")[2]) == ("4.4.0", "delta-storage-4.4.0.jar")
-    assert version_and_jar("java.lang.String") == ("", "")
+def test_a_class_is_in_a_jar_and_one_that_is_missing_is_named(spark: SparkSession) -> None:
+    assert jar_of(STORE).rpartition("/")[2] == "delta-storage-4.4.0.jar"
+    assert jar_of("java.lang.String") == ""
     with pytest.raises(PlatformError, match=r"^io\.delta\.Chair: not on Spark's class path; run 'make install'$"):
         java("io.delta.Chair")
 

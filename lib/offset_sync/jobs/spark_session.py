@@ -19,7 +19,7 @@ from offset_sync.jobs.process_end import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
+from offset_sync.spark.jvm import jar_of, processors, start_jvm
 from offset_sync.spark.platform import check_platform
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
@@ -129,7 +129,7 @@ def check_logins(config: Config) -> None:
         if MSK_HANDLER not in config.java_options(alias).values():
             continue
         try:
-            version_and_jar(MSK_HANDLER)
+            jar_of(MSK_HANDLER)
         except LookupError as missing:
             text = f"clusters.{alias}: Spark lacks the class {MSK_HANDLER}"
             remedy = "start the job with --jars aws-msk-iam-auth-2.3.6-all.jar (Maven: software.amazon.msk)"
