@@ -62,7 +62,7 @@ def check(package: Callable[[str], str], jar: Callable[[str], str]) -> list[str]
         except LookupError as problem:
             problems.append(f"expected {name} {version}, found none: {problem.args[0]}")
         else:
-            in_name = re.search(r"-(\d[\w.+-]*)\.jar$", path)
+            in_name = re.search(r"-(\d+\.\d[\w.+-]*)\.jar$", path)
             found.append((name, version, in_name[1] if in_name else "", f" in {path}"))
     for name, wanted, version, place in found:
         match = match_version(wanted, version, OTHER_SPARKS if wanted == SPARK else ())

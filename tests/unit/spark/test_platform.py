@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import sys
 
 import pytest
 
-from offset_sync import spark as of_spark
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import SPARK, SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, Jar, check
@@ -80,6 +80,6 @@ def test_what_spark_submit_has_set_stays(monkeypatch: pytest.MonkeyPatch, name: 
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_spark.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"sync_offsets runs on Spark: pip install 'offset-sync\[spark\]'"):
         prepare_spark("sync_offsets")
