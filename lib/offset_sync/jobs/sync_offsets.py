@@ -179,22 +179,24 @@ class SyncJob:
 
     def _run_beside(self, logs: LogWatch) -> None:
         """Run the queries, and beside them all that is looked at from time to time."""
-        looks: dict[Callable[[], object], float] = {
-            self._homes.follow_moves: _MOVES_S,
-            self._homes.ask_members: _ASK_S,
-            self._partitions.note_growth: _ASK_S,
-        }
-        if self._config.metrics.sync_offsets_port is not None:
-            looks |= {logs.check: self._config.sync.reconcile_interval.total_seconds()}
-        later: dict[Callable[[], object], float] = {self._summarize: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
-        later |= {} if self._run.is_dry else {self._renew: RENEWAL_S, self._beat: EVERY_S}
+        ready = self._is_ready
+        looks: list[tuple[Callable[[], object], float, threading.Event | None]] = [
+            (self._homes.follow_moves, _MOVES_S, None),
+            (self._homes.ask_members, _ASK_S, None),
+            (self._partitions.note_growth, _ASK_S, None),
+            (self._summarize, _SUMMARY_S, ready),
+            (self._coordinators.compare, _MOVES_S, ready),
+        ]
         loops: list[Callable[[threading.Event, threading.Event], object]] = [self._loop.run]
-        loops += [] if self._run.is_dry else [self._last_known.run]
-        loops += [partial(look_until, pause_s, look) for look, pause_s in later.items()]
-        beside = [threading.Thread(target=loop, args=(self._over, self._is_ready), daemon=True) for loop in loops]
+        if not self._run.is_dry:
+            looks += [(self._renew, RENEWAL_S, ready), (self._beat, EVERY_S, ready)]
+            loops.append(self._last_known.run)
+        if self._config.metrics.sync_offsets_port is not None:
+            looks.append((logs.check, self._config.sync.reconcile_interval.total_seconds(), None))
+        beside = [threading.Thread(target=loop, args=(self._over, ready), daemon=True) for loop in loops]
         beside += [
-            threading.Thread(target=look_until, args=(pause_s, look, self._over), daemon=True)
-            for look, pause_s in looks.items()
+            threading.Thread(target=look_until, args=(pause_s, look, self._over, is_due), daemon=True)
+            for look, pause_s, is_due in looks
         ]
         for each in beside:
             each.start()
