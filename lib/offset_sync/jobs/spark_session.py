@@ -14,11 +14,12 @@ from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES, Config
+from offset_sync.config.client_options import MSK_HANDLER
 from offset_sync.jobs.process_end import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
-from offset_sync.model.errors import ConfigError
+from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import processors, start_jvm
+from offset_sync.spark.jvm import jar_of, processors, start_jvm
 from offset_sync.spark.platform import check_platform
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
@@ -113,12 +114,25 @@ def opened_tables(
     """Yield the session of *job*, see :func:`open_session`, and all tables, with *more* of its own."""
     spark = open_session(f"offset-sync {job}", reads_internal_topics=reads_internal_topics, clusters=clusters)
     try:
+        check_logins(config)
         tables = TableStore.of(config)
         tables.create((*TABLES, *more))
         check_checkpoints(tables.files, config.tables.checkpoints)
         yield spark, tables
     finally:
         spark.stop()
+
+
+def check_logins(config: Config) -> None:
+    """Raise PlatformError, in one line, where Spark lacks the jar by which its clients log in at Amazon MSK."""
+    for alias in config.clusters:
+        if MSK_HANDLER in config.java_options(alias).values():
+            try:
+                jar_of(MSK_HANDLER)
+            except LookupError as missing:
+                text = f"clusters.{alias}: Spark lacks the class {MSK_HANDLER}, by which it logs in"
+                remedy = "start the job with --jars aws-msk-iam-auth-2.3.6-all.jar (Maven: software.amazon.msk)"
+                raise PlatformError(f"{text}; {remedy}") from missing
 
 
 def with_slots(master: str, cores: int, clusters: int) -> str:
