@@ -7,8 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 import pyarrow.compute as pc
@@ -93,28 +92,20 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
             with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
-                state = LiveState(config, tables)
-                job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
+                job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
                 report = job.make()
             job.show(report)
             return [each["text"] for each in asked_for(report, arguments).document["problems"]]
-        with _served(config, arguments) as outputs:
-            StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
-        return []
+        # Imported here: a single report needs no endpoint, and starts faster.
+        from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
-
-@contextmanager
-def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
-    """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
-    # Imported here: a single report needs no endpoint, and starts faster.
-    from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
-
-    metrics = ReportMetrics(config)
-    pages = PageServer(is_open=is_open_to_others(config.metrics))
-    with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
-        if port is not None:
-            logger.info("status page: http://localhost:%d/", port)
-        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)]
+        metrics, pages = ReportMetrics(config), PageServer(is_open=is_open_to_others(config.metrics))
+        with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
+            if port is not None:
+                logger.info("status page: http://localhost:%d/", port)
+            shown = open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)
+            StatusJob(config, LiveState(config, tables), stop, [metrics.show, *shown]).run_until_stopped()
+    return []
 
 
 def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
