@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from itertools import chain, starmap
 
 from rich.console import Console
@@ -20,7 +22,7 @@ from offset_sync.cutover.output import Answer, GroupAnswer
 from offset_sync.cutover.plan import Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
 from offset_sync.cutover.rehearsal import answers_of, open_rehearsal, rehearse_groups
-from offset_sync.jobs.runner import check_direction, open_tables, tell
+from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason
 from offset_sync.state.lease import FencedTables, Lease, held
@@ -28,6 +30,7 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
 from offset_sync.terminal import waiting
 
+say = partial(logging.getLogger(__name__).info, "%s")
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
 _ACTIONS = (
@@ -104,7 +107,7 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
     options = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read, arguments.leave_uncommitted)
     # One that was taken over records no home; others claim nothing.
     steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if is_applied else live.tables
-    journal, judge = TableJournal(steps, direction, mode, tell, config.names), Judge(direction, config.names, options)
+    journal, judge = TableJournal(steps, direction, mode, say, config.names), Judge(direction, config.names, options)
     decides = is_applied or arguments.disaster
     procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=decides)
     groups = chosen_groups(clusters.groups(), arguments.groups)
@@ -135,7 +138,7 @@ def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lea
     seconds = arguments.seconds or settings.timeout.total_seconds()
     for direction in starmap(Direction, [(source, arguments.target)] if source else config.pairs()):
         judge = Judge(direction, config.names)
-        journal = TableJournal(live.tables, direction, Mode.PLANNED, tell, config.names)
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
         _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
         groups = chosen_groups(clusters.groups(), patterns, option=option)
         statuses = clusters.partition_statuses(groups)
