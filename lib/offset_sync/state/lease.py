@@ -41,7 +41,6 @@ from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.rows import TopicNames
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import DataFile
 
 logger = logging.getLogger(__name__)
 
@@ -380,16 +379,3 @@ class FencedTables(TableStore):
             in_append(path)
 
         super().__init__(root, files, names, before_entry)
-
-
-class UnwrittenTables(TableStore):
-    """Tables that are only read: what is appended is dropped."""
-
-    def append(
-        self,
-        table: Table,
-        rows: pa.Table,
-        writer: tuple[str, int] | None = None,
-        written: Sequence[DataFile] = (),
-    ) -> None:
-        """Drop *rows*."""
