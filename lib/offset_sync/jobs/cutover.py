@@ -145,8 +145,8 @@ def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lea
         if source:
             statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
         rehearsal = open_rehearsal(config, live, direction, arguments.records, seconds)
-        with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
-            rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+        with waiting(f"records of {', '.join(direction)}"):
+            rehearsed = rehearse_groups(rehearsal, statuses, journal)
         answers = answers_of(rehearsed, {each: len(statuses[each]) for each in statuses}, judge)
         yield Answer("rehearse", direction, Mode.PLANNED, answers, live.is_decided_here)
 

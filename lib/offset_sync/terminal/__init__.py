@@ -1,7 +1,7 @@
 """Tables in a terminal: names are folded, never cut, and cannot inject markup or control characters.
 
 And what a command waits for: after two seconds a line in the log, which says for how long it has waited and, where that
-is known, for how long at most or how much is done::
+is known, for how long at most::
 
     waiting for clusters dc1, dc2: 7 s of at most 20 s
 """
@@ -86,34 +86,24 @@ def offset_column(title: str, name: str, *, is_only_wide: bool = False) -> Colum
     )
 
 
+@dataclass
 class Wait:
-    """A wait for *what*, for *at_most_s* seconds or until *total* things are done; None: not known."""
+    """A wait for *what*, which may be told anew while it lasts."""
 
-    def __init__(self, what: str, at_most_s: float | None, total: int | None) -> None:
-        self.what, self._at_most_s, self._total = what, at_most_s, total
-        self._done, self._began = 0, time.monotonic()
-
-    def advance(self, count: int = 1) -> None:
-        """Count things as done."""
-        self._done += count
-
-    def __str__(self) -> str:
-        lasted = to_duration(round(time.monotonic() - self._began) * 1000)
-        if self._at_most_s is not None:
-            lasted += f" of at most {to_duration(self._at_most_s * 1000)}"
-        done = "" if self._total is None else f"{self._done:,} of {self._total:,}, "
-        return f"waiting for {visible(self.what)}: {done}{lasted}"
+    what: str
 
 
 @contextmanager
-def waiting(what: str, at_most_s: float | None = None, total: int | None = None) -> Iterator[Wait]:
-    """Log a wait while the block runs, as soon as it lasts for two seconds."""
-    wait, ended = Wait(what, at_most_s, total), threading.Event()
+def waiting(what: str, at_most_s: float | None = None) -> Iterator[Wait]:
+    """Log a wait, for *at_most_s* seconds if that is known, while the block runs, once it lasts for two seconds."""
+    wait, ended, began = Wait(what), threading.Event(), time.monotonic()
+    at_most = "" if at_most_s is None else f" of at most {to_duration(at_most_s * 1000)}"
 
     def tell() -> None:
         pause_s = SOON_S
         while not ended.wait(pause_s):
-            logger.info("%s", wait)
+            lasted = to_duration(round(time.monotonic() - began) * 1000)
+            logger.info("waiting for %s: %s%s", visible(wait.what), lasted, at_most)
             pause_s = LINE_EVERY_S
 
     thread = threading.Thread(target=tell, name="waiting", daemon=True)

@@ -17,7 +17,7 @@ from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, elapsed_s
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
@@ -66,6 +66,14 @@ class _AskedAtOnce(CheckedMetadata):
             if alias in self._questions:
                 self._questions[alias].wait(60)
         return found
+
+
+class NoLease(Lease):
+    """That of the only driver that there can be: it claims nothing, and is never taken over."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
+        self._open_until, self._settled_at = float("inf"), float("-inf")
 
 
 class SyncDriver:
