@@ -27,7 +27,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from offset_sync.config import Config, Metrics
+from offset_sync.config import Metrics
 from offset_sync.model.text import escaped
 from offset_sync.status.assessment import STATUS_WORDS, Row
 
@@ -146,8 +146,8 @@ def registry_of(collectors: Iterable[Collector]) -> CollectorRegistry:
 class ReportMetrics:
     """The last report, and its age; *clock* in monotonic seconds."""
 
-    def __init__(self, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
-        self._configured, self._clock, self._shown_at = config.pairs(), clock, clock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._shown_at = clock, clock()
         self.report: Report | None = None
 
     def show(self, report: Report) -> None:
@@ -157,13 +157,6 @@ class ReportMetrics:
     def age_s(self) -> float:
         """Return the time since the last report, or since the start."""
         return self._clock() - self._shown_at
-
-    def statuses(self) -> dict[Labels, float]:
-        """Return how many group partitions have each status, also where there are none of a configured direction."""
-        counts = dict[Labels, float]()
-        if self.report is not None:
-            counts |= {(*pair, word): 0 for pair in self._configured for word in STATUS_WORDS}
-        return counts | _of_pairs(lambda row: {(word,): count for word, count in row["statuses"].items()})(self)
 
     def rehearsed(self) -> dict[Labels, float]:
         """Return how many partitions of each direction were as predicted when last rehearsed, and how many not."""
@@ -193,7 +186,12 @@ REPORT: Sequence[Gauge[ReportMetrics]] = (
         (),
         lambda shown: {(): shown.age_s()},
     ),
-    Gauge("report_positions", "group partitions by status", (*PAIR, "status"), ReportMetrics.statuses),
+    Gauge(
+        "report_positions",
+        "group partitions by status",
+        (*PAIR, "status"),
+        _of_pairs(lambda row: {(word,): row["statuses"].get(word, 0) for word in STATUS_WORDS}),
+    ),
     Gauge(
         "report_lost",
         "unread records that groups would never see if moved now",

@@ -99,7 +99,7 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
         # Imported here: a single report needs no endpoint, and starts faster.
         from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
-        metrics, pages = ReportMetrics(config), PageServer(is_open=is_open_to_others(config.metrics))
+        metrics, pages = ReportMetrics(), PageServer(is_open=is_open_to_others(config.metrics))
         with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
             if port is not None:
                 logger.info("status page: http://localhost:%d/", port)

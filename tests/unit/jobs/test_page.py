@@ -10,7 +10,7 @@ import pytest
 from builders.logs import log
 from builders.status_rows import status_table
 from fakes.metrics_site import Watched
-from fakes.reconciler_site import config_of, mirrored_site
+from fakes.reconciler_site import mirrored_site
 from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
 from offset_sync.jobs.sync_metrics import HEALTH, Health
 from offset_sync.jobs.watches import LOGS, LogWatch
@@ -56,7 +56,7 @@ def told_by_sync() -> Scrape:
 
 
 def told_by_reports() -> Scrape:
-    metrics = ReportMetrics(config_of(["a", "b"]))
+    metrics = ReportMetrics()
     pair = {"source_cluster": "a", "target_cluster": "b"}
     costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1}
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
