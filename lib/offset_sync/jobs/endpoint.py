@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 WORST = 20
-"""So many groups of a pair, and topics of a cluster, are named."""
+"""So many groups of a pair, and topics of all clusters, are named."""
 LONGEST_LABEL = 200
 """Characters of a group or topic that a label shows; Kafka allows 32,767."""
 Labels = tuple[str, ...]
@@ -79,20 +79,16 @@ class Gauges(Collector, Generic[T]):
             return []
 
 
-def worst(values: Mapping[Labels, float], shared: int) -> dict[Labels, float]:
-    """Return the WORST largest *values* above 0 for each of their *shared* first labels; the last is a user's name.
+def worst(values: Mapping[Labels, float]) -> dict[Labels, float]:
+    """Return the WORST largest *values* above 0, of which the last label is a user's name.
 
     It is cut, and characters that would break the text format are escaped. If names become the same label the larger
     value is shown: a second sample would void the scrape.
     """
-    by_place = dict[Labels, list[tuple[Labels, float]]]()
-    for labels, value in values.items():
-        by_place.setdefault(labels[:shared], []).append((labels, value))
     shown = dict[Labels, float]()
-    for found in by_place.values():
-        for labels, value in heapq.nlargest(WORST, found, key=itemgetter(1)):
-            if value > 0:
-                shown.setdefault((*labels[:-1], escaped(labels[-1])[:LONGEST_LABEL]), value)
+    for (*labels, name), value in heapq.nlargest(WORST, values.items(), key=itemgetter(1)):
+        if value > 0:
+            shown.setdefault((*labels, escaped(name)[:LONGEST_LABEL]), value)
     return shown
 
 

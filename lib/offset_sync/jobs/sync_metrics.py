@@ -68,19 +68,36 @@ class PairPositions:
     duplicates: Int64s
     lost: Int64s
 
-    def outcomes(self) -> dict[str, int]:
+    def outcomes(self) -> dict[Labels, float]:
         """Return how many have each outcome."""
-        return dict(zip(_OUTCOMES, np.bincount(self.outcome, minlength=len(_OUTCOMES)).tolist(), strict=True))
+        counts = np.bincount(self.outcome, minlength=len(_OUTCOMES)).tolist()
+        return {(name,): count for name, count in zip(_OUTCOMES, counts, strict=True)}
 
-    def withheld(self) -> dict[str, int]:
+    def withheld(self) -> dict[Labels, float]:
         """Return how many are withheld for each reason."""
         counts = np.bincount(self.state[self.state >= 0], minlength=len(State)).tolist()
-        return {state.name: counts[state] for state in State if state.is_withheld}
+        return {(state.name,): counts[state] for state in State if state.is_withheld}
 
-    def staleness(self) -> dict[str, float]:
+    def staleness(self) -> dict[Labels, float]:
         """Return the age of the oldest commit that the target lacks in seconds, by outcome."""
         codes = np.flatnonzero(_LACKS).tolist()
-        return {_OUTCOMES[code]: int(self.stale_ms[self.outcome == code].max(initial=0)) / 1000 for code in codes}
+        return {(_OUTCOMES[code],): int(self.stale_ms[self.outcome == code].max(initial=0)) / 1000 for code in codes}
+
+    def stale_groups(self) -> dict[Labels, float]:
+        """Return the same of the worst groups, by outcome and group."""
+        ages = dict[Labels, float]()
+        for row in np.flatnonzero(self.stale_ms).tolist():
+            labels = _OUTCOMES[self.outcome[row]], self.group_id(row)
+            ages[labels] = max(ages.get(labels, 0.0), int(self.stale_ms[row]) / 1000)
+        return worst(ages)
+
+    def repeating_groups(self) -> dict[Labels, float]:
+        """Return the duplicates of the worst groups."""
+        totals = dict[Labels, float]()
+        for row in np.flatnonzero(self.duplicates).tolist():
+            labels = (self.group_id(row),)
+            totals[labels] = totals.get(labels, 0) + int(self.duplicates[row])
+        return worst(totals)
 
     def group_id(self, row: int) -> str:
         """Return the group of *row*."""
@@ -167,7 +184,7 @@ class SyncMetrics:
 
     def summary(self) -> str:
         """Return a line for the log: group partitions by outcome, reasons, the worst staleness, and the index."""
-        outcomes, withheld, worst = Counts[str](), Counts[str](), list[str]()
+        outcomes, withheld, worst = Counts[Labels](), Counts[Labels](), list[str]()
         for each in self.positions():
             outcomes.update(each.outcomes())
             withheld.update(each.withheld())
@@ -181,35 +198,14 @@ class SyncMetrics:
         )
 
 
-def _list(counts: Counts[str]) -> str:
-    return ", ".join(f"{name} {to_count(count)}" for name, count in counts.most_common() if count) or "none"
+def _list(counts: Counts[Labels]) -> str:
+    return ", ".join(f"{name} {to_count(count)}" for (name,), count in counts.most_common() if count) or "none"
 
 
-def _by_pair(value: Callable[[PairPositions], float]) -> Callable[[Sequence[PairPositions]], Mapping[Labels, float]]:
-    return lambda pairs: {each.pair: value(each) for each in pairs}
-
-
-def _by_word(
-    values: Callable[[PairPositions], Mapping[str, float]],
-) -> Callable[[Sequence[PairPositions]], Mapping[Labels, float]]:
-    return lambda pairs: {(*each.pair, word): value for each in pairs for word, value in values(each).items()}
-
-
-def _stale_groups(pairs: Sequence[PairPositions]) -> dict[Labels, float]:
-    ages = dict[Labels, float]()
-    for each in pairs:
-        for row in np.flatnonzero(each.stale_ms).tolist():
-            labels = (*each.pair, _OUTCOMES[each.outcome[row]], each.group_id(row))
-            ages[labels] = max(ages.get(labels, 0.0), int(each.stale_ms[row]) / 1000)
-    return ages
-
-
-def _repeating_groups(pairs: Sequence[PairPositions]) -> dict[Labels, float]:
-    totals = Counts[Labels]()
-    for each in pairs:
-        for row in np.flatnonzero(each.duplicates).tolist():
-            totals[*each.pair, each.group_id(row)] += int(each.duplicates[row])
-    return {**totals}
+def _of_pairs(
+    values: Callable[[PairPositions], Mapping[Labels, float]],
+) -> Callable[[Sequence[PairPositions]], dict[Labels, float]]:
+    return lambda pairs: {(*each.pair, *labels): value for each in pairs for labels, value in values(each).items()}
 
 
 HEALTH: Sequence[Gauge[Health]] = (
@@ -246,43 +242,43 @@ _POSITIONS: Sequence[Gauge[Sequence[PairPositions]]] = (
         "positions",
         "group partitions by outcome of their newest commit; PENDING: not answered yet",
         (*PAIR, "outcome"),
-        _by_word(PairPositions.outcomes),
+        _of_pairs(PairPositions.outcomes),
     ),
     Gauge(
         "withheld",
         "group partitions without an answer, by reason",
         (*PAIR, "reason"),
-        _by_word(PairPositions.withheld),
+        _of_pairs(PairPositions.withheld),
     ),
     Gauge(
         "staleness_seconds",
         "age of the oldest commit that the target does not have, by outcome; 0: it has all",
         (*PAIR, "outcome"),
-        _by_word(PairPositions.staleness),
+        _of_pairs(PairPositions.staleness),
     ),
     Gauge(
         "duplicates",
         "records that all groups would read again if moved now",
         PAIR,
-        _by_pair(lambda each: int(each.duplicates.sum())),
+        _of_pairs(lambda each: {(): int(each.duplicates.sum())}),
     ),
     Gauge(
         "lost",
         "unread records that the target has deleted and the source has not",
         PAIR,
-        _by_pair(lambda each: int(each.lost.sum())),
+        _of_pairs(lambda each: {(): int(each.lost.sum())}),
     ),
     Gauge(
         "group_staleness_seconds",
         "staleness of the worst groups",
         (*PAIR, "outcome", "group_id"),
-        lambda pairs: worst(_stale_groups(pairs), len(PAIR)),
+        _of_pairs(PairPositions.stale_groups),
     ),
     Gauge(
         "group_duplicates",
         "duplicates of the worst groups",
         (*PAIR, "group_id"),
-        lambda pairs: worst(_repeating_groups(pairs), len(PAIR)),
+        _of_pairs(PairPositions.repeating_groups),
     ),
 )
 

@@ -267,7 +267,7 @@ LOGS: Sequence[Gauge[LogWatch]] = (
         "log_stalled_seconds",
         "least age of the oldest record above a topic's last stable offset, of the worst; __consumer_offsets too",
         ("cluster", "topic"),
-        lambda watch: worst(watch.stalled(), 1),
+        lambda watch: worst(watch.stalled()),
     ),
     Gauge(
         "index_unknown_records",

@@ -19,7 +19,7 @@ HERE = "127.0.0.1"
 
 
 def repeating(names: Sequence[str]) -> dict[Labels, float]:
-    return worst({("dc1", "dc2", name): len(name) for name in names}, 2)
+    return worst({("dc1", "dc2", name): len(name) for name in names})
 
 
 def test_a_scrape_brings_what_the_gauges_say_now() -> None:
