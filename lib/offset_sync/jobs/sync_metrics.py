@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -45,11 +45,16 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series fo
 
 
 class Health(NamedTuple):
-    """Whether sync_offsets translates, and reads the commits of each cluster; *history_error*: why rows are missing."""
+    """Whether sync_offsets translates, and reads the commits of each cluster; *history_error*: why rows are missing.
+
+    Seconds since the last reconcile pass, and of the running micro-batch of each cluster, 0 for none.
+    """
 
     is_ready: bool
     history_error: str | None
     is_read: Mapping[str, bool]
+    reconcile_age_s: float
+    batches_s: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,7 @@ class SyncMetrics:
 
     def collectors(self) -> list[Collector]:
         """Return what Prometheus reads."""
-        times, positions = Gauges(_TIMES, self._ages), Gauges(_POSITIONS, self.positions)
-        return [self._records, self._latencies, times, positions]
+        return [self._records, self._latencies, Gauges(_POSITIONS, self.positions)]
 
     def count(self, reconciliation: Reconciliation) -> None:
         """Count the commits that have moved the target; an offset that is only refreshed has no latency."""
@@ -157,10 +161,12 @@ class SyncMetrics:
         """Note that a reconcile pass has ended."""
         self._reconciled = time.monotonic()
 
-    def _ages(self) -> tuple[float, dict[Labels, float]]:
-        now = time.monotonic()
-        began = {alias: self._batch_began.get(alias, now) for alias in self._aliases}
-        return now - self._reconciled, {(alias,): now - at for alias, at in began.items()}
+    def health(self, is_ready: bool, history_error: str | None, failed: Collection[str]) -> Health:
+        """Return the health of a driver whose queries of the clusters *failed* do not run."""
+        now, aliases = time.monotonic(), self._aliases
+        running = {alias: now - self._batch_began.get(alias, now) for alias in aliases}
+        is_read = {alias: alias not in failed for alias in aliases}
+        return Health(is_ready, history_error, is_read, now - self._reconciled, running)
 
     def positions(self) -> list[PairPositions]:
         """Return the group partitions of every pair as they are now; the state is locked for a copy only."""
@@ -227,15 +233,18 @@ HEALTH: Sequence[Gauge[Health]] = (
         ("cluster",),
         lambda health: {(alias,): is_read for alias, is_read in health.is_read.items()},
     ),
-)
-_TIMES: Sequence[Gauge[tuple[float, dict[Labels, float]]]] = (
     Gauge(
         "reconcile_age_seconds",
         "time since the last reconcile pass ended, or since the start",
         (),
-        lambda ages: {(): ages[0]},
+        lambda health: {(): health.reconcile_age_s},
     ),
-    Gauge("batch_running_seconds", "age of the running micro-batch; 0: none", ("cluster",), lambda ages: ages[1]),
+    Gauge(
+        "batch_running_seconds",
+        "age of the running micro-batch; 0: none",
+        ("cluster",),
+        lambda health: {(alias,): seconds for alias, seconds in health.batches_s.items()},
+    ),
 )
 _POSITIONS: Sequence[Gauge[Sequence[PairPositions]]] = (
     Gauge(

@@ -262,6 +262,4 @@ class SyncJob:
             beat(files_of(self._config), self._config, said)
 
     def _health(self) -> Health:
-        failed = self._queries.errors()
-        is_read = {alias: alias not in failed for alias in self._config.clusters}
-        return Health(self._is_ready.is_set(), self._history.error, is_read)
+        return self._metrics.health(self._is_ready.is_set(), self._history.error, self._queries.errors())

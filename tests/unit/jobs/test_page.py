@@ -12,7 +12,7 @@ from builders.status_rows import status_table
 from fakes.metrics_site import Watched
 from fakes.reconciler_site import mirrored_site
 from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
-from offset_sync.jobs.sync_metrics import HEALTH, Health
+from offset_sync.jobs.sync_metrics import HEALTH
 from offset_sync.jobs.watches import LOGS, LogWatch
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import TopicPartition
@@ -51,7 +51,7 @@ def told_by_sync() -> Scrape:
     watch = LogWatch(config, dict.fromkeys(config.clusters, cluster), told.site.index)
     for seconds in (0.0, 30.0):
         watch.check(seconds)
-    health = Health(True, None, dict.fromkeys(config.clusters, True))
+    health = told.metrics.health(True, None, ())
     return read([*told.metrics.collectors(), Gauges(HEALTH, lambda: health), Gauges(LOGS, lambda: watch)])
 
 
