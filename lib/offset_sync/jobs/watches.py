@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
@@ -108,13 +107,6 @@ class CoordinatorWatch:
         return check.is_whole(number)
 
 
-class Admin(Protocol):
-    """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
-        """Return the id and partition count of *topics*."""
-
-
 class PartitionWatch:
     """Keeps the partition counts in *state* and *incarnations* up to date.
 
@@ -125,7 +117,7 @@ class PartitionWatch:
     def __init__(
         self,
         state: SyncState,
-        admins: Mapping[str, Admin],
+        admins: Mapping[str, ClusterAdmin],
         incarnations: CommitLogIncarnations,
         on_change: Callable[[], None],
         on_growth: Callable[[str], None],
