@@ -103,12 +103,10 @@ class CommitQuery:
         parts = self._parts
         return PollIngester(self._alias, parts.tables, self._checkpoint, poller, parts.state, parts.incarnations)
 
-    def _batch(self, ingester: Ingester) -> SyncBatch:
+    def _batch(self, ingester: Ingester) -> BatchFunction:
         parts = self._parts
-        self._sync = SyncBatch(
-            ingester, parts.state, parts.reconciler, parts.metrics, parts.is_ready, parts.left_writes
-        )
-        return self._sync
+        self._sync = SyncBatch(ingester, parts.state, parts.reconciler, parts.is_ready, parts.left_writes)
+        return parts.metrics.counted(self._alias, self._sync)
 
     def begin(self) -> None:
         """Note how far previous drivers have read, before the state is restored: no commit falls between."""

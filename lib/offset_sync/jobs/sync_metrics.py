@@ -9,8 +9,7 @@ import logging
 import threading
 import time
 from collections import Counter as Counts
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import Counter, Histogram, disable_created_metrics
 from prometheus_client.registry import Collector
+from pyspark.sql import DataFrame
 
 from offset_sync.config import Config
+from offset_sync.ingest.query_supervisor import BatchFunction
 from offset_sync.jobs.endpoint import PAIR, Gauge, Gauges, Labels, worst
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.model.values import (
@@ -143,14 +144,17 @@ class SyncMetrics:
         for made_ms in at_ms[is_moved].tolist():
             self._latencies.labels(*pair).observe(max(reconciliation.committed_at_ms - made_ms, 0) / 1000)
 
-    @contextmanager
-    def batch(self, alias: str) -> Iterator[None]:
-        """Time a micro-batch of *alias* while it runs."""
-        self._batch_began[alias] = time.monotonic()
-        try:
-            yield
-        finally:
-            self._batch_began.pop(alias, None)
+    def counted(self, alias: str, function: Callable[[DataFrame, int], Mapping[str, int]]) -> BatchFunction:
+        """Return *function*, which returns the records of each kind, for the micro-batches of *alias*, timed."""
+
+        def run(records: DataFrame, batch_id: int) -> None:
+            self._batch_began[alias] = time.monotonic()
+            try:
+                self.count_records(alias, function(records, batch_id))
+            finally:
+                self._batch_began.pop(alias, None)
+
+        return run
 
     def count_records(self, alias: str, counts: Mapping[str, int]) -> None:
         """Count the records of a micro-batch of *alias*, by kind."""
