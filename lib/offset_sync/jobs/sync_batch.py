@@ -57,7 +57,7 @@ class SyncBatch:
         self._dated = -1, False  # the last one that was dated, and whether the one before it read up to the end
 
     def __call__(self, records: DataFrame, batch_id: int) -> Mapping[str, int]:
-        """Decode, record, reconcile, and append the commits to the history; return how many records are of each kind."""
+        """Decode, record, reconcile, and append the commits to the history; return how many records of each kind."""
         with self._ingester.taking_in:
             missed = self._ingester.restore_missed(self._state, batch_id)
             batch = self._as_read_now(self._ingester.decode(records, batch_id))
