@@ -22,8 +22,9 @@ def test_the_pinned_platform_passes_and_another_one_is_refused(
     assert platform.check_platform() == []
     other = [each._replace(version="9.9.9") if each.name == "delta-storage" else each for each in platform.JARS]
     monkeypatch.setattr(platform, "JARS", (*other, platform.Jar("chair", "1.0", "io.delta.Chair")))
-    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair; run 'make"
-    with pytest.raises(PlatformError, match=rf"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; {lacking}"):
+    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair"
+    of_another = r"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; run 'make"
+    with pytest.raises(PlatformError, match=f"{lacking}; {of_another}"):
         open_session("another")
 
 
