@@ -162,7 +162,8 @@ def children(config: Config, config_file: str) -> list[Child]:
     if settings.groups:
         every = settings.interval.total_seconds()
         first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
-        jobs.append(Child("rehearse", _command("cutover", config_file, "rehearse"), first_at, every))
+        words = ("rehearse", "--format", os.environ.get(LOG_FORMAT, "text"))  # a line as the log's
+        jobs.append(Child("rehearse", _command("cutover", config_file, *words), first_at, every))
     return jobs
 
 
