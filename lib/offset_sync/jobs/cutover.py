@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import re
+import sys
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from itertools import chain, starmap
 
 from rich.console import Console
@@ -25,12 +24,12 @@ from offset_sync.cutover.rehearsal import answers_of, open_rehearsal, rehearse_g
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason
+from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
 from offset_sync.terminal import waiting
 
-say = partial(logging.getLogger(__name__).info, "%s")
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
 _ACTIONS = (
@@ -199,3 +198,8 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: st
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)
+
+
+def say(line: str) -> None:
+    """Print a line on standard error; names in it cannot move the cursor."""
+    print(escaped(line), file=sys.stderr, flush=True)

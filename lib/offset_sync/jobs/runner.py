@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TextIO
 
 from offset_sync import __version__
@@ -92,9 +91,9 @@ def run_job(function: JobFunction, parser: argparse.ArgumentParser, argv: Sequen
     except OffsetSyncError as error:
         return code_of(error)
     except Exception as problem:
-        if (line := _of_storage(problem, config)) is None:
-            raise
-        tell(line)
+        logger.exception("ended by an error")
+        if line := _of_storage(problem, config):
+            tell(line)
         return FAILED
     for failure in failures:
         tell(escaped(failure))
@@ -119,7 +118,6 @@ def log_in_at_once(config: Config) -> None:
 def _of_storage(problem: Exception, config: Config) -> str | None:
     """Return the message for a storage that is full or unreachable; None if *problem* is another one."""
     if is_of_full_disk(problem):
-        logger.exception("a disk is full")
         line = with_full_disk(first_line(str(problem)), (config.tables.root, config.tables.checkpoints))
         return escaped(f"{line}; then start it again")
     if isinstance(problem, OSError) and files_of(config).local(config.tables.root) is None:
@@ -191,7 +189,7 @@ class JsonLines(logging.Formatter):
 def start_logging(log_format: str, stream: TextIO | None = None) -> None:
     """Log to *stream*, by default standard error, in *log_format*, and have a JVM started later do the same.
 
-    With ``json``, warnings and uncaught exceptions are lines of JSON too.
+    Errors that end a thread are logged, and with ``json`` warnings too.
     """
     os.environ[LOG_FORMAT] = log_format
     handler = logging.StreamHandler(stream)
@@ -199,12 +197,13 @@ def start_logging(log_format: str, stream: TextIO | None = None) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for name in ("py4j", "botocore"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    if log_format == "json":
-        logging.captureWarnings(True)
-        sys.excepthook = _log_uncaught
-        threading.excepthook = lambda given: _log_uncaught(
-            given.exc_type, given.exc_value or given.exc_type(), given.exc_traceback
-        )
+    logging.captureWarnings(log_format == "json")
+    threading.excepthook = _log_end_of_thread
+
+
+def _log_end_of_thread(given: threading.ExceptHookArgs) -> None:
+    problem = given.exc_value or given.exc_type()
+    logger.critical("a thread has ended by an error", exc_info=(given.exc_type, problem, given.exc_traceback))
 
 
 def tell(line: str) -> None:
@@ -217,12 +216,6 @@ def tell(line: str) -> None:
     else:
         # In one write: other threads and processes log at the same time.
         print("".join(f"{_job()}{escaped(each)}\n" for each in line.split("\n")), end="", file=sys.stderr)
-
-
-def _log_uncaught(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    if issubclass(kind, KeyboardInterrupt):
-        return
-    logger.critical("ended by an uncaught exception", exc_info=(kind, problem, trace))
 
 
 def _job() -> str:
