@@ -75,7 +75,7 @@ def test_a_dry_run_beside_the_running_driver_is_refused_and_takes_nothing_from_i
     stage.story.commit("drivers-a", 10)
     stage.story.arrives("drivers-a", 10, driver)
     stage.story.commit("drivers-b", 20)
-    with pytest.raises(ConfigError, match=f"--dry-run: sync_offsets is running.*{driver.process.pid}"):
+    with pytest.raises(ConfigError, match=f"--dry-run: process {driver.process.pid} .*runs sync_offsets"):
         stage.installation.sync(dry_run=True)
     assert stage.epochs() == [(1, False)]
     stage.story.commit("drivers-c", 30)

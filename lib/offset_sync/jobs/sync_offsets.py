@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import os
+import socket
 import threading
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -28,7 +30,7 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import EVERY_S, Heartbeat, beat
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LastKnown, is_over
-from offset_sync.state.lease import FencedTables, Lease, held, to_claims, unended
+from offset_sync.state.lease import Claim, FencedTables, Lease, held, to_claims, unended
 from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
@@ -50,8 +52,8 @@ _MOVES_S, _ASK_S, _SUMMARY_S = 1.0, 10.0, 60.0
 RENEWAL_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 DRY_BESIDE = (
-    "--dry-run: sync_offsets is running, or has not ended by itself ({}); stop it, start it again if it was killed, or "
-    "give tables.root and tables.checkpoints other places"
+    "--dry-run: {} runs sync_offsets, and would be taken over; stop it (if it was killed, start it again), or give "
+    "tables.root and tables.checkpoints other places"
 )
 WORTH_WHILE = 10_000
 """The least number of keys that are over, beside more than half of all: some megabytes."""
@@ -65,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` up to the present ends; return one line per failure."""
     with opened_tables(config, "sync_offsets", CUTOVERS, reads_internal_topics=True) as (spark, tables):
-        if arguments.dry_run and (running := unended(to_claims(tables.all_rows(DRIVERS)), "sync_offsets", None)):
-            raise ConfigError([DRY_BESIDE.format(running[-1].who)])
+        for claim in unended(to_claims(tables.all_rows(DRIVERS)), "sync_offsets", None) if arguments.dry_run else ():
+            if may_run(claim):
+                raise ConfigError([DRY_BESIDE.format(claim.who)])
         config = with_first_ids(config, tables.files)
         with held(Lease(tables, "sync_offsets", stop)) as lease:
             job = partial(SyncJob, config, spark, lease, is_writing=not arguments.dry_run)
@@ -74,6 +77,18 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
                 job(is_once=False).run()
                 gc.collect()  # its state and its clients go before the next one restores its own
             return job(is_once=True).run() if arguments.once else []
+
+
+def may_run(claim: Claim) -> bool:
+    """Return whether the process of a claim may be alive; errs to True, as for one of another host."""
+    if claim.host == socket.gethostname():
+        try:
+            os.kill(claim.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+    return True
 
 
 class SyncJob:
