@@ -90,7 +90,8 @@ def _run(name: str, words: Sequence[str] | None, prog: str | None) -> int:
 
     module: Any = importlib.import_module(f"offset_sync.jobs.{name}")
     if name == INIT:
-        return int(module.init(words, prog))
+        code: int = module.init(words, prog)
+        return code
     parser = job_arguments(COMMANDS[name].says, has_once=COMMANDS[name].has_once)
     parser.prog = prog or parser.prog
     if hasattr(module, "add_arguments"):
