@@ -139,7 +139,7 @@ class SyncMetrics:
         """Count the commits that have moved the target; an offset that is only refreshed has no latency."""
         translated, outcome = reconciliation.translated, reconciliation.outcome
         pair, at_ms = (translated.source, translated.target), translated.commits.at_ms
-        self._stale_since[pair].note(translated.commits.key, at_ms, _HAS_IT[outcome])
+        self._stale_since[pair].note(translated.commits.key, at_ms, _HAS_IT[outcome], translated.translated_at_ms)
         is_moved = (outcome == Outcome.COMMITTED) & (reconciliation.previous != reconciliation.written)
         for made_ms in at_ms[is_moved].tolist():
             self._latencies.labels(*pair).observe(max(reconciliation.committed_at_ms - made_ms, 0) / 1000)
@@ -312,20 +312,24 @@ class CountedHistory:
 
 
 class StaleSince:
-    """Since when the target of a pair lacks a commit of each key: when the first one that it lacks was made.
+    """Since when the target of a pair lacks the newest commit of each key. Threads may share it.
 
-    Threads may share it.
+    A commit that this driver has not seen at the target is missing since it was made, one that the target has lost, or
+    may have lost, since that was found.
     """
 
     def __init__(self) -> None:
-        self._columns, self._lock = ColumnStore({"since_ms": ABSENT}), threading.Lock()
+        # The newest commit known to have been at the target, and since when a newer one is missing there.
+        self._columns = ColumnStore({"held_at_ms": ABSENT, "since_ms": ABSENT})
+        self._lock = threading.Lock()
 
-    def note(self, key: KeyRows, at_ms: Int64s, has_it: NDArray[np.bool_]) -> None:
+    def note(self, key: KeyRows, at_ms: Int64s, has_it: NDArray[np.bool_], now_ms: int) -> None:
         """Note which targets have the commits made at *at_ms*."""
         with self._lock:
-            since_ms = self._since_ms(key)
-            before = since_ms[key]
-            since_ms[key] = np.where(has_it, ABSENT, np.where(before == ABSENT, at_ms, before))
+            since_ms, held_at_ms = self._since_ms(key), self._columns["held_at_ms"]
+            begins_ms, before = np.where(held_at_ms[key] == at_ms, now_ms, at_ms), since_ms[key]
+            since_ms[key] = np.where(has_it, ABSENT, np.where(before == ABSENT, begins_ms, before))
+            held_at_ms[key[has_it]] = at_ms[has_it]
 
     def of(self, key: KeyRows) -> Int64s:
         """Return the times of *key*, :data:`ABSENT` where nothing is missing; forget all other keys.
