@@ -85,6 +85,11 @@ def fails(told: Told) -> None:
     told.site.clusters["Y"].refused.clear()
     told.reconcile()
     told.after(1, "it is allowed")
+    told.site.clusters["Y"].forget("readers", ORDERS)
+    told.site.clusters["Y"].refused["readers"] = REFUSED
+    told.site.pass_time(3_600_000)
+    told.reconcile()
+    told.after(5, "the target has lost it, and refuses it")
 
 
 def is_withheld(told: Told) -> None:
