@@ -11,9 +11,9 @@ from offset_sync.config import HIDDEN_NAMES
 from offset_sync.jobs.spark_session import open_session, with_slots
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import platform
-from offset_sync.spark.jvm import java, version_and_jar
+from offset_sync.spark.jvm import jar_of, java
 
-CONSUMER, STORE = "org.apache.kafka.clients.consumer.KafkaConsumer", "io.delta.storage.LocalLogStore"
+STORE = "io.delta.storage.LocalLogStore"
 
 
 def test_the_pinned_platform_passes_and_another_one_is_refused(
@@ -22,16 +22,15 @@ def test_the_pinned_platform_passes_and_another_one_is_refused(
     assert platform.check_platform() == []
     other = [each._replace(version="9.9.9") if each.name == "delta-storage" else each for each in platform.JARS]
     monkeypatch.setattr(platform, "JARS", (*other, platform.Jar("chair", "1.0", "io.delta.Chair")))
-    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair; run 'make"
-    with pytest.raises(PlatformError, match=rf"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; {lacking}"):
+    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair"
+    of_another = r"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; run 'make"
+    with pytest.raises(PlatformError, match=f"{lacking}; {of_another}"):
         open_session("another")
 
 
-def test_the_version_is_that_of_the_manifest_or_else_of_the_jars_name(spark: SparkSession) -> None:
-    assert version_and_jar(CONSUMER)[0] == "3.9.2"
-    version, path = version_and_jar(STORE)
-    assert (version, path.rpartition("/")[2]) == ("4.4.0", "delta-storage-4.4.0.jar")
-    assert version_and_jar("java.lang.String") == ("", "")
+def test_a_class_is_in_a_jar_and_one_that_is_missing_is_named(spark: SparkSession) -> None:
+    assert jar_of(STORE).rpartition("/")[2] == "delta-storage-4.4.0.jar"
+    assert jar_of("java.lang.String") == ""
     with pytest.raises(PlatformError, match=r"^io\.delta\.Chair: not on Spark's class path; run 'make install'$"):
         java("io.delta.Chair")
 

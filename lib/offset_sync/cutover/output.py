@@ -14,7 +14,7 @@ from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
-from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
+from offset_sync.terminal import Column, name_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
 _CAPTION = """

@@ -30,7 +30,7 @@ from offset_sync.sync.read_lists import REPLACED
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _PAUSE_S = 1.0
 _TRIES = 4

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -217,17 +217,12 @@ def rehearse_groups(
     rehearsal: Rehearsal,
     statuses: Mapping[str, Sequence[PartitionStatus]],
     journal: TableJournal,
-    is_done: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Rehearsed]]:
-    """Rehearse the moves of groups; *statuses* are the predictions for the partitions of each.
-
-    *is_done* is called after each group.
-    """
+    """Rehearse the moves of groups; *statuses* are the predictions for the partitions of each."""
     found = dict[str, list[Rehearsed]]()
     for group_id, partitions in statuses.items():
         found[group_id] = rehearsal.rehearse(partitions)
         journal.record([each.to_step() for each in found[group_id]])
-        is_done()
     return found
 
 

@@ -202,10 +202,6 @@ class QuerySupervisor:
         """Return the present error of every query that is not running."""
         return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}
 
-    def have_all_failed(self) -> bool:
-        """Return whether no query can read its log now."""
-        return len(self.errors()) == len(self._queries)
-
     def restart(self, alias: str, patience_seconds: float = 10.0) -> None:
         """Restart the queries of a cluster between two micro-batches, because their starting options have changed.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import threading
 import time
@@ -15,8 +14,6 @@ from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from offset_sync.check.judge import judge
@@ -32,7 +29,7 @@ from offset_sync.model.text import escaped, one_line
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import Column, print_table, say, text_column, waiting
 
 _SLOW_S = 0.5
 """A request to the tables' storage that takes longer is told."""
@@ -77,16 +74,19 @@ def check_places(config: Config) -> Iterator[Finding]:
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
         lines, own = Lines("tables", key), files.local(path)
         try:
-            found = _tried_storage(path, files, key == "root") if own is None else (Level.OK, _tried_folder(own))
-            yield lines.of(*found)
+            if own is not None:
+                yield lines.of(Level.OK, _tried_folder(own))
+                continue
+            seconds = _tried_storage(path, files)
+            if key == "root":
+                check_storage(path, files)
+            later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
+            slow = f"{path} is slow, {seconds:.1f} s for each request: {later}"
+            yield lines.of(Level.WARN, slow) if seconds > _SLOW_S else lines.of(Level.OK, path)
         except PlatformError as error:
             yield lines.of(Level.FAIL, str(error))
         except OSError as error:
-            remedy = (
-                "see tables.storage in conf/reference.yaml"
-                if own is None
-                else f"give uid {os.getuid()} the right to write there"
-            )
+            remedy = "see tables.storage in conf/reference.yaml, or who may write to the folder"
             yield lines.of(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
 
 
@@ -99,33 +99,23 @@ def _tried_folder(folder: Path) -> str:
     return str(folder) if there == folder.absolute() else f"{folder}, which the jobs will create in {there}"
 
 
-def _tried_storage(path: str, files: Files, is_root: bool) -> tuple[Level, str]:
+def _tried_storage(path: str, files: Files) -> float:
+    """Return how many seconds one request takes."""
     name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
     files.write_text(name, "check")
     began = time.monotonic()
-    files.delete(name)  # one request
-    seconds = time.monotonic() - began
-    if is_root:
-        check_storage(path, files)
-    if seconds < _SLOW_S:
-        return Level.OK, path
-    later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
-    return Level.WARN, f"{path} is slow, {seconds:.1f} s for each request: {later}"
+    files.delete(name)
+    return time.monotonic() - began
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
     """Print a line for each, place by place, and the count of each level."""
-    width = max((len(each.check) for each in findings), default=0)
+    columns = [
+        Column("", lambda row: Text(row["level"].value, _STYLES[row["level"]])),
+        text_column("check"),
+        Column("finding", lambda row: Text(escaped(row["text"])), ratio=1),
+    ]
     for place, found in groupby(findings, key=lambda each: each.place):
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(width=4, no_wrap=True)
-        table.add_column(width=width, no_wrap=True)
-        table.add_column(ratio=1, overflow="fold")
-        for each in found:
-            level = Text(each.level.value, _STYLES[each.level])
-            table.add_row(level, Text(each.check), Text(escaped(each.text)))
-        console.print(Text(escaped(place), "bold"))
-        console.print(Padding(table, (0, 0, 1, 2)))
+        print_table(console, escaped(place), columns, [vars(each) for each in found])
     counts = Counter(each.level for each in findings)
-    sums = [Text(f"{counts[level]} {level.value}", _STYLES[level]) for level in Level if counts[level]]
-    console.print(Text(", ").join(sums))
+    say(console, Text("\n" + ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])))

@@ -28,7 +28,7 @@ from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _MOST = 100_000
 """Records of a partition, on each side of a start, and seconds."""
@@ -144,8 +144,8 @@ def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lea
         if source:
             statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
         rehearsal = open_rehearsal(config, live, direction, arguments.records, seconds)
-        with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
-            rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
+        with waiting(f"records of {', '.join(direction)}"):
+            rehearsed = rehearse_groups(rehearsal, statuses, journal)
         answers = answers_of(rehearsed, {each: len(statuses[each]) for each in statuses}, judge)
         yield Answer("rehearse", direction, Mode.PLANNED, answers, live.is_decided_here)
 

@@ -7,8 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from offset_sync.config import Config
@@ -21,7 +20,7 @@ from offset_sync.status.outputs import ReportOutput, open_outputs, status_argume
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments
@@ -82,30 +81,17 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
             with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
-                state = LiveState(config, tables)
-                job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
+                job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
                 report = job.make()
             job.show(report)
             return [each["text"] for each in report.select(arguments.group).document["problems"]]
-        with _served(config, arguments) as outputs:
-            StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
-        return []
+        # Imported here: a single report needs no endpoint, and starts faster.
+        from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
-
-@contextmanager
-def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
-    """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
-    # Imported here: a single report needs no endpoint, and starts faster.
-    from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.report import PageServer, ReportMetrics, is_open_to_others
-
-    metrics = ReportMetrics(config)
-    pages = PageServer(is_open=is_open_to_others(config.metrics))
-    endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
-    if endpoint is not None:
-        logger.info("status page: http://localhost:%d/", endpoint.port)
-    try:
-        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, pages.put if endpoint is not None else None)]
-    finally:
-        if endpoint is not None:
-            endpoint.close()
+        metrics, pages = ReportMetrics(), PageServer(is_open=is_open_to_others(config.metrics))
+        with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
+            if port is not None:
+                logger.info("status page: http://localhost:%d/", port)
+            shown = open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)
+            StatusJob(config, LiveState(config, tables), stop, [metrics.show, *shown]).run_until_stopped()
+    return []

@@ -7,7 +7,6 @@ versions when a job starts.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
@@ -96,18 +95,14 @@ def _set_level(name: str, level: Any) -> None:
     java("org.apache.logging.log4j.core.config.Configurator").setLevel(name, level)
 
 
-def version_and_jar(name: str) -> tuple[str, str]:
-    """Return the version of the jar of a class, by its manifest, else by its name, else ""; and its path.
+def jar_of(name: str) -> str:
+    """Return the path of the jar of a class, "" where it has none.
 
     Raises LookupError, with Java's message, where the class or one that it needs is missing.
     """
     loader = java("java.lang.Thread").currentThread().getContextClassLoader()
     try:
-        found = loader.loadClass(name)
+        source = loader.loadClass(name).getProtectionDomain().getCodeSource()
     except JavaError as problem:
         raise LookupError(str(problem.java_exception.toString())) from problem
-    source, package = found.getProtectionDomain().getCodeSource(), found.getPackage()
-    path = "" if source is None else str(source.getLocation().getPath())
-    in_manifest = None if package is None else package.getImplementationVersion()
-    in_name = re.search(r"-(\d[\w.+-]*)\.jar$", path)
-    return str(in_manifest or (in_name[1] if in_name else "")), path
+    return "" if source is None else str(source.getLocation().getPath())

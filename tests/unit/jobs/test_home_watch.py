@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import threading
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,13 +18,16 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import sync_offsets
-from offset_sync.jobs.sync_offsets import SyncJob
+from offset_sync.jobs.sync_offsets import SyncJob, may_run
 from offset_sync.jobs.watches import PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.lease import Claim
 from offset_sync.state.sync_state import SyncState
+
+HOST = socket.gethostname()
 
 
 class Admin:
@@ -71,3 +78,10 @@ def test_it_is_over_when_most_keys_are(known: int, gone: int, is_due: bool, monk
     job: Any = SimpleNamespace(_state=state, _over=threading.Event())
     SyncJob._renew(job)
     assert job._over.is_set() == is_due
+
+
+def test_a_dry_run_takes_a_driver_for_dead_only_where_its_process_is_gone_here() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for host, pid, is_alive in ((HOST, os.getpid(), True), (HOST, gone.pid, False), ("elsewhere", gone.pid, True)):
+        assert may_run(Claim("sync_offsets", None, 1, "id", host, pid, datetime.now(timezone.utc))) == is_alive
