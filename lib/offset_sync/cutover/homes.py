@@ -27,17 +27,19 @@ def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[s
     None: there may still be members. *events* are rows of ``group_events`` in any order; groups without a row of a
     member are left out: their readers never were members.
     """
-    joined, left = dict[str, int](), dict[str, int]()
+    changes = list[tuple[int, bool, str]]()
     for rows in events:
         wanted = pc.and_(pc.equal(rows["cluster"], cluster), pc.is_in(rows["group_id"], pa.array(sorted(groups))))
         for row in rows.filter(wanted).select(list(COLUMNS)).to_pylist():
-            at_ms = int(row["at"].timestamp() * 1000)
-            group_id, is_classic = row["group_id"], row["kind"] == "classic"
-            if (is_classic and (row["members"] or 0) > 0) or row["kind"].endswith("member"):
-                joined[group_id] = max(joined.get(group_id, at_ms), at_ms)
-            elif (is_classic and row["members"] == 0) or row["kind"].endswith("_removed"):
-                left[group_id] = max(left.get(group_id, at_ms), at_ms)
-    return {group_id: left[group_id] if left.get(group_id, -1) >= at_ms else None for group_id, at_ms in joined.items()}
+            kind, at_ms = row["kind"], int(row["at"].timestamp() * 1000)
+            has_left = kind.endswith("_removed") or (kind == "classic" and row["members"] == 0)
+            if has_left or kind.endswith("member") or (kind == "classic" and row["members"]):
+                changes.append((at_ms, has_left, row["group_id"]))
+    left = dict[str, int | None]()
+    for at_ms, has_left, group_id in sorted(changes):
+        if not has_left or group_id in left:
+            left[group_id] = at_ms if has_left else None
+    return left
 
 
 def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem
-from offset_sync.model.reasons import Reason, Said
+from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem, activity
+from offset_sync.model.reasons import Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
 from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
@@ -43,29 +43,24 @@ class GroupAnswer(NamedTuple):
     @classmethod
     def planned(cls, plan: GroupPlan) -> GroupAnswer:
         """Return what ``plan`` says."""
-        members = {"at_source": plan.at_source.value, "at_target": plan.at_target.value}
-        return cls.of_plan(plan, plan.blocking, **members, move=_MOVES[plan.verdict])
+        here, there = activity(plan.here).value, activity(plan.there).value
+        return cls.of_plan(plan, plan.blocking, at_source=here, at_target=there, move=_MOVES[plan.verdict])
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call says about moves in *direction*; *is_decided_here*: no sync_offsets is alive."""
+    """What one call says about moves in *direction*; *notes* are said first."""
 
     action: str
     direction: Direction
     mode: Mode
     groups: Sequence[GroupAnswer]
-    is_decided_here: bool = False
+    notes: Sequence[Said] = ()
 
     @property
     def failures(self) -> list[str]:
         """A line for each problem."""
         return [str(problem) for group in self.groups for problem in group.problems]
-
-    @property
-    def notes(self) -> list[Said]:
-        """What is said first."""
-        return [Reason.DECIDED_HERE()] if self.is_decided_here else []
 
     def to_json(self) -> str:
         """Return it as one line."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import Any, NamedTuple, TypeAlias
 
 from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdict
@@ -35,12 +34,11 @@ class Options:
     """The operator's decisions.
 
     Reasons by a *confirmed* word block nothing. *has_read_lists*: the groups' consumers skip the records on their read
-    lists. *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
+    lists.
     """
 
     confirmed: Collection[str] = ()
     has_read_lists: bool = False
-    are_uncommitted_left: bool = False
 
 
 NO_OPTIONS = Options()
@@ -85,7 +83,16 @@ class Activity(Enum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
-    UNKNOWN = "unknown"  # the cluster does not answer, or does not list a group that has offsets there
+    UNKNOWN = "unknown"  # the cluster does not list a group that has offsets there
+
+
+Members: TypeAlias = "Activity | ClusterError"
+"""Whether a group has members at a cluster, or why that, or what it has committed there, is not known."""
+
+
+def activity(members: Members) -> Activity:
+    """Return whether a group has members, UNKNOWN where its cluster does not answer."""
+    return Activity.UNKNOWN if isinstance(members, ClusterError) else members
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,21 @@ class PartitionStatus:
     uncommitted: str | None = None
     contest: str | None = None  # why two clusters may be the home; moving the group decides between them
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any], contest: str | None) -> PartitionStatus:
+        """Return a row of a report, with what this command has decided to be a *contest*."""
+        found = {each.name: row[each.name] for each in fields(cls) if each.name in SYNC_STATUS.names}
+        place, state = TopicPartition(row["stream"], row["partition"]), State[row["state"]]
+        known = {"topic_partition": place, "status": Status.of(row["status"]), "state": state, "contest": contest}
+        if contest is None and state is State.COMMITTED_AT_BOTH:
+            known["contest"] = row["reason"]
+        return cls(**found | known)
+
+    @property
+    def key(self) -> GroupPartition:
+        """The group and partition."""
+        return GroupPartition(self.group_id, *self.topic_partition)
+
     def step(self, step: Step, problem: str | None) -> CutoverStep:
         """Return a *step* about it as it is; failed with a *problem*."""
         result = Result.FAILED if problem else Result.DONE
@@ -150,54 +172,71 @@ class PartitionStatus:
         )
 
 
-_AS_IN_STATUS = {each.name for each in fields(PartitionStatus)} & {*SYNC_STATUS.names} - {"status", "state"}
-
-
-def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
-    """Yield the rows of a report for the move from *source* to *target*."""
-    for row in rows.to_pylist():
-        if (row["source_cluster"], row["target_cluster"]) == (source, target):
-            yield PartitionStatus(
-                topic_partition=TopicPartition(row["stream"], row["partition"]),
-                status=Status.of(row["status"]),
-                state=State[row["state"]],
-                **{name: row[name] for name in _AS_IN_STATUS},
-                contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
-            )
-
-
 @dataclass
 class GroupPlan:
-    """The plan for one group; with any *blocking* problem it is not moved.
+    """What was found of one group, and once it is judged, the plan for it; with any *blocking* problem it is not moved.
 
-    *notes* are for information. *crossed*: its partitions with their read lists, None if it moves without them.
+    *elsewhere* are other clusters where it is at home; *reader_ms* is how long ago a client without members committed,
+    *internal* a topic between parts of a Kafka Streams application; see :class:`LiveClusters`. *crossed* are partitions
+    of a group that gets read lists, and *has_lists* says whether it moves by them. *notes* are for information.
     """
 
     group_id: str
-    at_source: Activity
-    at_target: Activity
-    partitions: list[PartitionStatus]
-    blocking: list[Problem] = field(default_factory=list)
-    notes: list[Said] = field(default_factory=list)
-    crossed: Sequence[CrossedPartition] | None = None
+    here: Members
+    there: Members
+    partitions: Sequence[PartitionStatus] = ()
+    crossed: Sequence[CrossedPartition] = ()
+    elsewhere: Sequence[str] = ()
+    reader_ms: int | None = None
+    internal: str | None = None
     mode: Mode = Mode.PLANNED
+    has_lists: bool = False
+    blocking: Sequence[Problem] = ()
+    notes: list[Said] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
         """The least verdict of its partitions, by the rule of every report; BLOCKED with any blocking reason."""
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
-        is_known = self.at_target is not Activity.UNKNOWN
-        return min(verdict(_row(each, is_known)) for each in self._after_skipping())
+        is_active = None if activity(self.there) is Activity.UNKNOWN else False
+        return min(
+            verdict(
+                {
+                    **vars(each),
+                    "status": each.status.word,
+                    "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
+                    "is_target_active": is_active,
+                }
+            )
+            for each in self._after_skipping()
+        )
 
-    def _after_skipping(self) -> Sequence[PartitionStatus]:
-        """Return its partitions as they are for consumers that use read lists."""
-        crossed = {each.key.topic_partition: each for each in self.crossed or ()}
-        after = _after_disaster if self.mode is Mode.DISASTER else _once_mirrored
-        return [
-            each if (found := crossed.get(each.topic_partition)) is None else after(each, found)
-            for each in self.partitions
-        ]
+    def _after_skipping(self) -> Iterator[PartitionStatus]:
+        """Yield its partitions as they are for consumers that use read lists; contested and withheld ones get none."""
+        crossed = {each.key.topic_partition: each for each in self.crossed if self.has_lists}
+        for each in self.partitions:
+            found = None if each.contest or each.status is Status.WITHHELD else crossed.get(each.topic_partition)
+            yield each if found is None else self._after_list(each, found)
+
+    def _after_list(self, partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
+        """Return a partition as it will be for consumers that use its list.
+
+        Before a planned move the mirror still copies what is missing at the target. After a disaster these records come
+        later, and are read again then: errs to more repeats.
+        """
+        is_planned = self.mode is Mode.PLANNED
+        repeats, coming = crossed.repeated, partition.not_mirrored if is_planned else 0
+        repeats += 0 if is_planned else crossed.missing
+        is_free = partition.status in (Status.MIRRORING, Status.BEHIND)
+        return replace(
+            partition,
+            status=Status.IN_SYNC if is_free else partition.status,
+            duplicates=repeats,
+            duplicates_at_most=repeats,
+            lost=max((partition.lost or partition.not_mirrored) - coming, 0),
+            not_mirrored=partition.not_mirrored - coming,
+        )
 
     @property
     def uncommitted(self) -> dict[str, str]:
@@ -212,50 +251,9 @@ class GroupPlan:
     @property
     def skipped(self) -> int | None:
         """Records on its read lists, None if it moves without them."""
-        return None if self.crossed is None else sum(each.skipped for each in self.crossed)
-
-    @property
-    def missing(self) -> int:
-        """Records it has read that are not known to be at the target."""
-        return sum(each.missing for each in self.crossed or ())
+        return sum(each.skipped for each in self.crossed) if self.has_lists else None
 
     @property
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
         return sum(each.lost or each.not_mirrored for each in self.partitions)
-
-
-def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be for a planned move: the mirror still copies the missing records."""
-    is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND)
-    return replace(
-        partition,
-        status=Status.IN_SYNC if is_in_sync else partition.status,
-        duplicates=crossed.repeated,
-        duplicates_at_most=crossed.repeated,
-        lost=max((partition.lost or 0) - partition.not_mirrored, 0),
-        not_mirrored=0,
-    )
-
-
-def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be for a move without its source.
-
-    Records that are missing at the target come later, and are read again then. A list of unknown records helps nothing.
-    """
-    if crossed.is_unknown:
-        return partition
-    repeats = max(crossed.repeated, crossed.unindexed) + crossed.missing - crossed.unindexed
-    is_free = partition.status is Status.MIRRORING and not (repeats or partition.lost or partition.not_mirrored)
-    status = Status.IN_SYNC if is_free else partition.status
-    return replace(partition, status=status, duplicates=repeats, duplicates_at_most=repeats)
-
-
-def _row(partition: PartitionStatus, is_activity_known: bool) -> dict[str, Any]:
-    """Return the columns of sync_status that a verdict needs."""
-    return {
-        **vars(partition),
-        "status": partition.status.word,
-        "state": (State.COMMITTED_AT_BOTH if partition.contest else partition.state).name,
-        "is_target_active": False if is_activity_known else None,
-    }

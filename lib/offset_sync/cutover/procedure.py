@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from offset_sync.config import Config
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import CutoverWriter, TableJournal
@@ -27,9 +25,6 @@ from offset_sync.state.lease import Fence
 from offset_sync.status.group_homes import from_ranges
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import REPLACED
-from offset_sync.sync.reconciled import Reconciliation
-from offset_sync.sync.translation_history import to_rows
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.terminal.waiting import waiting
 
 _PAUSE_S = 1.0
@@ -51,28 +46,21 @@ class CutoverProcedure:
 
         Read lists are checked after the last commits are captured, as these may have passed the list.
         """
-        facts = self._clusters.facts(groups, is_planned=mode is Mode.PLANNED)
-        return [self._judge.plan(each, facts[each], mode, judges_lists=judges_lists) for each in groups]
+        return [self._judge.judge(each, mode, judges_lists=judges_lists) for each in self._clusters.facts(groups)]
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> tuple[list[GroupPlan], list[Problem]]:
         """Move all groups that can be moved; return the last plan of each, and why others were not moved."""
         with waiting(f"the plan, by the tables and {self._source}, {self._target}"):
-            first = self.plan(groups, mode, judges_lists=False)
-        last, plans = {each.group_id: each for each in first}, self._checked(first)
-        problems = [problem for each in first for problem in each.blocking]
-        if plans and mode is Mode.PLANNED:
-            left = [plan.group_id for plan in plans]
-            if late := self._wait(left, timeout_s):
-                plans = []
-                problems += late
-            else:  # a group started during the wait has read further, so check again
-                again = self.plan(left, mode)
-                last |= {each.group_id: each for each in again}
-                problems += [problem for each in again for problem in each.blocking]
-                plans = self._checked(again)
+            plans = self._checked(groups, mode, judges_lists=False)
+        last, problems = {each.group_id: each for each in plans}, list[Problem]()
+        left = [each.group_id for each in plans if not each.blocking]
+        if left and mode is Mode.PLANNED and not (problems := self._wait(left, timeout_s)):
+            # A group started during the wait has read further, so check again.
+            last |= {each.group_id: each for each in self._checked(left, mode, judges_lists=True)}
+        problems += [problem for each in last.values() for problem in each.blocking]
         for step in (self._commit_and_read_back, self._verified, self._commit_starts, self._make_home):
             failed = by_group(problems)
-            plans = [plan for plan in plans if plan.group_id not in failed]
+            plans = [plan for plan in last.values() if plan.group_id not in failed]
             problems += step(plans, timeout_s) if plans else []
         return [*last.values()], problems
 
@@ -88,7 +76,7 @@ class CutoverProcedure:
                 result = Result.FAILED if problems else Result.DONE
                 steps.append(CutoverStep(group_id, Step.VERIFY, result, _joined(problems)))
             for each in partitions:
-                problems = self._judge.readiness(each, lists.get(GroupPartition(group_id, *each.topic_partition)))
+                problems = self._judge.readiness(each, lists.get(each.key))
                 found += problems
                 steps.append(each.step(Step.VERIFY, problems[0].reason if problems else None))
         self._journal.record(steps)
@@ -114,16 +102,16 @@ class CutoverProcedure:
     def _verified(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Verify what was committed; again after a failure, as sync_offsets may have touched idle partitions."""
         if plans[0].mode is Mode.DISASTER:
-            return self._tell_lost(plans)
+            return []
         groups = [plan.group_id for plan in plans]
-        found = self.verify(groups)
-        if found:
+        if found := self.verify(groups):
             self._clock.pause(_PAUSE_S)
             found = self.verify(groups)
         return found
 
-    def _checked(self, plans: Sequence[GroupPlan]) -> list[GroupPlan]:
-        """Record the plans; return those to carry out."""
+    def _checked(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool) -> list[GroupPlan]:
+        """Return the plan for each group, and record them."""
+        plans = self.plan(groups, mode, judges_lists=judges_lists)
         self._journal.record(
             [
                 CutoverStep(
@@ -138,7 +126,7 @@ class CutoverProcedure:
                 for plan in plans
             ]
         )
-        return [plan for plan in plans if not plan.blocking]
+        return plans
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> list[Problem]:
         """Wait until the tables have what both clusters hold; return why not.
@@ -180,12 +168,13 @@ class CutoverProcedure:
             problems, is_overtaken = self._read_back(committed)
             if not is_overtaken:
                 break
-        found = {(each.group_id, each.topic_partition) for each in committed}
-        for each in (each for plan in plans for each in plan.partitions):
-            if (each.group_id, each.topic_partition) not in found:  # not translated: its group has committed since
-                key = GroupPartition(each.group_id, *each.topic_partition)
-                problems.append(self._problem(key, Reason.HAS_MOVED_ON()))
+        partitions = [each.key for plan in plans for each in plan.partitions]
+        problems += self._not_among(committed, partitions, Reason.HAS_MOVED_ON())  # its group has committed since
         return problems + [problem for each in self._lists(groups).values() for problem in self._judge.of_list(each)]
+
+    def _not_among(self, committed: Sequence[CutoverStep], keys: Sequence[GroupPartition], why: Said) -> list[Problem]:
+        done = {(each.group_id, each.topic_partition) for each in committed}
+        return [self._problem(key, why) for key in keys if (key.group_id, key.topic_partition) not in done]
 
     def _make_home(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Make the target the home of every stream; nothing that can fail comes after it."""
@@ -197,8 +186,6 @@ class CutoverProcedure:
 
     def _commit_starts(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Commit the target's log start for partitions that groups have never committed."""
-        if self._options.are_uncommitted_left:
-            return []
         missing = [
             GroupPartition(plan.group_id, stream, number)
             for plan in plans
@@ -207,11 +194,8 @@ class CutoverProcedure:
         ]
         committed = self._clusters.commit_starts(missing) if missing else []
         self._journal.record(committed)
-        found = {(each.group_id, each.topic_partition) for each in committed}
         problems, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
-        why = Reason.START_UNKNOWN(self._target)
-        unknown = [key for key in missing if (key.group_id, key.topic_partition) not in found]
-        return [*problems, *(self._problem(key, why) for key in unknown)]
+        return problems + self._not_among(committed, missing, Reason.START_UNKNOWN(self._target))
 
     def _read_back(self, committed: Sequence[CutoverStep]) -> tuple[list[Problem], bool]:
         """Compare the target's offsets with the wanted ones; return also whether any is newer."""
@@ -235,20 +219,6 @@ class CutoverProcedure:
         self._journal.record(steps)
         return problems, is_overtaken
 
-    def _tell_lost(self, plans: Sequence[GroupPlan]) -> list[Problem]:
-        """Report which records a disaster loses."""
-        lost, steps = self._clusters.never_mirrored([plan.group_id for plan in plans]), list[CutoverStep]()
-        for plan in plans:
-            ranges = lost.get(plan.group_id, [])
-            told = [Reason.NEVER_MIRRORED(self._target, each) for each in ranges]
-            plan.notes += told
-            for each in told:
-                self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join(ranges) or Reason.NONE_LOST()
-            steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
-        self._journal.record(steps)
-        return []
-
 
 def _joined(problems: Sequence[Problem]) -> str | None:
     """Return what the journal says of a group's problems."""
@@ -260,12 +230,6 @@ def open_cutover(
 ) -> tuple[CutoverProcedure, LiveClusters]:
     """Return the procedure, which writes while *fence* is open, and its clusters; for *decides* see these."""
     live.ask_of_untold()
-
-    def record(done: Reconciliation) -> None:
-        """Append the new results before any group is at home at the target: an append that fails ends the command."""
-        keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
-        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config))
-
     writer = CutoverWriter(config, judge.direction.target, fence, journal)
-    clusters = LiveClusters(config, live, judge.direction, writer, record, decides=decides)
+    clusters = LiveClusters(config, live, judge.direction, writer, decides=decides)
     return CutoverProcedure(judge, clusters, journal), clusters

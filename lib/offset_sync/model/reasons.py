@@ -148,17 +148,14 @@ class Reason(Enum):
     NOTHING_TO_VERIFY = "nothing to verify: its newest commits are not at {}"
     HAS_MOVED_ON = "its position has changed during the move; repeat apply"
     READ_BACK = "{}; {}, wanted {}; correct that and repeat the command"
-    START_UNKNOWN = "its log start at {} is unknown; repeat apply, or pass --leave-uncommitted"
+    START_UNKNOWN = "its log start at {} is unknown; repeat apply"
 
     # Notes of a plan, and what a move says.
     APPLY_DECIDES = "{}; apply decides"
-    LEFT_OUT = "never committed: {} partitions {}; left out"
     FROM_START = "never committed: {} partitions {}; apply commits the start at {}"
     NOT_IN_SYNC = "{} is {}: {}; partitions not in sync: {:,}"
     APPLY_WAITS = "apply waits for records that it has read and that are not at {}: {:,}"
-    NEVER_MIRRORED = "never mirrored, so not at {}: {}"
     SUBSCRIBES = "make sure that it subscribes at {} to: {}"
-    NONE_LOST = "no unread record is known to be lost"
 
     # What a rehearsal has found.
     NOT_READ_AT = "its records at {} were not read in time; raise --seconds"

@@ -16,7 +16,7 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
-from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
+from offset_sync.cutover.rehearsal import open_rehearsal
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.reasons import Reason
@@ -66,14 +66,16 @@ class Moves:
         judge = Judge(direction, self._config.names)
         _, clusters = open_cutover(self._config, live, judge, journal, OpenFence(), decides=False)
         predicted = clusters.partition_statuses(groups)
-        rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
-        rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
-        _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem])
-        counts = [each.found for each in rehearsed if each.found is not None]
+        rehearsal = open_rehearsal(self._config, live, judge, journal, REHEARSED, WAIT_SECONDS)
+        rehearsed = [rehearsal.rehearse(group_id, each) for group_id, each in predicted.items()]
+        _expect_no_failures(list(chain.from_iterable(each.problems for each in rehearsed)))
+        records, partitions, repeats, lost = (
+            sum(int(each.columns[name] or 0) for each in rehearsed)
+            for name in ("records", "rehearsed", "repeats", "lost")
+        )
         self._say(
-            f"cutover rehearse --from {source} --to {target}: {sum(each.looked_at for each in counts):,} records of "
-            f"{len(rehearsed)} partitions compared, {sum(each.repeated for each in counts):,} would be repeated, "
-            f"{sum(each.lost for each in counts):,} lost, as predicted"
+            f"cutover rehearse --from {source} --to {target}: {records:,} records of {partitions} partitions compared, "
+            f"{repeats:,} would be repeated, {lost:,} lost, as predicted"
         )
 
     def by_lists(self, source: str, target: str, groups: Collection[str], *, is_unproven: bool = False) -> None:

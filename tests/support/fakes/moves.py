@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.judge import Facts, Judge, Members
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
     CutoverStep,
     Direction,
+    GroupPlan,
+    Members,
     Mode,
     Options,
     PartitionStatus,
@@ -44,7 +46,6 @@ class FakeClusters:
     unread_left: list[int] = field(default_factory=lambda: [0])
     outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
-    ranges: dict[str, list[str]] = field(default_factory=dict)
     committed: list[list[str]] = field(default_factory=list)
     reading: dict[str, int] = field(default_factory=dict)
     unseen: Collection[str] = ()
@@ -55,23 +56,22 @@ class FakeClusters:
     listed: dict[GroupPartition, int | None] = field(default_factory=dict)
     """Up to where a group that has gone on still skips."""
     internal: dict[str, str] = field(default_factory=dict)
-    streams: Collection[str] = ()
 
-    def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
-        statuses, crossed = self.partition_statuses(groups), self.crossed(groups, asks_source=is_planned)
-        return {
-            group: Facts(
+    def facts(self, groups: Collection[str]) -> list[GroupPlan]:
+        statuses, crossed = self.partition_statuses(groups), self.crossed(groups)
+        return [
+            GroupPlan(
+                group,
                 self._members(group, self.here),
                 self.silent.get(group) or self._members(group, self.there),
                 statuses.get(group, ()),
-                self.elsewhere.get(group, ()),
-                self.reading.get(group) if is_planned else None,
-                self.streams,
-                self.internal.get(group),
                 crossed,
+                self.elsewhere.get(group, ()),
+                self.reading.get(group),
+                self.internal.get(group),
             )
             for group in groups
-        }
+        ]
 
     def _members(self, group: str, found: Collection[str] | ClusterError) -> Members:
         if isinstance(found, ClusterError):
@@ -88,7 +88,7 @@ class FakeClusters:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
         return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+    def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:
         return self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
@@ -108,9 +108,6 @@ class FakeClusters:
         held = {} if self.held is None else {ORDERS: self.held, **self.held_starts}
         found = {place: HeldOffset(offset, "") for place, offset in held.items()}
         return dict.fromkeys(groups, found)
-
-    def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        return self.ranges
 
 
 @dataclass

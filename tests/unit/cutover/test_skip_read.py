@@ -72,7 +72,7 @@ def test_a_group_that_still_skips_at_its_source_is_not_moved_without_lists_eithe
     move = Move(FakeClusters(lists=[[still]]))
     (plan,) = move.cutover.plan(["g"], Mode.PLANNED)
     (failure,) = move.apply()
-    assert (len(plan.blocking), plan.crossed, words in failure) == (1, None, True)
+    assert (len(plan.blocking), plan.skipped, words in failure) == (1, None, True)
     assert (move.clusters.committed, Step.HOME in [step.step for step in move.steps]) == ([], False)
     assert Move(FakeClusters(lists=[[still]])).apply(mode=Mode.DISASTER) == []
 

@@ -65,7 +65,7 @@ FREE = replace(ROW, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)
 PLANS = [
     GroupPlan("free", IDLE, IDLE, [FREE]),
     GroupPlan("dear", IDLE, IDLE, [ROW, ROW], notes=[Reason.NOT_IN_SYNC("orders-0", "Mirroring", "so", 2)]),
-    GroupPlan("[red]busy\x1b", BUSY, IDLE, [], [Problem("busy", Reason.HAS_MEMBERS("X"))]),
+    GroupPlan("[red]busy\x1b", BUSY, IDLE, blocking=[Problem("busy", Reason.HAS_MEMBERS("X"))]),
 ]
 COUNTS = dict.fromkeys(("partitions", "rehearsed", "records", "predicted", "repeats", "lost", "undecided"), 1)
 LEFT = Problem("g", Reason.LOSES_MORE(1, 0), "orders-0", Reason.IF_BEHIND())
@@ -79,7 +79,8 @@ GROUPS = {
 
 @pytest.mark.parametrize("action", GROUPS)
 def test_what_is_printed_is_in_the_json_that_the_schema_describes(action: str) -> None:
-    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], is_decided_here=action == "plan")
+    notes = [Reason.DECIDED_HERE()] if action == "plan" else []
+    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], notes)
     document = json.loads(answer.to_json())
     schema = json.loads((Path(__file__).parents[3] / "docs" / "cutover.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
