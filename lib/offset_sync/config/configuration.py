@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from itertools import permutations
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
@@ -13,7 +14,7 @@ from offset_sync.config.extensions import Part, load_part
 from offset_sync.config.mirror import Mirror
 from offset_sync.config.name_patterns import is_match
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.problems import repeated
+from offset_sync.config.problems import Section, repeated
 from offset_sync.config.sections import (
     Cluster,
     Directions,
@@ -23,7 +24,6 @@ from offset_sync.config.sections import (
     Maintenance,
     Metrics,
     Reporting,
-    Section,
     Status,
     Strategy,
     Sync,
@@ -50,7 +50,7 @@ class Config(Section):
 
     mirror: Mirror = Mirror()  # first: it decides the default of an origin
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    directions: Directions = "all"
+    directions: Directions = ()
     topics: Topics
     groups: Groups = Groups()
     sync: Sync = Sync()
@@ -71,9 +71,7 @@ class Config(Section):
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return every (source, target) that offsets are synced along, in the order of the file."""
-        if self.directions != "all":
-            return list(self.directions)
-        return [(source, target) for source in self.clusters for target in self.clusters if source != target]
+        return [*self.directions] or [*permutations(self.clusters, 2)]
 
     def origins(self) -> dict[str, str]:
         """Return the alias for each value of the origin header; a cluster whose id is not known yet has none."""

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, model_validator
 
-from offset_sync.config.problems import refused
-from offset_sync.config.sections import AnyText, Section, Text
+from offset_sync.config.problems import Section, refused
+from offset_sync.config.sections import AnyText, Text
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 OWN: Final = "offset-sync"

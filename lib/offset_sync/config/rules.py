@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import permutations
 from posixpath import normpath
 
 from offset_sync.config.client_options import option_problems
 from offset_sync.config.configuration import Config
 from offset_sync.config.extensions import load_part
 from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
-from offset_sync.config.prefix_names import ambiguous_aliases
 from offset_sync.config.problems import KeyPath, Problem, repeated
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -28,7 +28,7 @@ def rule_problems(config: Config) -> Iterator[Problem]:
         for path, text in option_problems(cluster):
             yield Problem(("clusters", alias, *path), text)
     yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
-    yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
+    yield from _direction_problems(config.directions, config.clusters)
     yield from _header_problems(config.mirror, len(config.clusters))
     yield from _extension_problems(config)
     yield from _name_problems(config)
@@ -112,20 +112,13 @@ def _name_problems(config: Config) -> Iterator[Problem]:
     """Yield problems of the names of copies, from which those of the originals have to follow."""
     if config.mirror.names == "same":
         return
-    separator, aliases = config.mirror.separator, config.mirror_aliases()
-    twice = repeated(aliases)
+    aliases = config.mirror_aliases()
+    prefixes = {cluster: f"{alias}{config.mirror.separator}" for cluster, alias in aliases.items()}
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
-        if not is_part_of_name(alias) or alias.startswith("__"):
+        if not is_part_of_name(alias) or prefixes[cluster].startswith("__"):
             yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
-        elif cluster in twice:
-            yield Problem(
-                path, f"{alias!r} is the mirror's alias of clusters.{twice[cluster]} too; correct one of them"
-            )
-        elif f"{alias}{separator}".startswith("__"):
-            text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
-            yield Problem(path, text)
-    for one, other in ambiguous_aliases(aliases, separator):
-        first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
-        text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
-        yield Problem(("clusters", other, "mirror_alias"), text)
+    for (one, first), (other, second) in permutations(prefixes.items(), 2):
+        if second.startswith(first):
+            text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
+            yield Problem(("clusters", other, "mirror_alias"), text)
