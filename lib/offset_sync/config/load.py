@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Hashable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ def parse_config(tree: Mapping[str, Any], environment: Mapping[str, str] | None 
 def read_yaml(content: bytes) -> Any:
     """Return the content of a file."""
     return _Loader(content).get_single_data()
+
+
+def to_yaml(tree: Mapping[str, object]) -> str:
+    """Return *tree* as YAML, without a line break at its end."""
+    return yaml.safe_dump(tree, sort_keys=False, width=inf).rstrip()
 
 
 def _syntax_problem(path: Path, error: yaml.YAMLError) -> str:

@@ -13,16 +13,14 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
-
-from yaml import safe_dump as dump
 
 from offset_sync.check import rules
 from offset_sync.check.sample import Cluster, own_topics, take_sample, with_found_ids
 from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import parse_config
+from offset_sync.config.load import to_yaml
 from offset_sync.config.prefix_names import HEARTBEATS
 from offset_sync.jobs.check import add_arguments, check
 from offset_sync.jobs.log_format import tell
@@ -188,7 +186,7 @@ def to_text(tree: Tree, path: Path) -> str:
     """Return the text of the file *path*; without the wheel, editors find its keys by the first line."""
     schema = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
     modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
-    written = {name: dump({name: each}, sort_keys=False, width=inf).rstrip() for name, each in tree.items()}
+    written = {name: to_yaml({name: each}) for name, each in tree.items()}
     return _FILE.format(modeline=modeline, **written)
 
 
