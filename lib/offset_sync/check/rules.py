@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from offset_sync.model.finding import Level
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -17,6 +18,18 @@ class Rule(NamedTuple):
     check: str
     level: Level
     text: str
+
+    def __call__(self, topics: Collection[str] = (), **fields: Any) -> Case:
+        """Return the case that the rule applies to these *topics*, with the *fields* of its sentence."""
+        return Case(self, topics, fields)
+
+
+class Case(NamedTuple):
+    """Where a rule applies: the *topics* concerned, and the *fields* of its sentence."""
+
+    rule: Rule
+    topics: Collection[str]
+    fields: Mapping[str, Any]
 
 
 _CHECK = "docs/operations.md, Check"
@@ -61,11 +74,6 @@ HIDDEN = Rule(_SETTINGS, SKIP, f"{{said}}: reading them needs DescribeConfigs, w
 EXPIRED = Rule(_SETTINGS, FAIL, f"{{said}}: {_EXPIRE}")
 EXPIRING = Rule(_SETTINGS, WARN, f"{{said}}: {_EXPIRE}")
 UNCLEAN = Rule(_SETTINGS, WARN, "{said}: a log may be truncated, and its offsets are withheld then; set it to false")
-APPEND_TIMES = Rule(
-    _SETTINGS,
-    WARN,
-    "{said}: copies do not keep the timestamps that strategy timestamp compares; set CreateTime, or choose another",
-)
 SMALL = Rule(
     _SETTINGS,
     WARN,
@@ -91,12 +99,6 @@ OTHER_MIRROR = Rule(
 NO_RECORDS = Rule(_HEADERS, FAIL, "{said}")
 BY_EXTENSION = Rule(_HEADERS, SKIP, "not checked: copies are identified by an extension")
 NONE_READ = Rule(_HEADERS, SKIP, "no record there yet, or none was read in time; repeat check")
-WRAPPED = Rule(
-    _HEADERS,
-    FAIL,
-    "{said}, in {count}: a wrong header converter; set the connector's header.converter to "
-    "org.apache.kafka.connect.converters.ByteArrayConverter (docs/mirrors.md), and wait until these records expire",
-)
 UNREADABLE = Rule(_HEADERS, FAIL, f"{{count}} cannot be read, first {{first}}: {{said}}: {_CHECK}")
 OTHER_PRESET = Rule(
     _HEADERS, WARN, "{count} have the headers of mirror.preset {said}; set that preset if that mirror makes the copies"

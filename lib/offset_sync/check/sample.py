@@ -27,12 +27,9 @@ from offset_sync.sync.held_lists import own_group, seen_group
 DEADLINE_S = 10.0
 _CLUSTERS_AT_ONCE = 8
 _MOST_GROUPS = 100
-_MOST_LOGS = 2_000
-"""The most logs of a cluster that are read, those with the lowest numbers of all topics first."""
 _LOGS_OF_A_TOPIC = 3
 """Those with the lowest numbers that hold records."""
-_RECORDS_OF_A_LOG = (5, 50)
-_RECORDS_OF_A_CLUSTER = 20_000
+_RECORDS_OF_A_LOG = 20
 _WITHOUT_STAMPS = 200
 """Records of a log to compare if copies are told by an extension."""
 CHECKPOINTS = r".+[._-]checkpoints[._-]internal"
@@ -200,19 +197,16 @@ def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
         if may_read(cluster.topics.get(config.names.outside(cluster.alias, stream)))
     }
     seen = SeenLogs(cluster.admin, cluster.reader, topics)
-    least, most = _RECORDS_OF_A_LOG
     try:
         ends = cluster.admin.ends(
             [TopicPartition(s, n) for s, count in topics.items() for n in range(count)], DEADLINE_S
         )
         filled = sorted(place for place, each in ends.items() if each.log_start < each.log_end)
         firsts = (islice(places, _LOGS_OF_A_TOPIC) for _, places in groupby(filled, attrgetter("topic")))
-        logs = sorted(chain.from_iterable(firsts), key=attrgetter("partition"))[:_MOST_LOGS]
-        wanted = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(logs))))
-        count = wanted if config.is_stamped else _WITHOUT_STAMPS
+        count = _RECORDS_OF_A_LOG if config.is_stamped else _WITHOUT_STAMPS
         ranges = {
             each: OffsetRange(max(ends[each].log_start, ends[each].log_end - count), ends[each].log_end)
-            for each in logs
+            for each in sorted(chain.from_iterable(firsts), key=attrgetter("partition"))
         }
         # Most mirrors without headers copy records of aborted transactions too.
         tails = cluster.reader.read(ranges, DEADLINE_S, is_committed=config.is_stamped)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -20,7 +19,6 @@ from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
 
-_MOST_SHOWN = 40
 _Stamp = tuple[Rule, str, str, int]
 _stream = attrgetter("place.topic")
 
@@ -83,8 +81,6 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
         if is_native:
             other = next((name for name, of in presets.items() if of <= {*mine} and not of & own), "")
             yield rules.OTHER_PRESET if other else rules.NATIVE, other, "", 0
-        elif said := wrapped_origin(mine.get(mirror.origin_header) or b"", origins):
-            yield rules.WRAPPED, f"{mirror.origin_header} is {said}", "", 0
         elif found.is_mirrored[row]:
             name = found.origins[found.origin_code[row]]
             known = origins.get(name, "")
@@ -92,19 +88,6 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
             yield rule, name, known, int(found.origin_offset[row])
         else:
             yield rules.UNREADABLE, found.reasons[row], "", 0
-
-
-def wrapped_origin(value: bytes, known: Collection[str]) -> str:
-    """Return an origin as written by a wrong converter of Kafka Connect; empty if it is *known*, or unlike one.
-
-    MirrorMaker's connectors pass header values on as bytes, and only ByteArrayConverter writes them unchanged. The
-    default of Connect writes ``dc1`` as ``ZGMx``, JsonConverter as ``"ZGMx"`` or ``{"schema": …, "payload": "ZGMx"}``,
-    and StringConverter as ``[B@1b2c3d``. All headers of a connector are converted alike.
-    """
-    text = value.decode("utf-8", "replace")
-    forms = (form for each in known for form in (base64.b64encode(each.encode()).decode(), f'"{each}"'))
-    is_wrapped = text not in known and ("[B@" in text or any(form in text for form in forms))
-    return text[:_MOST_SHOWN] if is_wrapped else ""
 
 
 _Contents = Mapping[TopicPartition, set[tuple[int, bytes | None, bytes | None]]]
