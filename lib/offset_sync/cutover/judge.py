@@ -82,10 +82,9 @@ class Judge:
 
     def commit_reasons(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield why its commits cannot be moved; partitions at home at the target need no move."""
-        source, target = self.direction
         if not plan.partitions:
-            yield Reason.NOTHING_TO_MOVE(source, ", ".join(plan.elsewhere) or "no cluster")
-        elif third := ", ".join(alias for alias in plan.elsewhere if alias != target):
+            yield Reason.NOTHING_TO_MOVE(self.direction.source)
+        for third in dict.fromkeys(filter(None, (each.elsewhere for each in plan.partitions))):
             yield Reason.MOVE_FROM_THERE(third)
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
@@ -115,8 +114,6 @@ class Judge:
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
             yield Reason.NOT_IN_SYNC(self.name(first.topic_partition), first.status.word, first.reason, len(left))
-        if plan.has_lists and plan.mode is Mode.PLANNED and (missing := sum(each.missing for each in plan.crossed)):
-            yield Reason.APPLY_WAITS(target, missing)
         there = {self.names.outside(target, each.topic_partition.topic) for each in plan.partitions}
         if there and not self.names.is_same:
             yield Reason.SUBSCRIBES(target, ", ".join(sorted(there)))

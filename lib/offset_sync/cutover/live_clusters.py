@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from offset_sync.model.values import (
     ClusterPartition,
     GroupPartition,
     OffsetWrite,
-    Outcome,
     Rule,
     TopicPartition,
 )
@@ -38,7 +37,6 @@ from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_TRANSLATIONS
-from offset_sync.translate.partition import IS_WITHHELD
 
 # As Kafka's own StreamsResetter knows them; changelogs are committed by no group.
 _INTERNAL = re.compile(
@@ -64,7 +62,7 @@ class LiveClusters:
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
         self._live, self._state = live, live.state
         self._direction, (self._source, self._target) = direction, direction
-        self._reconciliations: list[Reconciliation] = []
+        self._done = list[pa.Table]()
         self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer = writer
@@ -74,13 +72,13 @@ class LiveClusters:
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Keep a reconciliation for :meth:`translate_and_commit`, and append what is new of it to the history.
+        """Keep rows for :meth:`translate_and_commit`, and append what is new of them to the history.
 
         Before any group is at home at the target: an append that fails ends the command.
         """
-        self._reconciliations.append(reconciliation)
-        news = to_rows(reconciliation, np.flatnonzero(reconciliation.is_news), self._state.offsets.keys, self._config)
-        self._live.tables.append(OFFSET_TRANSLATIONS, news)
+        count, keys = len(reconciliation.outcome), self._state.offsets.keys
+        self._done.append(rows := to_rows(reconciliation, np.arange(count), keys, self._config))
+        self._live.tables.append(OFFSET_TRANSLATIONS, rows.filter(pa.array(reconciliation.is_news)))
 
     def groups(self) -> list[str]:
         """Return every included group that has committed on an included topic, by the tables or coordinators."""
@@ -92,9 +90,6 @@ class LiveClusters:
         here = self.activities(self._source, held := self.held_at(self._source, groups))
         internal, statuses, lists = self.internal_topics(held), self.partition_statuses(groups), self.crossed(groups)
         readers = self.readers([each for each in groups if isinstance(here[each], Activity)])
-        with self._state.lock:
-            keys, aliases = self._included_keys(groups), sorted({*self._state.offsets.clusters} - {self._source})
-            homes = {alias: groups_of(self._state, self._state.rows_of(alias, keys)) for alias in aliases}
         return [
             GroupPlan(
                 each,
@@ -102,7 +97,6 @@ class LiveClusters:
                 there[each],
                 statuses.get(each, ()),
                 [one for one in lists if one.key.group_id == each],
-                [alias for alias in aliases if each in homes[alias]],
                 readers.get(each),
                 internal.get(each),
             )
@@ -234,36 +228,38 @@ class LiveClusters:
         known there. Of what is at home elsewhere the source may hold nothing new, as that would make it the home. What
         is not known counts as unread.
         """
-        answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
+        both = self._target, self._source
+        held = [self.held_at(alias, groups) for alias in both]
         self._live.follow()
         self._state.index.refresh()
         with self._state.lock:
             rows, offsets = self._included_keys(groups), self._state.offsets
-            is_moved = self._state.counts(self._source, rows) & ~self._is_deleted(rows)
             keys = [offsets.keys[row] for row in rows.tolist()]
-            known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in answers]
-        positions = records = 0
-        for key, is_own, there, here in zip(keys, is_moved.tolist(), *known, strict=True):
-            held = [_offset_of(of_groups[key.group_id], key.topic_partition) for of_groups in answers.values()]
-            is_read = held[0] in (ABSENT, there, self._wanted.get(key)) and held[1] == here
-            positions += None in held or not (is_read if is_own else held[1] in (ABSENT, here))
-        keys = [key for key, is_own in zip(keys, is_moved.tolist(), strict=True) if is_own]
-        said = self._live.clusters.fetch(answers, places := {key.topic_partition for key in keys})
+            is_moved = self._state.counts(self._source, rows) & ~self._is_deleted(rows)
+            known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in both]
+        positions, records, places = 0, 0, set[TopicPartition]()
+        for key, is_own, *of_both in zip(keys, is_moved.tolist(), *known, strict=True):
+            place, (there, here) = key.topic_partition, of_both
+            at_target, at_source = (_offset_of(answers[key.group_id], place) for answers in held)
+            is_read = at_source == here or (at_source == ABSENT and not is_own)
+            if is_own:
+                places.add(place)
+                is_read &= at_target in (ABSENT, there, self._wanted.get(key))
+            positions += None in (at_target, at_source) or not is_read
+        said = self._live.clusters.fetch(both, places)
         with self._state.lock:
-            for alias, place in itertools.product(answers, places):
-                metadata = said[alias]
-                log, end = ClusterPartition(alias, *place), None
-                if not isinstance(metadata, ClusterError) and (end := metadata.log_end(place)) is not None:
-                    end = ends.setdefault(log, end)
+            for alias, place in itertools.product(both, places):
+                metadata, log = said[alias], ClusterPartition(alias, *place)
+                end = None if isinstance(metadata, ClusterError) else metadata.log_end(place)
+                end = None if end is None else ends.setdefault(log, end)
                 records += 1 if end is None else max(0, end - frontier(self._state.index, alias, place))
         return {"positions of groups to read": positions, "records to index": records}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         """Translate the groups' newest commits and commit the answers at the target; return these commits."""
-        self._reconciliations.clear()
+        self._done.clear()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
-        keys = self._state.offsets.keys
-        return [committed for each in self._reconciliations for committed in _to_steps(each, keys)]
+        return [CutoverStep.of(row) for rows in self._done for row in rows.to_pylist()]
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         """Commit the target's log starts for *keys* that have no offset there."""
@@ -293,18 +289,3 @@ def _offset_of(answer: Mapping[TopicPartition, Committed] | ClusterError, place:
     if isinstance(answer, ClusterError):
         return None
     return answer[place].offset if place in answer else ABSENT
-
-
-def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[CutoverStep]:
-    commits, answers = done.translated.commits, done.translated.answers
-    for row, key in enumerate(commits.key.tolist()):
-        yield CutoverStep.of_commit(
-            keys[key],
-            Outcome(int(done.outcome[row])),
-            done.error.get(row),
-            source_offset=int(commits.offset[row]),
-            target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
-            duplicates=int(answers.duplicates[row]),
-            lost=int(answers.lost[row]),
-            skipped=done.skipped.get(row),
-        )

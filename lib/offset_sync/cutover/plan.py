@@ -12,6 +12,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.status.assessment import Verdict, verdict
+from offset_sync.status.verdicts import wanted_of
 from offset_sync.tables.catalog import SYNC_STATUS
 
 
@@ -119,6 +120,13 @@ class CutoverStep:
         detail, place = error or outcome.name, key.topic_partition
         return cls(key.group_id, Step.COMMIT, result, detail, place, outcome=outcome, **counts)  # type: ignore[arg-type]
 
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> CutoverStep:
+        """Return the commit that a row of offset_translations tells of."""
+        key = GroupPartition(row["group_id"], row["stream"], row["partition"])
+        numbers = {name: row[name] for name in ("source_offset", "duplicates", "lost", "skipped")}
+        return cls.of_commit(key, Outcome[row["outcome"]], row["error"], target_offset=wanted_of(row), **numbers)
+
     @property
     def is_done(self) -> bool:
         """Whether it has succeeded."""
@@ -176,7 +184,7 @@ class PartitionStatus:
 class GroupPlan:
     """What was found of one group, and once it is judged, the plan for it; with any *blocking* problem it is not moved.
 
-    *elsewhere* are other clusters where it is at home; *reader_ms* is how long ago a client without members committed,
+    *reader_ms* is how long ago a client without members committed,
     *internal* a topic between parts of a Kafka Streams application; see :class:`LiveClusters`. *crossed* are partitions
     of a group that gets read lists, and *has_lists* says whether it moves by them. *notes* are for information.
     """
@@ -186,7 +194,6 @@ class GroupPlan:
     there: Members
     partitions: Sequence[PartitionStatus] = ()
     crossed: Sequence[CrossedPartition] = ()
-    elsewhere: Sequence[str] = ()
     reader_ms: int | None = None
     internal: str | None = None
     mode: Mode = Mode.PLANNED

@@ -31,7 +31,7 @@ from offset_sync.tables.files import files_of
 from offset_sync.terminal.waiting import waiting
 
 _MOST = 100_000
-"""Records of a partition, on each side of a start, and seconds."""
+"""Records of a partition on each side of a start."""
 _ACTIONS = (
     "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
     "apply: move; verify: compare both clusters"
@@ -73,9 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     lists = "planned: move by read lists, while producers write at both clusters"
     parser.add_argument("--skip-read", action="store_true", help=lists)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json: docs/cutover.schema.json")
-    each_side, in_all = "how many records to read on each side of a start (200)", "how long to read at most (60)"
+    each_side = "how many records to read on each side of a start (200)"
     parser.add_argument("--records", type=_count, default=200, metavar="N", help=f"rehearse: {each_side}")
-    parser.add_argument("--seconds", type=_count, metavar="S", help=f"rehearse: {in_all}, for all groups together")
     return parser
 
 
@@ -137,11 +136,11 @@ def rehearse(
     settings, judge = config.report.rehearse, Judge(direction, config.names)
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
-    seconds = arguments.seconds or settings.timeout.total_seconds()
     journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
     _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
     groups = chosen_groups(clusters.groups(), patterns, option=option)
     statuses = clusters.partition_statuses(groups)
+    seconds = settings.timeout.total_seconds()
     rehearsal = open_rehearsal(config, live, judge, journal, arguments.records, seconds)
     chosen, answers = groups if arguments.source else [*statuses], list[GroupAnswer]()
     with waiting(f"records of {', '.join(direction)}", total=len(chosen)) as wait:

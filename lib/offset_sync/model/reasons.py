@@ -117,7 +117,7 @@ class Reason(Enum):
         "move it by the guide, and pass --confirm-internal",
         "kafka-streams",
     )
-    NOTHING_TO_MOVE = "it has no commits at {} to move; its newest commits are at {}"
+    NOTHING_TO_MOVE = "nothing to move: its newest commits are not at {}"
     MOVE_FROM_THERE = "some of its newest commits are at {}; stop it there and move it from there first"
     IS_WITHHELD = "{} is withheld: {} ({}); partitions withheld: {:,}", _BY_REASON
     GETS_NO_LISTS = "it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"
@@ -154,11 +154,10 @@ class Reason(Enum):
     APPLY_DECIDES = "{}; apply decides"
     FROM_START = "never committed: {} partitions {}; apply commits the start at {}"
     NOT_IN_SYNC = "{} is {}: {}; partitions not in sync: {:,}"
-    APPLY_WAITS = "apply waits for records that it has read and that are not at {}: {:,}"
     SUBSCRIBES = "make sure that it subscribes at {} to: {}"
 
     # What a rehearsal has found.
-    NOT_READ_AT = "its records at {} were not read in time; raise --seconds"
+    NOT_READ_AT = "its records at {} were not read in time; raise report.rehearse.timeout"
     LOSES_MORE = "unread records below its start: {:,}, predicted: {:,}"
     REPEATS_MORE = "repeats: {:,}, predicted at most: {:,}"
     IN_COMMON = "records around its start, none of them among those of the source: {:,}; raise --records"

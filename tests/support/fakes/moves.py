@@ -40,7 +40,6 @@ class FakeClusters:
     rows: list[list[PartitionStatus]] = field(default_factory=lambda: [[GOOD]])
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
-    elsewhere: dict[str, list[str]] = field(default_factory=dict)
     silent: dict[str, ClusterError] = field(default_factory=dict)
     """Groups whose coordinator at the target does not answer."""
     unread_left: list[int] = field(default_factory=lambda: [0])
@@ -66,7 +65,6 @@ class FakeClusters:
                 self.silent.get(group) or self._members(group, self.there),
                 statuses.get(group, ()),
                 crossed,
-                self.elsewhere.get(group, ()),
                 self.reading.get(group),
                 self.internal.get(group),
             )

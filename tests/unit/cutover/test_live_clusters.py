@@ -166,14 +166,6 @@ def test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_sou
     assert live.asked[1:] == [sorted(groups)], "a move takes nobody's word"
 
 
-def test_what_is_found_of_a_group_names_its_other_homes(site: Site) -> None:
-    for alias, topic in [("X", "orders"), ("Y", "pay-eu")]:
-        site.put(log(alias, "X0:9"), TopicPartition(topic, 0))
-        site.commit(alias, "g", 5, TopicPartition(topic, 0))
-    (found,) = moving(site).facts(["g"])
-    assert found.elsewhere == ["Y"]
-
-
 INTERNAL = (
     "app-by-key-repartition",
     "app-join-subscription-registration-topic",

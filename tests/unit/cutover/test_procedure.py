@@ -39,9 +39,8 @@ SILENT, PENDING = ClusterError("X", "no answer"), ClusterError("Y", "an open tra
         (FakeClusters(silent={"g": PENDING}), Reason.TARGET_SILENT(PENDING)),
         (FakeClusters(here=SILENT), Reason.SOURCE_LOST(SILENT, "X")),
         (FakeClusters(there=SILENT), Reason.TARGET_SILENT(SILENT)),
-        (FakeClusters([[]]), Reason.NOTHING_TO_MOVE("X", "no cluster")),
-        (FakeClusters([[]], elsewhere={"g": ["Y"]}), Reason.NOTHING_TO_MOVE("X", "Y")),
-        (FakeClusters(elsewhere={"g": ["Y", "Z"]}), Reason.MOVE_FROM_THERE("Z")),
+        (FakeClusters([[]]), Reason.NOTHING_TO_MOVE("X")),
+        (FakeClusters([[replace(GOOD, elsewhere="Z")]]), Reason.MOVE_FROM_THERE("Z")),
         (
             FakeClusters([[replace(GOOD, status=Status.WITHHELD, state=State.TOPIC_RECREATED)]]),
             Reason.IS_WITHHELD("orders-0", "TOPIC_RECREATED", Reason.TOPIC_RECREATED(), 1),
