@@ -18,7 +18,6 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Lines, some
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.translate.read_list import MOST_CHARACTERS
 
 RETENTION, METADATA = "offsets.retention.minutes", "offset.metadata.max.bytes"
@@ -39,13 +38,13 @@ _MIRRORS = {
 """By mirror: its own topics, and the remedy. Confluent's brokers have theirs without a link."""
 
 
-def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
+def judge(sample: Sample) -> Iterator[Finding]:
     """Yield the findings about the clusters that have answered."""
     config = sample.config
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for alias, cluster in sample.clusters.items():
         cases = chain(
-            _answers(config, cluster, now_ms),
+            _answers(config, cluster),
             _rights(config, cluster),
             _settings(config, cluster),
             _topics(sample, cluster),
@@ -66,14 +65,11 @@ def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
 
-def _answers(config: Config, cluster: Cluster, now_ms: int) -> Iterator[Case]:
+def _answers(config: Config, cluster: Cluster) -> Iterator[Case]:
     protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
     servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
     yield rules.CONNECTION(said=f"{cluster.brokers} at {servers}, {protocol}")
     yield from (rules.CLASH(said=each.partition(": ")[2]) for each in cluster.clashes)
-    # A clock that is behind looks like a cluster without recent commits; sync_offsets measures it while it reads.
-    if cluster.newest_commit_ms is not None and (ahead_ms := cluster.newest_commit_ms - now_ms) > WRONG_MS:
-        yield rules.AHEAD(said=to_duration(ahead_ms))
     found, origin = cluster.cluster_id, config.clusters[cluster.alias].origin
     if config.mirror.known.asks_ids and found and origin != found:
         yield rules.OTHER_ID(said=f"{found}, and {cluster.alias}'s origin is {origin}")
@@ -129,10 +125,8 @@ def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
     refresh = to_ms(config.sync.refresh_interval) / 60_000
     wrong: tuple[tuple[str, Rule, Callable[[str], object]], ...] = (
         (RETENTION, rules.EXPIRED, lambda value: _number(value) <= refresh),
-        (RETENTION, rules.EXPIRING, lambda value: refresh < _number(value) < 2 * refresh),
         ("unclean.leader.election.enable", rules.UNCLEAN, lambda value: value == "true"),
         (METADATA, rules.SMALL, lambda value: config.sync.read_lists.groups and _number(value) < MOST_CHARACTERS),
-        ("offsets.topic.replication.factor", rules.ONE_COPY, lambda value: value == "1" and cluster.brokers > 1),
     )
     for name, rule, is_wrong in wrong:
         if (value := cluster.settings.get(name)) is not None and is_wrong(value):
@@ -172,15 +166,14 @@ def _records(sample: Sample, alias: str) -> Iterator[Case]:
         return
     if not sample.config.is_stamped:
         yield rules.BY_EXTENSION()
-    for records in (stamped, sample.copies.get(alias, ())):
-        by_rule: dict[Rule, list[Stamped]] = {}
-        for each in records:
-            by_rule.setdefault(each.rule, []).append(each)
-        by_rule.pop(rules.NATIVE, None)
-        for rule, found in sorted(by_rule.items(), key=lambda item: (item[0].level.value, item[0].text)):
-            topics = {each.topic for each in found}
-            count = f"{len(found)} of {sum(each.topic in topics for each in records)}"
-            yield rule(topics, count=count, first=found[0].where, said=some({each.said for each in found}))
+    by_rule: dict[Rule, list[Stamped]] = {}
+    for each in stamped:
+        by_rule.setdefault(each.rule, []).append(each)
+    by_rule.pop(rules.NATIVE, None)
+    for rule, found in sorted(by_rule.items(), key=lambda item: (item[0].level.value, item[0].text)):
+        topics = {each.topic for each in found}
+        count = f"{len(found)} of {sum(each.topic in topics for each in stamped)}"
+        yield rule(topics, count=count, first=found[0].where, said=some({each.said for each in found}))
     wanted = {stream for stream in seen.partitions if has_stamps(sample.config, alias, stream)}
     if missing := wanted - {each.place.topic for each in stamped}:
         yield rules.NONE_READ({sample.config.names.outside(alias, each) for each in missing})

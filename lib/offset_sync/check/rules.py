@@ -33,11 +33,10 @@ class Case(NamedTuple):
 
 
 _CHECK = "docs/operations.md, Check"
-_HEADERS, _COPIES, _SETTINGS = "mirror headers", "copies", "broker settings"
+_HEADERS, _SETTINGS = "mirror headers", "broker settings"
 _STAMP_THEM = (
     "configure the mirror to stamp them (docs/mirrors.md), or identify them by contents (docs/mirrors-contents.md)"
 )
-_EXPIRE = "offsets of idle groups may expire before they are refreshed; set it to more than twice sync.refresh_interval"
 
 # Rights; the check is filled in.
 REFUSED = Rule(
@@ -52,9 +51,6 @@ NO_COMMITS = Rule("commits", WARN, f"{CONSUMER_OFFSETS} does not exist: no group
 
 CONNECTION = Rule("connection", OK, "brokers: {said}")
 CLASH = Rule("names", FAIL, "{said}")
-AHEAD = Rule(
-    "clock", WARN, "its newest commit is {said} in the future; correct the brokers' clocks, or this machine's (NTP)"
-)
 OTHER_ID = Rule(
     "cluster id",
     WARN,
@@ -71,16 +67,18 @@ POLICY = Rule(
     "cleanup.policy={said}: brokers forget the offsets of idle groups after retention.ms; set it to compact",
 )
 HIDDEN = Rule(_SETTINGS, SKIP, f"{{said}}: reading them needs DescribeConfigs, which no job needs: {_CHECK}")
-EXPIRED = Rule(_SETTINGS, FAIL, f"{{said}}: {_EXPIRE}")
-EXPIRING = Rule(_SETTINGS, WARN, f"{{said}}: {_EXPIRE}")
+EXPIRED = Rule(
+    _SETTINGS,
+    FAIL,
+    "{said}: offsets of idle groups may expire before they are refreshed; set it to more than twice "
+    "sync.refresh_interval",
+)
 UNCLEAN = Rule(_SETTINGS, WARN, "{said}: a log may be truncated, and its offsets are withheld then; set it to false")
 SMALL = Rule(
     _SETTINGS,
     WARN,
     f"{{said}}: longer read lists are refused, so the records on them are read again; set it to {MOST_CHARACTERS}",
 )
-ONE_COPY = Rule(_SETTINGS, WARN, "{said}: if one broker is lost, so are the offsets of all its groups; set it to 3")
-
 ABSENT = Rule("topics", WARN, "does not exist; it is not synced before it is created and mirrored")
 NO_TOPIC = Rule("topics", WARN, "no included topic is visible; grant Describe, or create them")
 DIFFERENT = Rule(
@@ -135,21 +133,6 @@ UNSTAMPED = Rule(
     WARN,
     "{count} have no {headers}; correct only if nothing is mirrored to this cluster yet: docs/mirrors.md",
 )
-SAME = Rule(_COPIES, OK, "{count} have the timestamp, key and value of the records that their stamps name")
-CHANGED = Rule(
-    _COPIES,
-    WARN,
-    "{count} have another key or value than the record that their stamp names, first {said}; correct only if the "
-    "mirror changes records; else who stamps them, and was the topic recreated?",
-)
-MOVED = Rule(
-    _COPIES,
-    WARN,
-    "{count} have another timestamp than their originals, first {said}: no group is InSync before the end of its log, "
-    "and strategy timestamp answers too small or not at all; have the mirror keep them, with "
-    "message.timestamp.type=CreateTime",
-)
-
 NOTHING_WRONG = {
     "topics": "Read on every included topic",
     "commits": f"Read on {CONSUMER_OFFSETS}",

@@ -13,12 +13,11 @@ from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import TypeVar
 
-from offset_sync.check import rules
 from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
-from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailReader
+from offset_sync.kafka.tail_reader import SeenLogs, TailReader
 from offset_sync.model.errors import ClusterError, ConfigError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.known_names import learn_names
@@ -61,7 +60,6 @@ class Cluster:
     group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
     settings: Mapping[str, str] | str = field(default_factory=dict)
     commit_log: Mapping[str, str] | str = field(default_factory=dict)
-    newest_commit_ms: int | None = None
     clashes: Sequence[str] = ()
 
 
@@ -69,7 +67,7 @@ class Cluster:
 class Sample:
     """What *clusters* answered, and the newest records *seen* there; *silent* has the errors of the others.
 
-    *stamped* are the records whose headers count at a cluster, *copies* some of them beside their originals.
+    *stamped* are the records whose headers count at a cluster.
     """
 
     config: Config
@@ -77,7 +75,6 @@ class Sample:
     silent: Mapping[str, ClusterError]
     seen: Mapping[str, SeenLogs]
     stamped: Mapping[str, Sequence[Stamped]]
-    copies: Mapping[str, Sequence[Stamped]]
 
 
 def take_sample(config: Config) -> Sample:
@@ -98,12 +95,10 @@ def take_sample(config: Config) -> Sample:
 
 
 def with_records(config: Config, clusters: Mapping[str, Cluster], silent: Mapping[str, ClusterError]) -> Sample:
-    """Return the sample of *clusters*, with the newest records of mirrored topics and originals of some copies."""
+    """Return the sample of *clusters*, with the newest records of mirrored topics."""
     seen = _answers(side_by_side(lambda alias: _look_at_logs(config, clusters[alias]), clusters))
     known = with_found_ids(config, clusters)
-    stamped = stamped_records(known, seen)
-    copies = _answers(side_by_side(lambda alias: _copies(seen, stamped[alias]), seen))
-    return Sample(known, clusters, silent, seen, stamped, copies)
+    return Sample(known, clusters, silent, seen, stamped_records(known, seen))
 
 
 def found_ids(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, str]:
@@ -170,7 +165,6 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
         commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
-        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
         clashes=clashes,
     )
 
@@ -214,32 +208,3 @@ def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
         return replace(seen, error=error.message)
     unread = (topics.keys() - {place.topic for place in ends}) | {place.topic for place in tails.unread}
     return replace(seen, ends=ends, records=tails.records, unread=frozenset(unread))
-
-
-def _copies(seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped]) -> list[Stamped]:
-    """Return the last copy of each log of *stamped*, compared with its original, which is read now.
-
-    Those whose original is deleted, or not read in time, are left out.
-    """
-    newest, found = {each.place: each for each in stamped if each.rule is rules.STAMPED}, list[Stamped]()
-    for origin, there in seen.items():
-        copies = {place: each for place, each in newest.items() if each.origin == origin}
-        if there.error or not copies:
-            continue
-        try:
-            ranges = {
-                place: OffsetRange(
-                    max(copies[place].offset, each.log_start), min(copies[place].offset + 1, each.log_end)
-                )
-                for place, each in there.admin.ends(copies, DEADLINE_S).items()
-            }
-            originals = there.reader.read(ranges, DEADLINE_S).records
-        except ClusterError:
-            continue
-        for place, records in originals.items():
-            copy = copies[place]
-            for pair in (Pair(copy.record, each) for each in records if each.content.offset == copy.offset):
-                rule = rules.SAME if pair.keeps_time else rules.MOVED
-                said = f"{copy.where}, of {origin} at {copy.offset}"
-                found.append(copy._replace(rule=rule if pair.is_same else rules.CHANGED, said=said))
-    return found

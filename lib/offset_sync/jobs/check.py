@@ -27,9 +27,8 @@ from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import PlatformError
-from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.finding import Finding, Level, Lines
 from offset_sync.model.text import escaped, one_line
-from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.terminal.waiting import waiting
@@ -66,9 +65,9 @@ def find_all(config: Config) -> list[Finding]:
     same = (each.partition(": ") for each in same_ids(found_ids(config, sample.clusters)))
     findings += [Finding(Level.FAIL, place, "cluster id", text) for place, _, text in same]
     findings += [Finding(Level.FAIL, f"clusters.{a}", "connection", each.message) for a, each in sample.silent.items()]
-    findings += judge(sample, system_now_ms())
+    findings += judge(sample)
     findings += [Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config)]
-    return in_order([*findings, *check_places(config)])
+    return sorted([*findings, *check_places(config)], key=lambda each: each.place)
 
 
 def check_places(config: Config) -> Iterator[Finding]:

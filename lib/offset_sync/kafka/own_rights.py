@@ -11,8 +11,8 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.requests import LONGEST_S
 from offset_sync.kafka.topic_requests import TopicRequests, error_name
@@ -66,16 +66,6 @@ class OwnRights(TopicRequests):
         (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
         entries, error = _answer(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
-
-    def newest_ms(self, topic: str, partitions: int) -> int | None:
-        """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
-        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
-        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
-        asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
-        ends_at = time.monotonic() + DEADLINE_S
-        answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
-        found = [answer.timestamp for answer, error in answers if not error]
-        return max((each for each in found if each >= 0), default=None)
 
 
 def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:

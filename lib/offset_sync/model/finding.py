@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -47,13 +47,6 @@ class Lines:
         """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
         named = tuple(sorted(topics))
         return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
-
-
-def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Group the findings by place, then by check, both in order of first appearance."""
-    places = list(dict.fromkeys(each.place for each in findings))
-    checks = list(dict.fromkeys(each.check for each in findings))
-    return sorted(findings, key=lambda each: (places.index(each.place), checks.index(each.check)))
 
 
 def some(names: Iterable[str], most: int = 3) -> str:
