@@ -14,7 +14,7 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Result, Step
-from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import Fence
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import CUTOVERS
@@ -52,15 +52,12 @@ class TableJournal:
         self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
 
     def _to_row(self, step: CutoverStep) -> dict[str, object]:
-        place, (source, target) = step.topic_partition, self._direction
-        stream = place.topic if place else step.stream
+        stream, (source, target) = step.stream, self._direction
         return {
-            **vars(step),
+            **step._asdict(),
             "step": step.step.value,
             "result": step.result.value,
             "topic": self._names.outside(source, stream) if stream else None,
-            "partition": place.partition if place else None,
-            "stream": stream,
             "target_topic": self._names.topic(target, stream) if stream else None,
         }
 
@@ -91,7 +88,7 @@ class CutoverWriter:
         self._journal.record(
             [
                 CutoverStep(
-                    *(write.group_id, Step.COMMIT, Result.BEGUN, None, TopicPartition(write.topic, write.partition)),
+                    *(write.group_id, write.topic, write.partition, Step.COMMIT, Result.BEGUN),
                     target_offset=write.offset,
                 )
                 for write, found in zip(writes, tried, strict=True)

@@ -20,7 +20,7 @@ from offset_sync.cutover.plan import (
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.text import to_duration
-from offset_sync.model.values import Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Status
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Judge:
     names: Names = SAME_NAMES
     options: Options = NO_OPTIONS
 
-    def name(self, partition: TopicPartition) -> str:
-        """Return a partition's name at the source, and at the target if it differs."""
-        (stream, number), (source, target) = partition, self.direction
+    def name(self, key: GroupPartition) -> str:
+        """Return the name of a partition at the source, and at the target if it differs."""
+        (_, stream, number), (source, target) = key, self.direction
         here, there = self.names.outside(source, stream), self.names.topic(target, stream)
         return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
 
@@ -88,7 +88,7 @@ class Judge:
             yield Reason.MOVE_FROM_THERE(third)
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
-            name, word = self.name(withheld[0].topic_partition), withheld[0].state.name
+            name, word = self.name(withheld[0].key), withheld[0].state.name
             yield Reason.IS_WITHHELD(name, word, Reason[word](), len(withheld))
 
     def list_problems(self, plan: GroupPlan) -> Iterator[Problem]:
@@ -101,7 +101,7 @@ class Judge:
         else:
             for each in plan.crossed:
                 for why in each.reasons_to_stay(self.direction.source, by_lists=by_lists):
-                    yield Problem(group_id, why, self.name(each.key.topic_partition))
+                    yield Problem(group_id, why, self.name(each.key))
 
     def _notes(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield what does not block a move."""
@@ -113,8 +113,8 @@ class Judge:
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
-            yield Reason.NOT_IN_SYNC(self.name(first.topic_partition), first.status.word, first.reason, len(left))
-        there = {self.names.outside(target, each.topic_partition.topic) for each in plan.partitions}
+            yield Reason.NOT_IN_SYNC(self.name(first.key), first.status.word, first.reason, len(left))
+        there = {self.names.outside(target, each.key.topic) for each in plan.partitions}
         if there and not self.names.is_same:
             yield Reason.SUBSCRIBES(target, ", ".join(sorted(there)))
 
@@ -129,11 +129,11 @@ class Judge:
         is_crossing = status is Status.MIRRORING and (partition.duplicates or 0) > 0
         remedy = Reason.IF_CROSSING if is_crossing else Reason[f"IF_{status.name}"]
         why = Said(": ".join(filter(None, (status.word, partition.reason))), status.name)
-        return [Problem(partition.group_id, why, self.name(partition.topic_partition), remedy(target, source))]
+        return [Problem(partition.key.group_id, why, self.name(partition.key), remedy(target, source))]
 
     def of_list(self, crossed: CrossedPartition) -> list[Problem]:
         """Return why a partition that moves with a read list is not ready at the target."""
-        place, remedy = self.name(crossed.key.topic_partition), Reason.IF_BEHIND()
+        place, remedy = self.name(crossed.key), Reason.IF_BEHIND()
         whys = crossed.problems(self.direction.target)
         return self.left(Problem(crossed.key.group_id, why, place, remedy) for why in whys)
 

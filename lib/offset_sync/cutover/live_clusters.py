@@ -173,10 +173,10 @@ class LiveClusters:
         found = dict[str, list[PartitionStatus]]()
         for row in rows.to_pylist():
             if (row["source_cluster"], row["target_cluster"]) == self._direction:
-                group_id, stream = row["group_id"], row["stream"]
-                self._wanted[GroupPartition(group_id, stream, row["partition"])] = row["wanted_offset"]
-                contest = self._homes.contested.get((group_id, stream))
-                found.setdefault(group_id, []).append(PartitionStatus.of(row, contest))
+                key = GroupPartition(row["group_id"], row["stream"], row["partition"])
+                self._wanted[key] = row["wanted_offset"]
+                contest = self._homes.contested.get(key[:2])
+                found.setdefault(key.group_id, []).append(PartitionStatus.of(row, key, contest))
         return found
 
     def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:

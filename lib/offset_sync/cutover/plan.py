@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Said
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, State, Status
 from offset_sync.status.assessment import Verdict, verdict
 from offset_sync.status.verdicts import wanted_of
 from offset_sync.tables.catalog import SYNC_STATUS
@@ -96,20 +96,22 @@ def activity(members: Members) -> Activity:
     return Activity.UNKNOWN if isinstance(members, ClusterError) else members
 
 
-@dataclass(frozen=True)
-class CutoverStep:
-    """One row of the table cutovers, without the columns for user and time; a commit also has its *outcome*."""
+class CutoverStep(NamedTuple):
+    """One row of the table cutovers, without the columns for user and time; a commit also has its *outcome*.
+
+    About a whole topic without *partition*, about a whole group without *stream* too.
+    """
 
     group_id: str
+    stream: str | None
+    partition: int | None
     step: Step
     result: Result
     detail: str | None = None
-    topic_partition: TopicPartition | None = None
     source_offset: int | None = None  # None: the group has never committed there
     target_offset: int | None = None
     duplicates: int | None = None
     lost: int | None = None
-    stream: str | None = None  # for a step about a whole topic
     skipped: int | None = None  # on the read list written with it
     outcome: Outcome | None = None
 
@@ -117,8 +119,7 @@ class CutoverStep:
     def of_commit(cls, key: GroupPartition, outcome: Outcome, error: str | None, **counts: int | None) -> CutoverStep:
         """Return the commit of a partition's translation; done where the target has acknowledged the offset."""
         result = Result.DONE if outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) else Result.FAILED
-        detail, place = error or outcome.name, key.topic_partition
-        return cls(key.group_id, Step.COMMIT, result, detail, place, outcome=outcome, **counts)  # type: ignore[arg-type]
+        return cls(*key, Step.COMMIT, result, error or outcome.name, outcome=outcome, **counts)  # type: ignore[arg-type]
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> CutoverStep:
@@ -135,13 +136,9 @@ class CutoverStep:
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """One partition of a group between the two clusters; the fields are columns of sync_status.
+    """One partition of a group between the two clusters; the fields are columns of sync_status."""
 
-    *topic_partition* is of the stream.
-    """
-
-    group_id: str
-    topic_partition: TopicPartition
+    key: GroupPartition
     status: Status
     reason: str | None
     state: State
@@ -157,36 +154,26 @@ class PartitionStatus:
     contest: str | None = None  # why two clusters may be the home; moving the group decides between them
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], contest: str | None) -> PartitionStatus:
+    def of(cls, row: Mapping[str, Any], key: GroupPartition, contest: str | None) -> PartitionStatus:
         """Return a row of a report, with what this command has decided to be a *contest*."""
         found = {each.name: row[each.name] for each in fields(cls) if each.name in SYNC_STATUS.names}
-        place, state = TopicPartition(row["stream"], row["partition"]), State[row["state"]]
-        known = {"topic_partition": place, "status": Status.of(row["status"]), "state": state, "contest": contest}
-        if contest is None and state is State.COMMITTED_AT_BOTH:
-            known["contest"] = row["reason"]
-        return cls(**found | known)
-
-    @property
-    def key(self) -> GroupPartition:
-        """The group and partition."""
-        return GroupPartition(self.group_id, *self.topic_partition)
+        state, status = State[row["state"]], Status.of(row["status"])
+        contest = contest or (row["reason"] if state is State.COMMITTED_AT_BOTH else None)
+        return cls(**found | {"key": key, "status": status, "state": state, "contest": contest})
 
     def step(self, step: Step, problem: str | None) -> CutoverStep:
         """Return a *step* about it as it is; failed with a *problem*."""
-        result = Result.FAILED if problem else Result.DONE
-        offsets = self.source_offset, self.target_offset
-        return CutoverStep(
-            self.group_id, step, result, problem, self.topic_partition, *offsets, self.duplicates, self.lost
-        )
+        result, costs = Result.FAILED if problem else Result.DONE, (self.duplicates, self.lost)
+        return CutoverStep(*self.key, step, result, problem, self.source_offset, self.target_offset, *costs)
 
 
 @dataclass
 class GroupPlan:
     """What was found of one group, and once it is judged, the plan for it; with any *blocking* problem it is not moved.
 
-    *reader_ms* is how long ago a client without members committed,
-    *internal* a topic between parts of a Kafka Streams application; see :class:`LiveClusters`. *crossed* are partitions
-    of a group that gets read lists, and *has_lists* says whether it moves by them. *notes* are for information.
+    *reader_ms* is how long ago a client without members committed, *internal* a topic between parts of a Kafka Streams
+    application; see :class:`LiveClusters`. *crossed* are partitions of a group that gets read lists, and *has_lists*
+    says whether it moves by them. *notes* are for information.
     """
 
     group_id: str
@@ -221,9 +208,9 @@ class GroupPlan:
 
     def _after_skipping(self) -> Iterator[PartitionStatus]:
         """Yield its partitions as they are for consumers that use read lists; contested and withheld ones get none."""
-        crossed = {each.key.topic_partition: each for each in self.crossed if self.has_lists}
+        crossed = {each.key: each for each in self.crossed if self.has_lists}
         for each in self.partitions:
-            found = None if each.contest or each.status is Status.WITHHELD else crossed.get(each.topic_partition)
+            found = None if each.contest or each.status is Status.WITHHELD else crossed.get(each.key)
             yield each if found is None else self._after_list(each, found)
 
     def _after_list(self, partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
@@ -248,7 +235,7 @@ class GroupPlan:
     @property
     def uncommitted(self) -> dict[str, str]:
         """Partitions that it has never committed, by stream, as ranges (``1, 4-7``)."""
-        return {each.topic_partition.topic: each.uncommitted for each in self.partitions if each.uncommitted}
+        return {each.key.topic: each.uncommitted for each in self.partitions if each.uncommitted}
 
     @property
     def duplicates(self) -> int:

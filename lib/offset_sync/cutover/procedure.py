@@ -74,7 +74,7 @@ class CutoverProcedure:
                 problems = self._arrival_problems(group_id)
                 found += problems
                 result = Result.FAILED if problems else Result.DONE
-                steps.append(CutoverStep(group_id, Step.VERIFY, result, _joined(problems)))
+                steps.append(CutoverStep(group_id, None, None, Step.VERIFY, result, _joined(problems)))
             for each in partitions:
                 problems = self._judge.readiness(each, lists.get(each.key))
                 found += problems
@@ -97,7 +97,7 @@ class CutoverProcedure:
         return [self._problem(key, Reason.STILL_SKIPS(end, self._target)) for key, end in left.items()]
 
     def _problem(self, key: GroupPartition, why: Said) -> Problem:
-        return Problem(key.group_id, why, self._judge.name(key.topic_partition))
+        return Problem(key.group_id, why, self._judge.name(key))
 
     def _verified(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Verify what was committed; again after a failure, as sync_offsets may have touched idle partitions."""
@@ -115,8 +115,7 @@ class CutoverProcedure:
         self._journal.record(
             [
                 CutoverStep(
-                    plan.group_id,
-                    Step.CHECK,
+                    *(plan.group_id, None, None, Step.CHECK),
                     Result.REFUSED if plan.blocking else Result.DONE,
                     _joined(plan.blocking),
                     duplicates=plan.duplicates,
@@ -142,7 +141,7 @@ class CutoverProcedure:
                     wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
         result = Result.FAILED if left else Result.DONE
-        self._journal.record([CutoverStep(group_id, Step.WAIT, result, reason) for group_id in groups])
+        self._journal.record([CutoverStep(group_id, None, None, Step.WAIT, result, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []
 
     def _unread(self, groups: Sequence[str], ends: dict[ClusterPartition, int]) -> str:
@@ -150,7 +149,7 @@ class CutoverProcedure:
         unread = self._clusters.unread(groups, ends)
         if not any(unread.values()):
             unread = {
-                f"records of {self._judge.name(key.topic_partition)} that {key.group_id} has read and that are not at "
+                f"records of {self._judge.name(key)} that {key.group_id} has read and that are not at "
                 f"{self._target}": each.missing
                 for key, each in self._lists(groups).items()
             }
@@ -173,15 +172,13 @@ class CutoverProcedure:
         return problems + [problem for each in self._lists(groups).values() for problem in self._judge.of_list(each)]
 
     def _not_among(self, committed: Sequence[CutoverStep], keys: Sequence[GroupPartition], why: Said) -> list[Problem]:
-        done = {(each.group_id, each.topic_partition) for each in committed}
-        return [self._problem(key, why) for key in keys if (key.group_id, key.topic_partition) not in done]
+        done = {each[:3] for each in committed}
+        return [self._problem(key, why) for key in keys if key not in done]
 
     def _make_home(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Make the target the home of every stream; nothing that can fail comes after it."""
-        homes = dict.fromkeys((plan.group_id, each.topic_partition.topic) for plan in plans for each in plan.partitions)
-        self._journal.record(
-            [CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream) for group_id, stream in homes]
-        )
+        homes = dict.fromkeys((plan.group_id, each.key.topic) for plan in plans for each in plan.partitions)
+        self._journal.record([CutoverStep(*home, None, Step.HOME, Result.DONE) for home in homes])
         return []
 
     def _commit_starts(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
@@ -202,9 +199,8 @@ class CutoverProcedure:
         problems, steps, is_overtaken = list[Problem](), list[CutoverStep](), False
         answers = self._clusters.held_at(self._target, sorted({each.group_id for each in committed}))
         for each in committed:
-            answer, place = answers[each.group_id], each.topic_partition
-            assert place is not None
-            held = None if isinstance(answer, ClusterError) else answer.get(place)
+            key, answer = GroupPartition(*each[:3]), answers[each.group_id]  # type: ignore[arg-type]
+            held = None if isinstance(answer, ClusterError) else answer.get(key.topic_partition)
             position = None if held is None else held.offset
             is_there = position is not None and position == each.target_offset and each.is_done
             is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.detail == REPLACED
@@ -213,9 +209,9 @@ class CutoverProcedure:
             if not is_there:
                 found = answer if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 why = Reason.READ_BACK(each.detail, found, each.target_offset)
-                problems.append(self._problem(GroupPartition(each.group_id, *place), why))
+                problems.append(self._problem(key, why))
             result = Result.DONE if is_there else Result.FAILED
-            steps.append(CutoverStep(each.group_id, Step.READ_BACK, result, why, place, each.source_offset, position))
+            steps.append(CutoverStep(*key, Step.READ_BACK, result, why, each.source_offset, position))
         self._journal.record(steps)
         return problems, is_overtaken
 

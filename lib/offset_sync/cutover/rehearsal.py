@@ -155,7 +155,7 @@ class Rehearsal:
         known = [each for each in partitions if each.wanted_offset is not None and each.status is not Status.WITHHELD]
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
-            place, start, many = each.topic_partition, start_of(each), _AT_SOURCE * self._records
+            place, start, many = each.key.topic_partition, start_of(each), _AT_SOURCE * self._records
             end = max(start, min(start + self._records, self._frontiers.get(place, 0)))
             here[place] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
             there[place] = OffsetRange(max(0, start - self._records), end)
@@ -165,7 +165,7 @@ class Rehearsal:
         counts = Counter(dict.fromkeys(names, 0) | {"partitions": len(partitions)})
         problems, steps = list[Problem](), list[CutoverStep]()
         for each in known:
-            place, start, found = each.topic_partition, start_of(each), None
+            place, start, found = each.key.topic_partition, start_of(each), None
             counts.update(predicted=each.duplicates or 0)
             if unread := [side for side, tails in sides.items() if place in tails.unread]:
                 problem: Said | None = Reason.NOT_READ_AT(" and ".join(unread))
@@ -177,10 +177,10 @@ class Rehearsal:
                 records, repeats, lost, undecided = found[:4]
                 counts.update(rehearsed=1, records=records, repeats=repeats, lost=lost, undecided=undecided)
             if problem is not None:
-                problems.append(Problem(group_id, problem, self._judge.name(place)))
+                problems.append(Problem(group_id, problem, self._judge.name(each.key)))
             detail = problem or (Reason.COMPARED(found.looked_at, found.undecided) if found else None)
             result, costs = Result.FAILED if problem else Result.DONE, found[1:3] if found else ()
-            steps.append(CutoverStep(group_id, Step.REHEARSE, result, detail, place, each.source_offset, start, *costs))
+            steps.append(CutoverStep(*each.key, Step.REHEARSE, result, detail, each.source_offset, start, *costs))
         self._journal.record(steps)
         return GroupAnswer(group_id, counts, problems)
 

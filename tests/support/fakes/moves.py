@@ -28,7 +28,7 @@ from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, 
 from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
+GOOD = PartitionStatus(GroupPartition("g", *ORDERS), Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
 MIRRORING = replace(GOOD, status=Status.MIRRORING, reason="3 records not mirrored yet", lost=3, not_mirrored=3)
 CROSSING = replace(GOOD, status=Status.MIRRORING, reason="2 records read already", duplicates=2)
 
@@ -84,7 +84,7 @@ class FakeClusters:
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
-        return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
+        return {group: [replace(row, key=row.key._replace(group_id=group)) for row in rows] for group in groups if rows}
 
     def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:
         return self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]

@@ -16,7 +16,7 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, GroupPlan, Mode, Options, Step
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, State, Status, TopicPartition
 
 
 def planned(clusters: FakeClusters, mode: Mode = Mode.PLANNED, options: Options = NO_OPTIONS) -> GroupPlan:
@@ -90,7 +90,7 @@ def test_where_the_running_sync_was_a_moment_later_it_is_translated_and_read_bac
     class Overtaken(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
             wanted = 9 if self.committed else 7
-            return [replace(each, target_offset=wanted) for each in super().translate_and_commit(groups)]
+            return [each._replace(target_offset=wanted) for each in super().translate_and_commit(groups)]
 
     move = Move(Overtaken(held=9))
     assert move.apply() == []
@@ -144,7 +144,7 @@ MM2 = PrefixNames({"X": "X", "Y": "Y"}, ".")
 
 @pytest.mark.parametrize(("names", "said"), [(MM2, "X.orders, orders"), (SAME_NAMES, None)])
 def test_a_plan_says_what_to_subscribe_to_where_names_differ(names: Names, said: str | None) -> None:
-    rows = [replace(GOOD, topic_partition=TopicPartition(stream, 0)) for stream in ("Y.orders", "X.orders")]
+    rows = [replace(GOOD, key=GroupPartition("g", stream, 0)) for stream in ("Y.orders", "X.orders")]
     (plan,) = Move(FakeClusters([rows]), names=names).cutover.plan(["g"], Mode.PLANNED)
     assert plan.notes == ([Reason.SUBSCRIBES("Y", said)] if said else [])
 
@@ -152,8 +152,8 @@ def test_a_plan_says_what_to_subscribe_to_where_names_differ(names: Names, said:
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
     written: list[dict[str, Any]] = []
     tables: Any = SimpleNamespace(append=lambda _table, rows: written.extend(rows.to_pylist()))
-    step = replace(GOOD, topic_partition=TopicPartition("X.orders", 3)).step(Step.VERIFY, "so")
-    of_group = replace(step, topic_partition=None)
+    step = replace(GOOD, key=GroupPartition("g", "X.orders", 3)).step(Step.VERIFY, "so")
+    of_group = step._replace(stream=None, partition=None)
     TableJournal(tables, Direction("Y", "X"), Mode.PLANNED, print, MM2).record([step, of_group])
     names = ("step", "result", "detail", "topic", "partition", "stream", "target_topic", "target_offset")
     assert [tuple(row[name] for name in names) for row in written] == [

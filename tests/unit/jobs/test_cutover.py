@@ -26,7 +26,7 @@ from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, State, Status
 from offset_sync.state.lease import FencedTables
 from tools.golden_output import expect
 
@@ -59,7 +59,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_started(words: str, prob
         cutover_groups(config_of(["X", "Y"], directions=[["X", "Y"]]), parsed(words), threading.Event())
 
 
-ROW = PartitionStatus("g", TopicPartition("orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
+ROW = PartitionStatus(GroupPartition("g", "orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
 IDLE, BUSY = Activity.INACTIVE, Activity.ACTIVE
 FREE = replace(ROW, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)
 PLANS = [
