@@ -26,12 +26,6 @@ _OWNED = re.compile(
     r"|(key|value)\.(de)?serializer|interceptor\.classes|partition\.assignment\.strategy|transactional\.id"
     r"|exclude\.internal\.topics"
 )
-_SPARK_SOURCE = re.compile(
-    r"assign|subscribe(Pattern)?|topic|(starting|ending)(Offsets|Timestamp|OffsetsByTimestamp|OffsetsByTimestampStrategy)"
-    r"|failOnDataLoss|groupIdPrefix|includeHeaders|(min|max)(OffsetsPerTrigger|Partitions|RecordsPerPartition)"
-    r"|maxTriggerDelay|(fetchOffset|kafkaConsumer)\..*",
-    re.IGNORECASE,
-)
 _JAVA_ONLY = re.compile(
     r".*\.class(es)?|sasl\.login\..*|sasl\.kerberos\.(ticket\..*|kinit\.cmd)"
     r"|sasl\.oauthbearer\.(jwks|expected|clock|header)\..*|sasl\.oauthbearer\.(scope|sub)\.claim\.name"
@@ -43,22 +37,11 @@ _JAVA_ONLY = re.compile(
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
 _BROKERS = re.compile(r"\s*\S+:[0-9]{1,5}\s*(,\s*\S+:[0-9]{1,5}\s*)*")
-_SECURITY_KEYS = {
-    r"security\.protocol": "protocol",
-    r"sasl\.(mechanisms?|jaas\.config|oauthbearer\.(method|config)|(login|client)\..*class)": "mechanism",
-    r"sasl\.(username|oauthbearer\.client\.id)": "username",
-    r"sasl\.(password|oauthbearer\.client\.secret)": "password",
-    r"sasl\.oauthbearer\.token\.endpoint\.url": "token_endpoint",
-    r"sasl\.oauthbearer\.scope": "scope",
-    r"sasl\.kerberos\.principal": "principal",
-    r"sasl\.kerberos\.keytab": "keytab",
-    r"sasl\.kerberos\.service\.name": "service_name",
-    r"ssl\.(truststore|ca)\..*": "ca, in PEM",
-    r"ssl\.key\.password": "key_password",
-    r"ssl\.key\..*": "key, in PEM",
-    r"ssl\.(keystore|certificate)\..*": "certificate and key, in PEM",
-}
-"""The key of the section ``security`` for each option of a login."""
+_LOGIN = re.compile(
+    r"security\.protocol|sasl\.(mechanisms?|jaas\.config|username|password|(login|client)\..*class)"
+    r"|sasl\.oauthbearer\.(method|config|scope|client\.(id|secret)|token\.endpoint\.url)"
+    r"|sasl\.kerberos\.(principal|keytab|service\.name)|ssl\.(truststore|ca|key|keystore|certificate)\..*"
+)
 _TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 """Gets tokens of OIDC's client credentials."""
 MSK_HANDLER = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
@@ -146,12 +129,10 @@ def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield (stack, name), f"has Spark's prefix; write {name.removeprefix('kafka.')}"
             elif _OWNED.fullmatch(name):
                 yield (stack, name), "is set by Offset Sync itself, another value could lose records; remove it"
-            elif _SPARK_SOURCE.fullmatch(name):
-                yield (stack, name), "is an option of Spark's source, which the jobs set; remove it"
             elif name == "bootstrap.servers" and stack != "kafka":
                 yield (stack, name), "has to be the same for both clients; move it to kafka"
-            elif key := next((key for names, key in _SECURITY_KEYS.items() if re.fullmatch(names, name)), ""):
-                yield (stack, name), f"belongs to the login, which is made from section security; write security.{key}"
+            elif _LOGIN.fullmatch(name):
+                yield (stack, name), "belongs to the login, which is made from section security; write it there"
     if "bootstrap.servers" not in cluster.kafka:
         yield ("kafka",), "missing bootstrap.servers; add the cluster's brokers as host:port"
     elif not _BROKERS.fullmatch(cluster.kafka["bootstrap.servers"]):

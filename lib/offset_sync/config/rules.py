@@ -11,7 +11,7 @@ from posixpath import normpath
 from offset_sync.config.client_options import option_problems
 from offset_sync.config.configuration import Config
 from offset_sync.config.extensions import load_part
-from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
+from offset_sync.config.mirror import REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.problems import KeyPath, Problem, repeated
 
 _ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -81,14 +81,7 @@ def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collect
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
     for key, first in repeated(mirror.header_columns()).items():
         yield Problem(("mirror", key), f"is the same as mirror.{first}; name the other header")
-    if mirror.preset != REDPANDA:
-        return
-    for key, expected in PRESETS[REDPANDA].defaults().items():
-        given = getattr(mirror, key)
-        if given != expected:
-            text = f"{given!r} contradicts mirror.preset {REDPANDA}, which has {expected!r}; remove it, or the preset"
-            yield Problem(("mirror", key), text)
-    if cluster_count > 2:
+    if mirror.preset == REDPANDA and cluster_count > 2:
         text = (
             f"{REDPANDA} needs two clusters, and there are {cluster_count}: at every hop it keeps the id of the first "
             "cluster and overwrites the offset, so a copy that came by way of a third one has an offset of another "

@@ -19,6 +19,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from offset_sync.config import Config
@@ -68,7 +69,6 @@ def compare(
     target: Sequence[TailRecord],
     committed: int,
     start: int,
-    *,
     keeps_timestamps: bool = True,
 ) -> Found:
     """Return what a group that has *committed* at the source would repeat and lose at the target from *start* on.
@@ -124,28 +124,21 @@ def start_of(status: PartitionStatus) -> int:
     return (status.target_offset if is_cost_known else status.wanted_offset) or 0
 
 
+@dataclass
 class Rehearsal:
-    """Reads at *source* and *target*, *records* on each side of a start, for *seconds* in all; *journal* has results.
+    """Reads at *source* and *target*, *records* on each side of a start, until *ends_at* (``time.monotonic``).
 
-    *frontiers* are the ends of the target's index at the time of the prediction.
+    *frontiers* are the ends of the target's index at the time of the prediction; *journal* gets the results.
     """
 
-    def __init__(
-        self,
-        source: TailReader,
-        target: TailReader,
-        frontiers: Mapping[TopicPartition, int],
-        judge: Judge,
-        journal: TableJournal,
-        *,
-        records: int,
-        seconds: float,
-        keeps_timestamps: bool = True,
-    ) -> None:
-        self._source, self._target, self._frontiers = source, target, frontiers
-        self._judge, self._journal = judge, journal
-        self._records, self._ends_at = records, time.monotonic() + seconds
-        self._keeps_timestamps = keeps_timestamps
+    source: TailReader
+    target: TailReader
+    frontiers: Mapping[TopicPartition, int]
+    judge: Judge
+    journal: TableJournal
+    records: int
+    ends_at: float
+    keeps_timestamps: bool = True
 
     def rehearse(self, group_id: str, partitions: Sequence[PartitionStatus]) -> GroupAnswer:
         """Return the results for those *partitions* of a group that have an answer.
@@ -155,12 +148,12 @@ class Rehearsal:
         known = [each for each in partitions if each.wanted_offset is not None and each.status is not Status.WITHHELD]
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
-            place, start, many = each.key.topic_partition, start_of(each), _AT_SOURCE * self._records
-            end = max(start, min(start + self._records, self._frontiers.get(place, 0)))
+            place, start, many = each.key.topic_partition, start_of(each), _AT_SOURCE * self.records
+            end = max(start, min(start + self.records, self.frontiers.get(place, 0)))
             here[place] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
-            there[place] = OffsetRange(max(0, start - self._records), end)
-        left_s = min(self._ends_at - time.monotonic(), _AT_ONCE_S)
-        sides = {"the source": _read(self._source, here, left_s), "the target": _read(self._target, there, left_s)}
+            there[place] = OffsetRange(max(0, start - self.records), end)
+        left_s = min(self.ends_at - time.monotonic(), _AT_ONCE_S)
+        sides = {"the source": _read(self.source, here, left_s), "the target": _read(self.target, there, left_s)}
         names = ("partitions", "rehearsed", "records", "predicted", "repeats", "lost", "undecided")
         counts = Counter(dict.fromkeys(names, 0) | {"partitions": len(partitions)})
         problems, steps = list[Problem](), list[CutoverStep]()
@@ -171,17 +164,16 @@ class Rehearsal:
                 problem: Said | None = Reason.NOT_READ_AT(" and ".join(unread))
             else:
                 at_source, at_target = (tails.records.get(place, ()) for tails in sides.values())
-                keeps = self._keeps_timestamps
-                found = compare(at_source, at_target, each.source_offset, start, keeps_timestamps=keeps)
+                found = compare(at_source, at_target, each.source_offset, start, self.keeps_timestamps)
                 problem = difference(each, found)
                 records, repeats, lost, undecided = found[:4]
                 counts.update(rehearsed=1, records=records, repeats=repeats, lost=lost, undecided=undecided)
             if problem is not None:
-                problems.append(Problem(group_id, problem, self._judge.name(each.key)))
+                problems.append(Problem(group_id, problem, self.judge.name(each.key)))
             detail = problem or (Reason.COMPARED(found.looked_at, found.undecided) if found else None)
             result, costs = Result.FAILED if problem else Result.DONE, found[1:3] if found else ()
             steps.append(CutoverStep(*each.key, Step.REHEARSE, result, detail, each.source_offset, start, *costs))
-        self._journal.record(steps)
+        self.journal.record(steps)
         return GroupAnswer(group_id, counts, problems)
 
 
@@ -199,10 +191,9 @@ def open_rehearsal(
 ) -> Rehearsal:
     """Return a rehearsal of moves in one direction; to be called after the prediction by *live*."""
     source, target = (TailReader(each, config.admin_options(each), config.names) for each in judge.direction)
-    state, there, is_stamped = live.state, judge.direction.target, config.is_stamped
+    state, there = live.state, judge.direction.target
     with state.lock:
         places = {key.topic_partition for key in state.offsets.keys}
         ends = {place: frontier(state.index, there, place) for place in places}
-    return Rehearsal(
-        *(source, target, ends, judge, journal), records=records, seconds=seconds, keeps_timestamps=is_stamped
-    )
+    ends_at = time.monotonic() + seconds
+    return Rehearsal(source, target, ends, judge, journal, records, ends_at, config.is_stamped)

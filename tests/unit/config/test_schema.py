@@ -98,7 +98,6 @@ CASES = """
 {mirror: {place_header: Offset}}
 {mirror: {names: mm3}}
 {mirror: {preset: redpanda}}
-{mirror: {preset: redpanda-migrator, origin_header: other}}
 {mirror: {preset: redpanda-migrator}, more: [dc3]}
 {mirror: {names: mm2, separator: /}}
 {mirror: {names: mm2}, dc1: {mirror_alias: a}, dc2: {mirror_alias: a.b}}
