@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -22,21 +22,13 @@ from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
-    """Appends steps to the table cutovers, each with the user and the direction; *say* prints a line for the user.
+    """Appends steps to the table cutovers, each with the user and the direction.
 
     Steps have streams, rows their topics by *names*.
     """
 
-    def __init__(
-        self,
-        tables: TableStore,
-        direction: Direction,
-        mode: Mode,
-        say: Callable[[str], None],
-        names: Names = SAME_NAMES,
-    ) -> None:
-        self._tables, self.say = tables, say
-        self._direction, self._names = direction, names
+    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, names: Names = SAME_NAMES) -> None:
+        self._tables, self._direction, self._names = tables, direction, names
         self._same_in_all = {
             "cutover_id": uuid.uuid4().hex[:12],
             "who": f"{getpass.getuser()}@{socket.gethostname()}",

@@ -134,7 +134,6 @@ class CutoverProcedure:
         """
         began, ends = self._clock.now(), dict[ClusterPartition, int]()
         if left := self._unread(groups, ends):
-            self._journal.say(f"waiting, for at most {timeout_s:.0f} s: {left}")
             with waiting(left, timeout_s) as wait:
                 while left and self._clock.now() - began < timeout_s:
                     self._clock.pause(_PAUSE_S)
@@ -161,8 +160,8 @@ class CutoverProcedure:
         for attempt in range(_TRIES):
             if attempt and plans[0].mode is Mode.PLANNED:
                 self._wait(groups, timeout_s)
-            self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
-            committed = self._clusters.translate_and_commit(groups)
+            with waiting(f"the commits of {len(groups)} groups at {self._target}"):
+                committed = self._clusters.translate_and_commit(groups)
             self._journal.record(committed)
             problems, is_overtaken = self._read_back(committed)
             if not is_overtaken:

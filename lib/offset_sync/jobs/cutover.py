@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import threading
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
@@ -24,7 +23,6 @@ from offset_sync.cutover.rehearsal import open_rehearsal
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason, Said
-from offset_sync.model.text import escaped
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
@@ -106,7 +104,7 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
     options, is_applied = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read), action == "apply"
     # One that was taken over records no home; others claim nothing.
     steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if is_applied else live.tables
-    journal, judge = TableJournal(steps, direction, mode, say, config.names), Judge(direction, config.names, options)
+    journal, judge = TableJournal(steps, direction, mode, config.names), Judge(direction, config.names, options)
     decides = is_applied or arguments.disaster
     procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=decides)
     groups = chosen_groups(clusters.groups(), arguments.groups)
@@ -136,7 +134,7 @@ def rehearse(
     settings, judge = config.report.rehearse, Judge(direction, config.names)
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
-    journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
+    journal = TableJournal(live.tables, direction, Mode.PLANNED, config.names)
     _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
     groups = chosen_groups(clusters.groups(), patterns, option=option)
     statuses = clusters.partition_statuses(groups)
@@ -203,8 +201,3 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: st
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)
-
-
-def say(line: str) -> None:
-    """Print a line on standard error; names in it cannot move the cursor."""
-    print(escaped(line), file=sys.stderr, flush=True)

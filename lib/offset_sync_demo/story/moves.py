@@ -47,7 +47,7 @@ class Moves:
         state, direction = self._state, Direction(source, target)
         self._wait_for_expired_members(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
-        journal = TableJournal(state.tables, direction, Mode.PLANNED, self._say, self._config.names)
+        journal = TableJournal(state.tables, direction, Mode.PLANNED, self._config.names)
         judge = Judge(direction, self._config.names)
         asking, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=False)
         plans = asking.plan(sorted(groups), Mode.PLANNED)
@@ -62,7 +62,7 @@ class Moves:
         """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
         direction = Direction(source, target)
         live = LiveState(self._config, self._tables)
-        journal = TableJournal(live.tables, direction, Mode.PLANNED, _say_nothing, self._config.names)
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, self._config.names)
         judge = Judge(direction, self._config.names)
         _, clusters = open_cutover(self._config, live, judge, journal, OpenFence(), decides=False)
         predicted = clusters.partition_statuses(groups)
@@ -125,7 +125,7 @@ class Moves:
         mode: Mode,
         options: Options = NO_OPTIONS,
     ) -> None:
-        journal = TableJournal(state.tables, direction, mode, _say_nothing, self._config.names)
+        journal = TableJournal(state.tables, direction, mode, self._config.names)
         judge = Judge(direction, self._config.names, options)
         moving, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=True)
         _expect_no_failures(moving.apply(sorted(groups), mode, WAIT_SECONDS)[1])
@@ -134,7 +134,3 @@ class Moves:
 def _expect_no_failures(failures: Collection[object]) -> None:
     if failures:
         raise OffsetSyncError("; ".join(map(str, failures)))
-
-
-def _say_nothing(_what: str) -> None:
-    """Print nothing: the acts print their own steps."""

@@ -110,12 +110,11 @@ class FakeClusters:
 
 @dataclass
 class Move:
-    """A cutover from X to Y, and the journal of what it wrote down and said."""
+    """A cutover from X to Y, and the journal of what it wrote down."""
 
     clusters: FakeClusters = field(default_factory=FakeClusters)
     steps: list[CutoverStep] = field(default_factory=list)
     appends: int = 0
-    said: list[str] = field(default_factory=list)
     seconds: float = 0.0
     options: Options = NO_OPTIONS
     names: Names = SAME_NAMES
@@ -128,9 +127,6 @@ class Move:
     def record(self, steps: Sequence[CutoverStep]) -> None:
         self.steps.extend(steps)
         self.appends += 1
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds

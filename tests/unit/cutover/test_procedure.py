@@ -79,7 +79,7 @@ def test_what_is_unread_is_waited_for_and_a_wait_that_is_too_long_moves_nothing(
     assert move.apply() == []
     steps = ["check", "wait", "check", "commit", "read_back", "verify", "home"]
     assert move.written() == [(step, "done") for step in steps]
-    assert (move.clusters.committed, move.said[0]) == ([["g"]], "waiting, for at most 10 s: records: 9")
+    assert move.clusters.committed == [["g"]]
     move = Move(FakeClusters(unread_left=[3]))
     assert move.apply(timeout=5.0) == [f"g: {Reason.NOT_READ(5, 'records: 3')}"]
     assert move.written()[-1] == ("wait", "failed")
@@ -154,7 +154,7 @@ def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() ->
     tables: Any = SimpleNamespace(append=lambda _table, rows: written.extend(rows.to_pylist()))
     step = replace(GOOD, key=GroupPartition("g", "X.orders", 3)).step(Step.VERIFY, "so")
     of_group = step._replace(stream=None, partition=None)
-    TableJournal(tables, Direction("Y", "X"), Mode.PLANNED, print, MM2).record([step, of_group])
+    TableJournal(tables, Direction("Y", "X"), Mode.PLANNED, MM2).record([step, of_group])
     names = ("step", "result", "detail", "topic", "partition", "stream", "target_topic", "target_offset")
     assert [tuple(row[name] for name in names) for row in written] == [
         ("verify", "failed", "so", "X.orders", 3, "X.orders", "orders", 7),
