@@ -44,7 +44,7 @@ def judge(sample: Sample) -> Iterator[Finding]:
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for alias, cluster in sample.clusters.items():
         cases = chain(
-            _answers(config, cluster),
+            [_connection(config, cluster)],
             _rights(config, cluster),
             _settings(config, cluster),
             _topics(sample, cluster),
@@ -65,14 +65,10 @@ def judge(sample: Sample) -> Iterator[Finding]:
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
 
-def _answers(config: Config, cluster: Cluster) -> Iterator[Case]:
+def _connection(config: Config, cluster: Cluster) -> Case:
     protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
     servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
-    yield rules.CONNECTION(said=f"{cluster.brokers} at {servers}, {protocol}")
-    yield from (rules.CLASH(said=each.partition(": ")[2]) for each in cluster.clashes)
-    found, origin = cluster.cluster_id, config.clusters[cluster.alias].origin
-    if config.mirror.known.asks_ids and found and origin != found:
-        yield rules.OTHER_ID(said=f"{found}, and {cluster.alias}'s origin is {origin}")
+    return rules.CONNECTION(said=f"{cluster.brokers} at {servers}, {protocol}")
 
 
 def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:

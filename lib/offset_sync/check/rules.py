@@ -50,14 +50,6 @@ POLLED = Rule("commits", OK, "polled every {said}: offsets committed between two
 NO_COMMITS = Rule("commits", WARN, f"{CONSUMER_OFFSETS} does not exist: no group has committed at this cluster yet")
 
 CONNECTION = Rule("connection", OK, "brokers: {said}")
-CLASH = Rule("names", FAIL, "{said}")
-OTHER_ID = Rule(
-    "cluster id",
-    WARN,
-    "it is {said}, so records that the mirror stamps count as unread; remove origin, unless these servers are another "
-    "address of that cluster",
-)
-
 POLICY_HIDDEN = Rule(
     CONSUMER_OFFSETS, SKIP, "{said}: unknown without DescribeConfigs; make sure that cleanup.policy is compact"
 )

@@ -46,7 +46,6 @@ class Cluster:
     *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
     not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker
     and of the *commit_log*.
-    *clashes* are problems with the names of topics.
     """
 
     alias: str
@@ -60,7 +59,6 @@ class Cluster:
     group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
     settings: Mapping[str, str] | str = field(default_factory=dict)
     commit_log: Mapping[str, str] | str = field(default_factory=dict)
-    clashes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,10 @@ def may_read(rights: Operations | ClusterError | str | None) -> bool:
 
 
 def _ask(config: Config, rights: OwnRights) -> Cluster:
-    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer."""
+    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer.
+
+    Raises ConfigError where two of its topics are one stream.
+    """
     alias, names = rights.alias, config.names
     try:
         config.spark_options(alias)  # detects a key that Java cannot use
@@ -145,11 +146,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
     options = config.admin_options(alias)
     admin = ClusterAdmin(alias, options, names)
     partitions = {stream: each.partitions for stream, each in admin.topics().items()}
-    clashes = list[str]()
-    try:
-        learn_names(config, {alias: admin})
-    except ConfigError as error:
-        clashes = error.problems
+    learn_names(config, {alias: admin})
     called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
     topics = rights.of_topics([*filter(None, called), *of_commits])
@@ -165,7 +162,6 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
         commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
-        clashes=clashes,
     )
 
 

@@ -136,8 +136,6 @@ def of_facts() -> Iterator[str]:
     cases = [*RIGHTS, *((title, sections, {"brokers": 3, **answers}) for title, sections, answers in SETTINGS)]
     for title, sections, answers in cases:
         yield from (f"\n{title}", *facts(known_config(**{**NAMED, **sections}), **{**good, **answers}))
-    config = known_config(**PRESET).with_ids({"dc2": "id-9"})
-    yield from ("\nanother id than it had", *facts(config, **good, cluster_id="id-2"))
 
 
 def facts(config: Config, **answers: Any) -> Iterator[str]:
@@ -162,4 +160,4 @@ def test_what_check_finds_is_in_the_golden_file() -> None:
     for headers in (REDPANDA, {**REDPANDA, "redpanda-migrator-provenance": b"id-0"}, MIRRORED):
         found = told(by_migrator, asked(by_migrator, {"dc1": {}, "dc2": {"orders": of(headers)}}))["clusters.dc2"]
         lines += [f"\n{headers}", *(f"  {line}" for line in found if " mirror headers: " in line)]
-    expect("check.txt", "\n".join([*lines, "\n# Rights, settings and id", *of_facts()]))
+    expect("check.txt", "\n".join([*lines, "\n# Rights and settings", *of_facts()]))
