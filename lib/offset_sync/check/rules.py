@@ -90,9 +90,6 @@ NO_RECORDS = Rule(_HEADERS, FAIL, "{said}")
 BY_EXTENSION = Rule(_HEADERS, SKIP, "not checked: copies are identified by an extension")
 NONE_READ = Rule(_HEADERS, SKIP, "no record there yet, or none was read in time; repeat check")
 UNREADABLE = Rule(_HEADERS, FAIL, f"{{count}} cannot be read, first {{first}}: {{said}}: {_CHECK}")
-OTHER_PRESET = Rule(
-    _HEADERS, WARN, "{count} have the headers of mirror.preset {said}; set that preset if that mirror makes the copies"
-)
 UNKNOWN = Rule(_HEADERS, WARN, "no cluster has the origin {said}; set clusters.….origin to what the mirror writes")
 FROM_HERE = Rule(
     _HEADERS,
@@ -103,12 +100,6 @@ FROM_HERE = Rule(
 STAMPED = Rule(_HEADERS, OK, "stamped, from {said}; {count} records checked")
 NATIVE = Rule(_HEADERS, OK, "")
 """Nothing is said of these."""
-BESIDE_COPIES = Rule(
-    _HEADERS,
-    WARN,
-    "{count} have no headers of copies, so they count as unread by all groups: another producer wrote them, or the "
-    "mirror did before it stamped copies",
-)
 BY_NAME = Rule(
     _HEADERS,
     FAIL,

@@ -14,7 +14,6 @@ import pyarrow as pa
 from offset_sync.check import rules
 from offset_sync.check.rules import Rule
 from offset_sync.config import Config
-from offset_sync.config.mirror import PRESETS
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
@@ -75,12 +74,10 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
         for column, name in mirror.header_columns().items()
     }
     at_ms = np.array([each.content.timestamp_ms for each in records], np.int64)
-    found, own = identities.of(columns, place, at_ms), {mirror.origin_header, mirror.offset_header}
-    presets = {name: {each.origin_header, each.offset_header} for name, each in PRESETS.items()}
-    for row, (mine, is_native) in enumerate(zip(headers, found.is_native, strict=True)):
+    found = identities.of(columns, place, at_ms)
+    for row, is_native in enumerate(found.is_native):
         if is_native:
-            other = next((name for name, of in presets.items() if of <= {*mine} and not of & own), "")
-            yield rules.OTHER_PRESET if other else rules.NATIVE, other, "", 0
+            yield rules.NATIVE, "", "", 0
         elif found.is_mirrored[row]:
             name = found.origins[found.origin_code[row]]
             known = origins.get(name, "")
@@ -118,13 +115,11 @@ def _compared(
         twice = [at for at, found in same.items() if stream in found]
         is_by_time = config.strategy_of(stream) == "timestamp"
         is_bare = all(each.rule is rules.NATIVE for each in records)
-        # Only the mirror should write to a topic named after another cluster.
-        is_named = config.names.home(stream) is not None
         rule = rules.NATIVE
         if twice and not is_by_time:
             rule = rules.TWICE
-        elif is_named and not (is_bare and is_by_time):
-            rule = rules.BY_NAME if is_bare else rules.BESIDE_COPIES
+        elif is_bare and not is_by_time and config.names.home(stream) is not None:
+            rule = rules.BY_NAME
         elif is_bare and not is_by_time and (not others or any(each.rule is rules.NATIVE for each in others)):
             rule = rules.UNSTAMPED
         for each in records:

@@ -96,7 +96,7 @@ class Config(Section):
             alias: cluster.model_copy(update={"origin": cluster.origin or ids.get(alias, "")})
             for alias, cluster in self.clusters.items()
         }
-        origins = {alias: cluster.origin for alias, cluster in clusters.items() if cluster.origin}
+        origins = {alias: cluster.origin for alias, cluster in clusters.items()}
         if problems := same_ids(ids) or same_ids(origins):
             raise ConfigError(problems)
         made = self.model_copy(update={"clusters": clusters})

@@ -75,8 +75,6 @@ def _resolved(reference: str, environment: Mapping[str, str]) -> str:
 def _content_of(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
-    except UnicodeDecodeError:
-        raise ValueError(f"file {path} is not UTF-8 text; store the secret as text") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
+        reason = getattr(error, "strerror", None) or "no UTF-8 text"
         raise ValueError(f"file {path} cannot be read ({reason}); create it or correct the path") from None

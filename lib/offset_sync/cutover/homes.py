@@ -70,13 +70,12 @@ class DecidedHomes:
         with state.lock:
             moved = rows[self._is_moved(rows)]
             contests = state.contests(rows)
-            decided = set[tuple[str, str]]()
+            keys, decided = state.offsets.keys, set[tuple[str, str]]()
             for row, sides in contests.items():
                 if {each.cluster for each in sides} == {source, target}:
-                    group_id, stream, _ = state.offsets.keys[row]
-                    self.contested.setdefault((group_id, stream), _reason(sides))
-                    decided.add((group_id, stream))
-            decided |= {state.offsets.keys[row][:2] for row in moved.tolist() if row not in contests}
+                    decided.add(home := keys[row][:2])
+                    self.contested.setdefault(home, _reason(sides))
+            decided |= {keys[row][:2] for row in moved.tolist() if row not in contests}
             state.homes.note_moves(Move(*each, source, now_ms, is_decided=True) for each in sorted(decided))
 
     def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:

@@ -115,14 +115,7 @@ class LiveClusters:
         listed = self._live.clusters.listed_groups(alias)
         if isinstance(listed, ClusterError):
             return dict.fromkeys(held, listed)
-        found = dict[str, Members]()
-        for group_id, answer in held.items():
-            found[group_id] = Activity.ACTIVE if listed.get(group_id) else Activity.INACTIVE
-            if group_id not in listed and answer:
-                found[group_id] = Activity.UNKNOWN
-            elif group_id in listed and isinstance(answer, ClusterError):
-                found[group_id] = answer
-        return found
+        return {group_id: _members(answer, listed.get(group_id)) for group_id, answer in held.items()}
 
     def readers(self, groups: Collection[str]) -> dict[str, int]:
         """Return, per group, the age of its own newest commit at the source, in ms, if that suggests a reader.
@@ -265,23 +258,25 @@ class LiveClusters:
         """Commit the target's log starts for *keys* that have no offset there."""
         said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
+        starts = {key: start for key in keys if (start := ends.get(key.topic_partition)) is not None}
         writes = [
             OffsetWrite(*key, start.log_start, start.leader_epoch, Rule.SET, expected_offset=None)
-            for key in keys
-            if (start := ends.get(key.topic_partition)) is not None
+            for key, start in starts.items()
         ]
-        outcomes = self._writer.write(writes) if writes else ()
+        done = self._writer.write(writes) if writes else ()
         return [
-            CutoverStep.of_commit(
-                GroupPartition(each.group_id, each.topic, each.partition),
-                found.outcome,
-                found.error,
-                target_offset=each.offset,
-                duplicates=0,
-                lost=0,
-            )
-            for each, found in zip(writes, outcomes, strict=True)
+            CutoverStep.of_commit(key, one.outcome, one.error, target_offset=start.log_start, duplicates=0, lost=0)
+            for (key, start), one in zip(starts.items(), done, strict=True)
         ]
+
+
+def _members(answer: Mapping[TopicPartition, Committed] | ClusterError, is_active: bool | None) -> Members:
+    """Return whether a group has members, of which the coordinator says this *answer*; None: it is not listed."""
+    if is_active is None:
+        return Activity.UNKNOWN if answer else Activity.INACTIVE
+    if isinstance(answer, ClusterError):
+        return answer
+    return Activity.ACTIVE if is_active else Activity.INACTIVE
 
 
 def _offset_of(answer: Mapping[TopicPartition, Committed] | ClusterError, place: TopicPartition) -> int | None:

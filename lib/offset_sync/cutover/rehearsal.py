@@ -85,18 +85,16 @@ def compare(
     read = Counter(contents(each) for each in source if each.content.offset < committed)
     unread = Counter(contents(each) for each in source if each.content.offset >= committed)
     there = Counter(map(contents, target))
-    repeated = lost = undecided = strangers = below = 0
+    judged = []
     for record in target:
         same, is_below = contents(record), record.content.offset < start
         is_read, is_unread = same in read, same in unread
         is_ambiguous = not keeps_timestamps and max(there[same], read[same], unread[same]) > 1
-        is_undecided = is_ambiguous or is_read == is_unread
-        undecided += is_undecided
-        strangers += not is_read and not is_unread
-        below += is_below
-        repeated += not is_undecided and is_read and not is_below
-        lost += not is_undecided and is_unread and is_below
-    return Found(len(target), repeated, lost, undecided, strangers, below, read.total(), unread.total())
+        is_known = is_read != is_unread and not is_ambiguous
+        is_repeated, is_lost = is_known and is_read and not is_below, is_known and is_unread and is_below
+        judged.append((is_repeated, is_lost, not is_known, not (is_read or is_unread), is_below))
+    counts = [sum(each) for each in zip(*judged, strict=True)] or [0] * 5
+    return Found._make([len(target), *counts, read.total(), unread.total()])
 
 
 def difference(status: PartitionStatus, found: Found) -> Said | None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from offset_sync.check import rules
-from offset_sync.check.sample import Cluster, own_topics, take_sample, with_found_ids
-from offset_sync.check.stamps import Stamped, stamped_records
+from offset_sync.check.sample import Cluster, own_topics, take_sample
+from offset_sync.check.stamps import Stamped
 from offset_sync.config import parse_config
 from offset_sync.config.load import to_yaml
 from offset_sync.config.prefix_names import HEARTBEATS
@@ -40,7 +40,7 @@ metrics:
   report_status_port: 9465
 # Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.
 """
-_WITHOUT_HEADERS = (rules.NATIVE, rules.BESIDE_COPIES, rules.BY_NAME, rules.TWICE, rules.UNSTAMPED)
+_WITHOUT_HEADERS = (rules.NATIVE, rules.BY_NAME, rules.TWICE, rules.UNSTAMPED)
 Tree = dict[str, Any]
 
 
@@ -132,12 +132,7 @@ def fill(tree: Tree) -> list[str]:
     elif own := sorted({name for each in clusters.values() for name in own_topics(config, each).values()}):
         tree["topics"]["exclude"] = mirror_makers(clusters)
         lines.append(f"topics.exclude leaves out MirrorMaker's own topics: {some(own, 8)}")
-    stamped = sample.stamped
-    presets = (each.said for records in stamped.values() for each in records if each.rule is rules.OTHER_PRESET)
-    if preset := next(presets, None):
-        mirror["preset"] = preset
-        stamped = stamped_records(with_found_ids(parse_config(tree), sample.clusters), sample.seen)
-    return lines + note_stamps(tree, stamped)
+    return lines + note_stamps(tree, sample.stamped)
 
 
 def mirror_makers(aliases: Iterable[str]) -> list[str]:

@@ -32,8 +32,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        found = {"level": self.level.value, "place": self.place, "check": self.check, "text": self.text}
-        return {**found, "topics": list(self.topics)} if self.topics else found
+        return {**vars(self), "level": self.level.value}
 
 
 @dataclass(frozen=True)
