@@ -27,41 +27,6 @@ _TEXTS = {
     "less_than": "is too large; choose a smaller number",
 }
 
-_OF_COPIES = (
-    "'identity' was removed: what copies byte for byte (Cluster Linking, Shadowing) keeps offsets, and syncs those of "
-    "groups itself; switch that on there, and write off; for another strategy begin with new tables "
-    "(docs/mirrors-presets.md)"
-)
-_OF_CONTENTS = "belongs to the extension that tells copies by contents; move the line to extensions.contents"
-_REMOVED: dict[KeyPath, str] = {
-    ("mirror", "identity"): (
-        "was removed; remove the line, and for fingerprint write extensions: {contents: {}} and begin with new tables "
-        "(docs/mirrors-contents.md)"
-    ),
-    **{
-        ("mirror", key): _OF_CONTENTS
-        for key in ("flows", "exclusive", "order", "keeps", "resend_window", "resend_records", "hold", "slack")
-    },
-    ("mirror", "names", "list"): (
-        "rules were removed; write mm2 if each copy has the name of its source before its own, whatever the mirror "
-        "calls that (clusters.X.mirror_alias, mirror.separator), else have the mirror keep the names, and write same "
-        "(docs/mirrors-names.md)"
-    ),
-    ("topics", "strategy", "identity"): _OF_COPIES,
-    ("topics", "overrides", "strategy", "identity"): _OF_COPIES,
-    ("mirror", "preset", "lenses-k2k"): (
-        "'lenses-k2k' was removed: it was never tested with Lenses K2K; write extensions: {contents: "
-        "{keeps: [timestamps]}} instead, and begin with new tables (docs/mirrors-contents.md). Or write origin_header: "
-        "k2k_pipeline, offset_header: k2k_offset and, as clusters.X.origin, the pipeline that reads X; k2k_topic and "
-        "k2k_partition are no longer checked then. So this is safe only if at most one pipeline reads each cluster, "
-        "no copy is copied on or back, and no application passes headers on; else unread records may count as read"
-    ),
-}
-"""Removed options in whose place another is to be written, and removed values, by option and value, or ``list``.
-
-Indices of lists are left out.
-"""
-
 
 class Section(BaseModel):
     """A section of the file, frozen and closed: an unknown key is an error."""
@@ -106,17 +71,13 @@ def explain(error: ValidationError) -> Iterator[Problem]:
 
 def _text(detail: ErrorDetails) -> str:
     kind, value = detail["type"], detail["input"]
-    plain = tuple(part for part in detail["loc"] if isinstance(part, str))
     if kind == "extra_forbidden":
-        return _REMOVED.get(plain) or _unknown_key_text(str(detail["loc"][-1]))
+        return _unknown_key_text(str(detail["loc"][-1]))
     if value is None and kind != "missing":
         return "is empty; give it a value or remove the line"
     if kind == _PROBLEM:
         return detail["msg"]
     if kind == "literal_error":
-        named = value if isinstance(value, str) else type(value).__name__
-        if removed := _REMOVED.get((*plain, named)):
-            return removed
         shown = repr(value) if isinstance(value, str) else "this"
         return f"{shown} is none of its values; use {detail['ctx']['expected']}"
     if kind.startswith("int_"):
@@ -127,4 +88,4 @@ def _text(detail: ErrorDetails) -> str:
 def _unknown_key_text(name: str) -> str:
     known = {key for each in Section.__subclasses__() for key in each.model_fields} - {name}
     nearest = get_close_matches(name.lower(), known, n=1)
-    return "unknown key; " + (f"did you mean {nearest[0]}?" if nearest else "remove it, or see conf/reference.yaml")
+    return "unknown key; " + (f"did you mean {nearest[0]}?" if nearest else "remove it, by conf/reference.yaml and CHANGELOG.md")

@@ -116,6 +116,14 @@ class CutoverStep(NamedTuple):
     outcome: Outcome | None = None
 
     @classmethod
+    def told(
+        cls, key: tuple[str, str | None, int | None], step: Step, problem: str | None, *numbers: int | None
+    ) -> CutoverStep:
+        """Return a *step* that a *problem* ends, None: that is done; *numbers* are as in the row, from offsets on."""
+        result = Result.FAILED if problem else Result.DONE
+        return cls(*key, step, result, problem, *numbers)  # type: ignore[arg-type]
+
+    @classmethod
     def of_commit(cls, key: GroupPartition, outcome: Outcome, error: str | None, **counts: int | None) -> CutoverStep:
         """Return the commit of a partition's translation; done where the target has acknowledged the offset."""
         result = Result.DONE if outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) else Result.FAILED
@@ -160,11 +168,6 @@ class PartitionStatus:
         state, status = State[row["state"]], Status.of(row["status"])
         contest = contest or (row["reason"] if state is State.COMMITTED_AT_BOTH else None)
         return cls(**found | {"key": key, "status": status, "state": state, "contest": contest})
-
-    def step(self, step: Step, problem: str | None) -> CutoverStep:
-        """Return a *step* about it as it is; failed with a *problem*."""
-        result, costs = Result.FAILED if problem else Result.DONE, (self.duplicates, self.lost)
-        return CutoverStep(*self.key, step, result, problem, self.source_offset, self.target_offset, *costs)
 
 
 @dataclass

@@ -71,14 +71,12 @@ class CutoverProcedure:
         for group_id in groups:
             partitions = statuses.get(group_id, [])
             if not partitions:
-                problems = self._arrival_problems(group_id)
-                found += problems
-                result = Result.FAILED if problems else Result.DONE
-                steps.append(CutoverStep(group_id, None, None, Step.VERIFY, result, _joined(problems)))
+                found += (problems := self._arrival_problems(group_id))
+                steps.append(CutoverStep.told((group_id, None, None), Step.VERIFY, _joined(problems)))
             for each in partitions:
-                problems = self._judge.readiness(each, lists.get(each.key))
-                found += problems
-                steps.append(each.step(Step.VERIFY, problems[0].reason if problems else None))
+                found += (problems := self._judge.readiness(each, lists.get(each.key)))
+                numbers = each.source_offset, each.target_offset, each.duplicates, each.lost
+                steps.append(CutoverStep.told(each.key, Step.VERIFY, _joined(problems), *numbers))
         self._journal.record(steps)
         return found
 
@@ -139,8 +137,7 @@ class CutoverProcedure:
                     self._clock.pause(_PAUSE_S)
                     wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
-        result = Result.FAILED if left else Result.DONE
-        self._journal.record([CutoverStep(group_id, None, None, Step.WAIT, result, reason) for group_id in groups])
+        self._journal.record([CutoverStep.told((group_id, None, None), Step.WAIT, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []
 
     def _unread(self, groups: Sequence[str], ends: dict[ClusterPartition, int]) -> str:
@@ -177,7 +174,7 @@ class CutoverProcedure:
     def _make_home(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Make the target the home of every stream; nothing that can fail comes after it."""
         homes = dict.fromkeys((plan.group_id, each.key.topic) for plan in plans for each in plan.partitions)
-        self._journal.record([CutoverStep(*home, None, Step.HOME, Result.DONE) for home in homes])
+        self._journal.record([CutoverStep.told((*home, None), Step.HOME, None) for home in homes])
         return []
 
     def _commit_starts(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
@@ -209,8 +206,7 @@ class CutoverProcedure:
                 found = answer if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 why = Reason.READ_BACK(each.detail, found, each.target_offset)
                 problems.append(self._problem(key, why))
-            result = Result.DONE if is_there else Result.FAILED
-            steps.append(CutoverStep(*key, Step.READ_BACK, result, why, each.source_offset, position))
+            steps.append(CutoverStep.told(key, Step.READ_BACK, why, each.source_offset, position))
         self._journal.record(steps)
         return problems, is_overtaken
 

@@ -104,9 +104,7 @@ CASES = """
 {mirror: {names: mm2}, dc1: {mirror_alias: __a}, dc2: {mirror_alias: a}}
 # What was removed
 {topics: {include: [a], strategy: identity}}
-{topics: {include: [a], overrides: [{topics: [a], strategy: identity}]}}
-{mirror: {preset: lenses-k2k}}
-{mirror: {names: [{topic: '${X}'}]}}
+{mirror: {identity: fingerprint, names: [{topic: '${X}'}]}}
 # Patterns
 {topics: {include: [a], exclude: ['(', 'a{99999999999}', '']}}
 {topics: {include: ['a\\Z', '(a)\\1', '(?P<n>a)', '(?x)a', '[\\b]a', '[[a]', '[a&&b]']}}

@@ -152,7 +152,7 @@ def test_a_plan_says_what_to_subscribe_to_where_names_differ(names: Names, said:
 def test_steps_are_written_down_with_the_names_of_both_sides_and_the_stream() -> None:
     written: list[dict[str, Any]] = []
     tables: Any = SimpleNamespace(append=lambda _table, rows: written.extend(rows.to_pylist()))
-    step = replace(GOOD, key=GroupPartition("g", "X.orders", 3)).step(Step.VERIFY, "so")
+    step = CutoverStep.told(("g", "X.orders", 3), Step.VERIFY, "so", 5, 7)
     of_group = step._replace(stream=None, partition=None)
     TableJournal(tables, Direction("Y", "X"), Mode.PLANNED, MM2).record([step, of_group])
     names = ("step", "result", "detail", "topic", "partition", "stream", "target_topic", "target_offset")
