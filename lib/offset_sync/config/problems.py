@@ -88,4 +88,5 @@ def _text(detail: ErrorDetails) -> str:
 def _unknown_key_text(name: str) -> str:
     known = {key for each in Section.__subclasses__() for key in each.model_fields} - {name}
     nearest = get_close_matches(name.lower(), known, n=1)
-    return "unknown key; " + (f"did you mean {nearest[0]}?" if nearest else "remove it, by conf/reference.yaml and CHANGELOG.md")
+    remedy = f"did you mean {nearest[0]}?" if nearest else "remove it, by conf/reference.yaml and CHANGELOG.md"
+    return f"unknown key; {remedy}"
