@@ -18,7 +18,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
 from offset_sync.kafka.tail_reader import SeenLogs, TailReader
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.known_names import learn_names
 from offset_sync.sync.held_lists import own_group, seen_group
@@ -135,13 +135,10 @@ def may_read(rights: Operations | ClusterError | str | None) -> bool:
 def _ask(config: Config, rights: OwnRights) -> Cluster:
     """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer.
 
-    Raises ConfigError where two of its topics are one stream.
+    Raises ConfigError where two of its topics are one stream, or a key cannot be read.
     """
     alias, names = rights.alias, config.names
-    try:
-        config.spark_options(alias)  # detects a key that Java cannot use
-    except ConfigError as error:
-        raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
+    config.spark_options(alias)  # reads its key
     brokers = rights.brokers(DEADLINE_S)
     options = config.admin_options(alias)
     admin = ClusterAdmin(alias, options, names)

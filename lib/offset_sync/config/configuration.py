@@ -37,7 +37,7 @@ from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
     mirror = info.data.get("mirror")
-    if mirror is not None and mirror.known.asks_ids:
+    if mirror is not None and mirror.is_closed:
         return clusters
     return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
 

@@ -81,7 +81,7 @@ def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collect
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
     for key, first in repeated(mirror.header_columns()).items():
         yield Problem(("mirror", key), f"is the same as mirror.{first}; name the other header")
-    if mirror.preset == REDPANDA and cluster_count > 2:
+    if mirror.is_closed and cluster_count > 2:
         text = (
             f"{REDPANDA} needs two clusters, and there are {cluster_count}: at every hop it keeps the id of the first "
             "cluster and overwrites the offset, so a copy that came by way of a third one has an offset of another "

@@ -32,10 +32,8 @@ class Judge:
     options: Options = NO_OPTIONS
 
     def name(self, key: GroupPartition) -> str:
-        """Return the name of a partition at the source, and at the target if it differs."""
-        (_, stream, number), (source, target) = key, self.direction
-        here, there = self.names.outside(source, stream), self.names.topic(target, stream)
-        return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
+        """Return the name of a partition at the source."""
+        return f"{self.names.outside(self.direction.source, key.topic)}-{key.partition}"
 
     def judge(self, plan: GroupPlan, mode: Mode, *, judges_lists: bool) -> GroupPlan:
         """Complete a *plan* by what was found of its group; in a disaster nothing at the source counts."""

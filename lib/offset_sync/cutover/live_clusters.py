@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.cutover.crossed import CrossedPartition, end_above, look_at_lists
-from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
+from offset_sync.cutover.homes import COLUMNS, decide_homes, is_of_member, members_until
 from offset_sync.cutover.plan import Activity, CutoverStep, Direction, GroupPlan, Members, PartitionStatus
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
@@ -63,7 +63,7 @@ class LiveClusters:
         self._live, self._state = live, live.state
         self._direction, (self._source, self._target) = direction, direction
         self._done = list[pa.Table]()
-        self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
+        self._contested, self._moving = dict[tuple[str, str], str](), set[str]()
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer = writer
         self._lists = ReadLists(self._config, self._state, live.clusters.admins())
@@ -144,7 +144,8 @@ class LiveClusters:
 
     def _decide_homes(self) -> None:
         """Make the source the home of the groups to move, as far as this command decides it."""
-        self._homes.decide(self._included_keys(self._moving))
+        contested = decide_homes(self._state, self._direction, self._included_keys(self._moving))
+        self._contested = contested | self._contested
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         """Return, per group, the status of the partitions whose newest commit is the source's.
@@ -168,7 +169,7 @@ class LiveClusters:
             if (row["source_cluster"], row["target_cluster"]) == self._direction:
                 key = GroupPartition(row["group_id"], row["stream"], row["partition"])
                 self._wanted[key] = row["wanted_offset"]
-                contest = self._homes.contested.get(key[:2])
+                contest = self._contested.get(key[:2])
                 found.setdefault(key.group_id, []).append(PartitionStatus.of(row, key, contest))
         return found
 

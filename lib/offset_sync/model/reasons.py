@@ -59,7 +59,6 @@ class Reason(Enum):
     TARGET_HAS_MEMBERS = "the target's group has members"
     NOT_CAPTURED = "{} holds {}, the newest captured commit is {}: is sync_offsets running?"
     CHANGES = "its answer is about to change, as the index knows more by now"
-    MOVED_ON = "{} holds {}; this report is based on {}"
     NOTHING_COMMITTED = "nothing committed at the target"
     TARGET_AHEAD = "unread records below the target's offset, committed by another client: {:,}"
     OUTSIDE_LOG = "offset {} is outside the target's log: committed by another client, or its records have expired"
