@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import inf
 
@@ -21,6 +21,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.translate.read_list import MOST_CHARACTERS
 
 RETENTION, METADATA = "offsets.retention.minutes", "offset.metadata.max.bytes"
+UNCLEAN = "unclean.leader.election.enable"
 _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 """A cluster without any commit yet has no coordinators: that is no error of rights."""
 _PRESETS = "docs/mirrors-presets.md"
@@ -72,17 +73,12 @@ def _connection(config: Config, cluster: Cluster) -> Case:
 
 
 def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
-    """Yield which rights are refused, or were not tried."""
+    """Yield which rights are refused."""
     streams = {*filter(config.is_topic_included, cluster.partitions), *config.named_topics()}
     names = {config.names.outside(cluster.alias, each) for each in streams}
     topics = {name: each for name, each in cluster.topics.items() if name in names}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
     groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
-    own = {
-        check: {f"groups with the prefix {name.removesuffix(CHECK)}": groups.pop(name)}
-        for check, name in OWN_GROUPS.items()
-        if name in groups
-    }
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
     yield from _refused("topics", "Read", topics, ", or exclude it")
     yield from _refused("commits", "Read", commits, f", or set clusters.{cluster.alias}.commits: admin")
@@ -90,12 +86,11 @@ def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
         yield rules.POLLED(said=to_duration(to_ms(config.sync.poll_interval)))
     elif not commits:
         yield rules.NO_COMMITS()
-    for check in (*OWN_GROUPS, "groups"):
-        right = of_groups if check in ("groups", "read lists") else "Describe"
-        tried = groups if check == "groups" else own.get(check, {})
-        yield from _refused(check, right, tried, ", or exclude it" if check == "groups" else "")
-        if not tried and (check in NOTHING_WRONG or config.sync.read_lists.groups):
-            yield rules.UNTRIED._replace(check=check)(right=right)
+    for check, name in OWN_GROUPS.items():
+        if name in groups:
+            prefix, right = name.removesuffix(CHECK), of_groups if check == "read lists" else "Describe"
+            yield from _refused(check, right, {f"groups with the prefix {prefix}": groups.pop(name)}, "")
+    yield from _refused("groups", of_groups, groups, ", or exclude it")
 
 
 def _refused(
@@ -111,22 +106,18 @@ def _refused(
 
 
 def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
-    if isinstance(cluster.commit_log, str):
-        yield rules.POLICY_HIDDEN(said=cluster.commit_log)
-    elif "delete" in (policy := cluster.commit_log.get("cleanup.policy", "")):
+    answers = cluster.settings, cluster.commit_log
+    if hidden := [each for each in answers if isinstance(each, str)]:
+        yield rules.HIDDEN(said=hidden[0])
+    settings, commit_log = ({} if isinstance(each, str) else each for each in answers)
+    if "delete" in (policy := commit_log.get("cleanup.policy", "")):
         yield rules.POLICY(said=policy)
-    if isinstance(cluster.settings, str):
-        yield rules.HIDDEN(said=cluster.settings)
-        return
-    refresh = to_ms(config.sync.refresh_interval) / 60_000
-    wrong: tuple[tuple[str, Rule, Callable[[str], object]], ...] = (
-        (RETENTION, rules.EXPIRED, lambda value: _number(value) <= refresh),
-        ("unclean.leader.election.enable", rules.UNCLEAN, lambda value: value == "true"),
-        (METADATA, rules.SMALL, lambda value: config.sync.read_lists.groups and _number(value) < MOST_CHARACTERS),
-    )
-    for name, rule, is_wrong in wrong:
-        if (value := cluster.settings.get(name)) is not None and is_wrong(value):
-            yield rule(said=f"{name}={value}")
+    if (minutes := _number(settings.get(RETENTION, ""))) <= to_ms(config.sync.refresh_interval) / 60_000:
+        yield rules.EXPIRED(said=f"{RETENTION}={minutes}")
+    if settings.get(UNCLEAN) == "true":
+        yield rules.UNCLEAN(said=f"{UNCLEAN}=true")
+    if config.sync.read_lists.groups and (room := _number(settings.get(METADATA, ""))) < MOST_CHARACTERS:
+        yield rules.SMALL(said=f"{METADATA}={room}")
 
 
 def _number(value: str) -> float:
@@ -136,8 +127,7 @@ def _number(value: str) -> float:
 def _topics(sample: Sample, cluster: Cluster) -> Iterator[Case]:
     """Yield topics that do not exist at the cluster, and those with another number of partitions than elsewhere."""
     config, names, alias = sample.config, sample.config.names, cluster.alias
-    partners = {each for pair in config.pairs() if alias in pair for each in pair} - {alias}
-    elsewhere = {each: mirrored_topics(config, sample.clusters[each]) for each in partners & sample.clusters.keys()}
+    elsewhere = {at: mirrored_topics(config, each) for at, each in sample.clusters.items() if at != alias}
     named = config.named_topics() if names.is_same else ()  # else it may be at another cluster, and its copy here
     wanted = {names.outside(alias, each) for each in {*named}.union(*elsewhere.values())}
     here = mirrored_topics(config, cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from offset_sync.model.finding import Level
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -21,16 +21,11 @@ class Rule(NamedTuple):
 
     def __call__(self, topics: Collection[str] = (), **fields: Any) -> Case:
         """Return the case that the rule applies to these *topics*, with the *fields* of its sentence."""
-        return Case(self, topics, fields)
+        return self, topics, fields
 
 
-class Case(NamedTuple):
-    """Where a rule applies: the *topics* concerned, and the *fields* of its sentence."""
-
-    rule: Rule
-    topics: Collection[str]
-    fields: Mapping[str, Any]
-
+Case: TypeAlias = tuple[Rule, Collection[str], Mapping[str, Any]]
+"""A rule, the topics to which it applies, and the fields of its sentence."""
 
 _CHECK = "docs/operations.md, Check"
 _HEADERS, _SETTINGS = "mirror headers", "broker settings"
@@ -45,20 +40,21 @@ REFUSED = Rule(
     "{names}: the operation {right} is not allowed; grant {right} on it (docs/operations.md, Minimal ACLs){or_else}",
 )
 NO_ANSWER = Rule("", FAIL, "{said}")
-UNTRIED = Rule("", SKIP, "no group yet with which to check {right}; repeat check once one has committed")
 POLLED = Rule("commits", OK, "polled every {said}: offsets committed between two polls have no history")
 NO_COMMITS = Rule("commits", WARN, f"{CONSUMER_OFFSETS} does not exist: no group has committed at this cluster yet")
 
 CONNECTION = Rule("connection", OK, "brokers: {said}")
-POLICY_HIDDEN = Rule(
-    CONSUMER_OFFSETS, SKIP, "{said}: unknown without DescribeConfigs; make sure that cleanup.policy is compact"
-)
 POLICY = Rule(
     CONSUMER_OFFSETS,
     FAIL,
     "cleanup.policy={said}: brokers forget the offsets of idle groups after retention.ms; set it to compact",
 )
-HIDDEN = Rule(_SETTINGS, SKIP, f"{{said}}: reading them needs DescribeConfigs, which no job needs: {_CHECK}")
+HIDDEN = Rule(
+    _SETTINGS,
+    SKIP,
+    "{said}: reading them needs DescribeConfigs, which no job needs; make sure that cleanup.policy of "
+    f"{CONSUMER_OFFSETS} is compact: {_CHECK}",
+)
 EXPIRED = Rule(
     _SETTINGS,
     FAIL,
@@ -120,7 +116,7 @@ NOTHING_WRONG = {
     "topics": "Read on every included topic",
     "commits": f"Read on {CONSUMER_OFFSETS}",
     "own groups": "Describe on the groups of Spark's reader",
-    "groups": "every group that was tried may be synced",
+    "groups": "no group that was tried is refused",
     _SETTINGS: "none would lose offsets",
     "partitions": "no topic has more, or fewer, at another cluster",
 }

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.extensions import Part, load_part
 from offset_sync.config.mirror import Mirror
-from offset_sync.config.name_patterns import is_match
+from offset_sync.config.name_patterns import is_match, java_any
 from offset_sync.config.prefix_names import PrefixNames
 from offset_sync.config.problems import Section, repeated
 from offset_sync.config.sections import (
@@ -71,7 +71,7 @@ class Config(Section):
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return every (source, target) that offsets are synced along, in the order of the file."""
-        return [*self.directions] or [*permutations(self.clusters, 2)]
+        return [*dict.fromkeys(self.directions)] or [*permutations(self.clusters, 2)]
 
     def origins(self) -> dict[str, str]:
         """Return the alias for each value of the origin header; a cluster whose id is not known yet has none."""
@@ -170,9 +170,19 @@ class Config(Section):
         """Return a Java expression that matches the included topics, for Spark's ``subscribePattern``.
 
         With the same names it is exact. Else it is for *cluster*, and errs to more. *without* are names to leave out.
+        Spark lists the topics by it for every micro-batch.
         """
         prefix = self._names.prefix_pattern(cluster or next(iter(self.clusters)))
-        return self.topics.java_pattern(without, prefix)
+        left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
+        is_on = "(?!)" if self.topics.strategy == "off" else ""  # which never matches
+        for override in reversed(self.topics.overrides):
+            named = f"{java_any(override.topics)}$"
+            if override.strategy == "off":
+                is_on = f"(?!{named}){is_on}"
+            elif is_on:
+                is_on = f"(?:(?={named})|(?!{named}){is_on})"
+        excluded = f"(?!{java_any(self.topics.exclude)}$)" if self.topics.exclude else ""
+        return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.topics.include)}$"
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator.

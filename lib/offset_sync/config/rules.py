@@ -73,8 +73,7 @@ def end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
 
 def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
     for number, direction in enumerate(directions):
-        is_twice = direction in directions[:number]
-        if text := end_problem(direction, clusters) or ("is given twice; remove one" if is_twice else ""):
+        if text := end_problem(direction, clusters):
             yield Problem(("directions", number), text)
 
 

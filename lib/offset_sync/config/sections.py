@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from datetime import timedelta
 from typing import Annotated, Any, Literal, get_args
 
@@ -18,7 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 
 from offset_sync.config.duration import Duration, PositiveDuration, Size
-from offset_sync.config.name_patterns import java_any, pattern_problem
+from offset_sync.config.name_patterns import pattern_problem
 from offset_sync.config.problems import Section, refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
@@ -159,22 +157,6 @@ class Topics(Section):
     def strategies(self) -> frozenset[str]:
         """All strategies that topics may have."""
         return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
-
-    def java_pattern(self, without: Collection[str], prefix: str) -> str:
-        """Return a Java expression for the names of these topics after the expression *prefix*, but not *without*.
-
-        Spark lists the topics by it for every micro-batch.
-        """
-        left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
-        is_on = "(?!)" if self.strategy == "off" else ""  # which never matches
-        for override in reversed(self.overrides):
-            named = f"{java_any(override.topics)}$"
-            if override.strategy == "off":
-                is_on = f"(?!{named}){is_on}"
-            elif is_on:
-                is_on = f"(?:(?={named})|(?!{named}){is_on})"
-        excluded = f"(?!{java_any(self.exclude)}$)" if self.exclude else ""
-        return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.include)}$"
 
 
 class Groups(Section):

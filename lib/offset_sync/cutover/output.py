@@ -36,9 +36,8 @@ class GroupAnswer(NamedTuple):
     @classmethod
     def of_plan(cls, plan: GroupPlan, problems: Sequence[Problem], **more: str) -> GroupAnswer:
         """Return the costs of a *plan*."""
-        costs: dict[str, str | int | None] = {"partitions": len(plan.partitions), "repeats": plan.duplicates}
-        costs |= {"skipped": plan.skipped, "lost": plan.lost}
-        return cls(plan.group_id, costs | more, problems, plan.notes)
+        costs = {"repeats": plan.duplicates, "skipped": plan.skipped, "lost": plan.lost}
+        return cls(plan.group_id, {"partitions": len(plan.partitions), **costs, **more}, problems, plan.notes)
 
     @classmethod
     def planned(cls, plan: GroupPlan) -> GroupAnswer:

@@ -13,7 +13,6 @@ from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status
 from offset_sync.status.assessment import Verdict, verdict
 from offset_sync.status.verdicts import wanted_of
-from offset_sync.tables.catalog import SYNC_STATUS
 
 
 class Direction(NamedTuple):
@@ -164,7 +163,7 @@ class PartitionStatus:
     @classmethod
     def of(cls, row: Mapping[str, Any], key: GroupPartition, contest: str | None) -> PartitionStatus:
         """Return a row of a report, with what this command has decided to be a *contest*."""
-        found = {each.name: row[each.name] for each in fields(cls) if each.name in SYNC_STATUS.names}
+        found = {each.name: row.get(each.name) for each in fields(cls)}
         state, status = State[row["state"]], Status.of(row["status"])
         contest = contest or (row["reason"] if state is State.COMMITTED_AT_BOTH else None)
         return cls(**found | {"key": key, "status": status, "state": state, "contest": contest})

@@ -91,8 +91,8 @@ class CutoverProcedure:
         ends = self._clusters.listed_ends(group_id) if self._options.has_read_lists else {}
         if not ends:
             return [Problem(group_id, Reason.NOTHING_TO_VERIFY(self._source))]
-        left = {key: end for key, end in ends.items() if end is not None}
-        return [self._problem(key, Reason.STILL_SKIPS(end, self._target)) for key, end in left.items()]
+        skips = ((key, Reason.STILL_SKIPS(end, self._target)) for key, end in ends.items() if end is not None)
+        return [self._problem(key, why) for key, why in skips]
 
     def _problem(self, key: GroupPartition, why: Said) -> Problem:
         return Problem(key.group_id, why, self._judge.name(key))
@@ -131,11 +131,11 @@ class CutoverProcedure:
         The ends of the logs at the beginning are enough: the groups do not read, so all that they have read is below.
         """
         began, ends = self._clock.now(), dict[ClusterPartition, int]()
-        if left := self._unread(groups, ends):
-            with waiting(left, timeout_s) as wait:
-                while left and self._clock.now() - began < timeout_s:
-                    self._clock.pause(_PAUSE_S)
-                    wait.what = left = self._unread(groups, ends)
+        left = self._unread(groups, ends)
+        with waiting(left, timeout_s) as wait:
+            while left and self._clock.now() - began < timeout_s:
+                self._clock.pause(_PAUSE_S)
+                wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
         self._journal.record([CutoverStep.told((group_id, None, None), Step.WAIT, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []

@@ -18,8 +18,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from offset_sync.config import Config
@@ -126,12 +127,12 @@ def start_of(status: PartitionStatus) -> int:
 class Rehearsal:
     """Reads at *source* and *target*, *records* on each side of a start, until *ends_at* (``time.monotonic``).
 
-    *frontiers* are the ends of the target's index at the time of the prediction; *journal* gets the results.
+    *frontier* is the end of the target's index, as for the prediction; *journal* gets the results.
     """
 
     source: TailReader
     target: TailReader
-    frontiers: Mapping[TopicPartition, int]
+    frontier: Callable[[TopicPartition], int]
     judge: Judge
     journal: TableJournal
     records: int
@@ -147,7 +148,7 @@ class Rehearsal:
         here, there = dict[TopicPartition, OffsetRange](), dict[TopicPartition, OffsetRange]()
         for each in known:
             place, start, many = each.key.topic_partition, start_of(each), _AT_SOURCE * self.records
-            end = max(start, min(start + self.records, self.frontiers.get(place, 0)))
+            end = max(start, min(start + self.records, self.frontier(place)))
             here[place] = OffsetRange(max(0, each.source_offset - many), each.source_offset + many)
             there[place] = OffsetRange(max(0, start - self.records), end)
         left_s = min(self.ends_at - time.monotonic(), _AT_ONCE_S)
@@ -189,9 +190,6 @@ def open_rehearsal(
 ) -> Rehearsal:
     """Return a rehearsal of moves in one direction; to be called after the prediction by *live*."""
     source, target = (TailReader(each, config.admin_options(each), config.names) for each in judge.direction)
-    state, there = live.state, judge.direction.target
-    with state.lock:
-        places = {key.topic_partition for key in state.offsets.keys}
-        ends = {place: frontier(state.index, there, place) for place in places}
+    ends = partial(frontier, live.state.index, judge.direction.target)
     ends_at = time.monotonic() + seconds
     return Rehearsal(source, target, ends, judge, journal, records, ends_at, config.is_stamped)

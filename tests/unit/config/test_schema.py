@@ -90,7 +90,6 @@ CASES = """
 {directions: some}
 {directions: [[dc1]]}
 {directions: [[dc1, dc3], [dc1, dc1]]}
-{directions: [[dc1, dc2], [dc1, dc2]]}
 {dc1: {commits: admin}, sync: {home_silence: 9s, poll_interval: 5s}}
 # The mirror
 {mirror: {offset_header: IDC}}

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from fakes.moves import CROSSING, GOOD, ORDERS
+from fakes.moves import CROSSING, GOOD
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import CutoverStep, Direction, PartitionStatus
 from offset_sync.cutover.rehearsal import Found, Rehearsal, compare, difference
@@ -75,7 +75,7 @@ def test_each_group_is_counted_and_each_surprise_is_a_problem() -> None:
     statuses = {"good": [at_2], "bad": [replace(at_2, wanted_offset=3)], "none": []}
     steps, cluster = list[CutoverStep](), cast("TailReader", SimpleNamespace(read=tails))
     journal: Any = SimpleNamespace(record=steps.extend)
-    rehearsal = Rehearsal(cluster, cluster, {ORDERS: 4}, Judge(Direction("X", "Y")), journal, 10, monotonic() + 5)
+    rehearsal = Rehearsal(cluster, cluster, lambda _place: 4, Judge(Direction("X", "Y")), journal, 10, monotonic() + 5)
     answers = [rehearsal.rehearse(group_id, each) for group_id, each in statuses.items()]
     assert [[*map(str, each.problems)] for each in answers] == [[], [f"bad orders-0: {Reason.LOSES_MORE(1, 0)}"], []]
     assert [(*each.columns.values(),) for each in answers] == [(1, 1, 4, 0, 0, 0, 0), (1, 1, 4, 0, 0, 1, 0), (0,) * 7]
