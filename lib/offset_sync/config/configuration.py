@@ -161,7 +161,7 @@ class Config(Section):
 
     def named_topics(self) -> list[str]:
         """Return the streams of included topics that the file names in full, without a request to a cluster."""
-        names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
+        names = (pattern.replace("\\.", ".") for pattern in self.topics.include)
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
         streams = (self._names.inside(alias, name) for name in plain for alias in self.clusters)
         return [each for each in dict.fromkeys(streams) if self.is_topic_included(each)]

@@ -30,7 +30,7 @@ def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[s
     changes = list[tuple[int, bool, str]]()
     for rows in events:
         wanted = pc.and_(pc.equal(rows["cluster"], cluster), pc.is_in(rows["group_id"], pa.array(sorted(groups))))
-        for row in rows.filter(wanted).select(list(COLUMNS)).to_pylist():
+        for row in rows.filter(wanted).to_pylist():
             kind, at_ms = row["kind"], int(row["at"].timestamp() * 1000)
             has_left = kind.endswith("_removed") or (kind == "classic" and row["members"] == 0)
             if has_left or kind.endswith("member") or (kind == "classic" and row["members"]):

@@ -201,13 +201,12 @@ class LiveClusters:
 
     def internal_topics(self, held: GroupAnswers) -> dict[str, str]:
         """Return, per application of Kafka Streams, a topic between its parts of which the source holds offsets."""
-        found = dict[str, str]()
-        for group_id, answer in held.items():
-            places = () if isinstance(answer, ClusterError) else sorted(answer)
-            for each in places:
-                if _INTERNAL.fullmatch(topic := self._config.names.outside(self._source, each.topic)):
-                    found[group_id] = topic
-        return found
+        return {
+            group_id: topic
+            for group_id, answer in held.items()
+            for each in (() if isinstance(answer, ClusterError) else sorted(answer))
+            if _INTERNAL.fullmatch(topic := self._config.names.outside(self._source, each.topic))
+        }
 
     def _included_keys(self, groups: Collection[str] | None) -> KeyRows:
         with self._state.lock:

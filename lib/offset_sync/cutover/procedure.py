@@ -39,7 +39,6 @@ class CutoverProcedure:
     ) -> None:
         self._judge, self._clusters, self._journal, self._clock = judge, clusters, journal, clock
         self._source, self._target = judge.direction
-        self._options = judge.options
 
     def plan(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool = True) -> list[GroupPlan]:
         """Return the plan for each group; writes nothing.
@@ -82,13 +81,13 @@ class CutoverProcedure:
 
     def _lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""
-        if not self._options.has_read_lists:
+        if not self._judge.options.has_read_lists:
             return {}
         return {each.key: each for each in self._clusters.crossed(groups)}
 
     def _arrival_problems(self, group_id: str) -> list[Problem]:
         """Return the problems of a group without a position at the source: it has continued at the target."""
-        ends = self._clusters.listed_ends(group_id) if self._options.has_read_lists else {}
+        ends = self._clusters.listed_ends(group_id) if self._judge.options.has_read_lists else {}
         if not ends:
             return [Problem(group_id, Reason.NOTHING_TO_VERIFY(self._source))]
         skips = ((key, Reason.STILL_SKIPS(end, self._target)) for key, end in ends.items() if end is not None)
