@@ -15,7 +15,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Lines, some
+from offset_sync.model.finding import Finding, about, some
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.translate.read_list import MOST_CHARACTERS
@@ -45,7 +45,7 @@ def judge(sample: Sample) -> Iterator[Finding]:
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for alias, cluster in sample.clusters.items():
         cases = chain(
-            [_connection(config, cluster)],
+            [rules.CONNECTION(said=f"{cluster.brokers} at {config.clusters[alias].kafka['bootstrap.servers']}")],
             _rights(config, cluster),
             _settings(config, cluster),
             _topics(sample, cluster),
@@ -54,7 +54,7 @@ def judge(sample: Sample) -> Iterator[Finding]:
         )
         place = f"clusters.{alias}"
         found = [
-            Lines(place, rule.check).of(rule.level, rule.text.format(headers=headers, **fields), topics)
+            about(place, rule.check, rule.level, rule.text.format(headers=headers, **fields), topics)
             for rule, topics, fields in cases
         ]
         if not config.is_stamped:
@@ -66,17 +66,9 @@ def judge(sample: Sample) -> Iterator[Finding]:
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
 
-def _connection(config: Config, cluster: Cluster) -> Case:
-    protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
-    servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
-    return rules.CONNECTION(said=f"{cluster.brokers} at {servers}, {protocol}")
-
-
 def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
     """Yield which rights are refused."""
-    streams = {*filter(config.is_topic_included, cluster.partitions), *config.named_topics()}
-    names = {config.names.outside(cluster.alias, each) for each in streams}
-    topics = {name: each for name, each in cluster.topics.items() if name in names}
+    topics = {name: each for name, each in cluster.topics.items() if name != CONSUMER_OFFSETS}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
     groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"

@@ -43,9 +43,9 @@ _Answer = TypeVar("_Answer")
 class Cluster:
     """A cluster that answers: *admin* and *reader* serve further requests.
 
-    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
-    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker
-    and of the *commit_log*.
+    *topics* has our rights on included ones by the cluster's own names, *partitions* has counts by stream; neither has
+    topics that do not exist. Where we have no access the value is an error: its name for a group and for the *settings*
+    of a broker and of the *commit_log*.
     """
 
     alias: str
@@ -144,10 +144,10 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
     admin = ClusterAdmin(alias, options, names)
     partitions = {stream: each.partitions for stream, each in admin.topics().items()}
     learn_names(config, {alias: admin})
-    called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
+    streams = {*filter(config.is_topic_included, partitions), *config.named_topics()}
+    called = (names.called(alias, each) for each in sorted(streams))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
     topics = rights.of_topics([*filter(None, called), *of_commits])
-    commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
     return Cluster(
         alias,
         admin,
@@ -158,7 +158,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         partitions=partitions,
         groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
-        commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
+        commit_log=rights.settings(CONSUMER_OFFSETS) if CONSUMER_OFFSETS in topics else {},
     )
 
 

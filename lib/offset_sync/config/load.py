@@ -22,17 +22,15 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalars of YAML 1.2 (`strategy: off` is not false, `010` is not eight), and keys as text."""
+    """SafeLoader with the scalars of YAML 1.2: `strategy: off` is not false and `010` is not eight."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return a mapping; raises ConstructorError for a key that is given twice."""
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != _TAG + "merge"]
         known = set[str]()
-        for key in keys:
-            key.tag = _TAG + "str"
-            if key.value in known:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
-            known.add(key.value)
+        for key, _ in node.value:
+            if (name := str(key.value)) in known:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
+            known.add(name)
         return super().construct_mapping(node, deep)
 
 

@@ -251,6 +251,7 @@ class LiveClusters:
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         """Translate the groups' newest commits and commit the answers at the target; return these commits."""
         self._done.clear()
+        self._state.index.refresh()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
         return [CutoverStep.of(row) for rows in self._done for row in rows.to_pylist()]
 

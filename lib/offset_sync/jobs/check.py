@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import PlatformError
-from offset_sync.model.finding import Finding, Level, Lines
+from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.text import escaped, one_line
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
@@ -74,19 +75,19 @@ def check_places(config: Config) -> Iterator[Finding]:
     """Yield whether tables and checkpoints can be written: a file is written at each place and deleted again."""
     files = files_of(config)
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
-        lines, own = Lines("tables", key), files.local(path)
+        line, own = partial(about, "tables", key), files.local(path)
         try:
             found = _tried_storage(path, files, key == "root") if own is None else (Level.OK, _tried_folder(own))
-            yield lines.of(*found)
+            yield line(*found)
         except PlatformError as error:
-            yield lines.of(Level.FAIL, str(error))
+            yield line(Level.FAIL, str(error))
         except OSError as error:
             remedy = (
                 "see tables.storage in conf/reference.yaml"
                 if own is None
                 else f"give uid {os.getuid()} the right to write there"
             )
-            yield lines.of(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
+            yield line(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
 
 
 def _tried_folder(folder: Path) -> str:

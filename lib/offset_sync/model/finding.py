@@ -35,17 +35,10 @@ class Finding:
         return {**vars(self), "level": self.level.value}
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Makes the findings of one check at one place."""
-
-    place: str
-    check: str
-
-    def of(self, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
-        """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
-        named = tuple(sorted(topics))
-        return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
+def about(place: str, check: str, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
+    """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
+    named = tuple(sorted(topics))
+    return Finding(level, place, check, f"{some(named)}: {text}" if named else text, named)
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

@@ -49,9 +49,9 @@ def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: 
 def test_numbers_and_truths_become_the_text_of_client_options(path: Path) -> None:
     options = "{bootstrap.servers: 'a:1', request.timeout.ms: 20000, enable.x: true, y: False, z: 0.8, w: 010}"
     topics = "topics: {include: [on, no], strategy: off}"
-    path.write_text(f"clusters: {{1: {{kafka: {options}}}, 2: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\n{topics}")
+    path.write_text(f"clusters: {{a: {{kafka: {options}}}, b: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\n{topics}")
     config = load_config(path)
-    assert [*config.clusters["1"].kafka.values()] == ["a:1", "20000", "true", "false", "0.8", "010"]
+    assert [*config.clusters["a"].kafka.values()] == ["a:1", "20000", "true", "false", "0.8", "010"]
     assert (config.topics.strategy, config.topics.include) == ("off", ("on", "no"))
 
 
