@@ -142,8 +142,6 @@ def _records(sample: Sample, alias: str) -> Iterator[Case]:
     if seen.error:
         yield rules.NO_RECORDS(said=seen.error)
         return
-    if not sample.config.is_stamped:
-        yield rules.BY_EXTENSION()
     by_rule: dict[Rule, list[Stamped]] = {}
     for each in stamped:
         by_rule.setdefault(each.rule, []).append(each)

@@ -83,7 +83,6 @@ OTHER_MIRROR = Rule(
 )
 
 NO_RECORDS = Rule(_HEADERS, FAIL, "{said}")
-BY_EXTENSION = Rule(_HEADERS, SKIP, "not checked: copies are identified by an extension")
 NONE_READ = Rule(_HEADERS, SKIP, "no record there yet, or none was read in time; repeat check")
 UNREADABLE = Rule(_HEADERS, FAIL, f"{{count}} cannot be read, first {{first}}: {{said}}: {_CHECK}")
 UNKNOWN = Rule(_HEADERS, WARN, "no cluster has the origin {said}; set clusters.….origin to what the mirror writes")

@@ -14,7 +14,7 @@ from offset_sync.config.extensions import load_part
 from offset_sync.config.mirror import REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.problems import KeyPath, Problem, repeated
 
-_ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ALIAS = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 
 
 def rule_problems(config: Config) -> Iterator[Problem]:
@@ -23,7 +23,7 @@ def rule_problems(config: Config) -> Iterator[Problem]:
         yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
     for alias, cluster in config.clusters.items():
         # An alias is the name of a folder below the checkpoints, and "." and ".." would lead out of it.
-        if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
+        if not _ALIAS.fullmatch(alias):
             yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
         for path, text in option_problems(cluster):
             yield Problem(("clusters", alias, *path), text)
@@ -41,9 +41,8 @@ def rule_problems(config: Config) -> Iterator[Problem]:
 
 def cautions(config: Config) -> Iterator[Problem]:
     """Yield what *config* leaves unverified, though it works. Refuses no start."""
-    mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
-    is_copied_on = mirror.names == "mm2" and len(config.clusters) > 2
-    if mirror.place_header or not config.is_stamped or not is_by_headers or not is_copied_on:
+    is_copied_on = config.mirror.names == "mm2" and len(config.clusters) > 2
+    if config.mirror.place_header or not config.is_stamped or not is_copied_on:
         return
     text = (
         f"is empty, and with mirror.names mm2 and {len(config.clusters)} clusters a copy may come by way of another "

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.stream_names import Names
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Result, Step
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import Fence
@@ -27,7 +27,7 @@ class TableJournal:
     Steps have streams, rows their topics by *names*.
     """
 
-    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, names: Names = SAME_NAMES) -> None:
+    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, names: Names) -> None:
         self._tables, self._direction, self._names = tables, direction, names
         self._same_in_all = {
             "cutover_id": uuid.uuid4().hex[:12],

@@ -14,7 +14,7 @@ from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem, activi
 from offset_sync.model.reasons import Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
-from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
+from offset_sync.terminal.tables import name_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
 _CAPTION = """
@@ -94,16 +94,16 @@ class Answer:
         ]
         names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
         hidden = {"group", "rehearsed", "ok" if "move" in names else ""}
-        columns = [_column(name, rows[0][name]) for name in names if name not in hidden]
+        columns = [
+            text_column(name) if isinstance(rows[0][name], str) else offset_column(name, name)
+            for name in names
+            if name not in hidden
+        ]
         print_table(console, " → ".join(map(visible, self.direction)), [name_column("group", "group"), *columns], rows)
         for group in self.groups:
             for note in group.notes:
                 console.print(Text(f"{visible(group.group_id)}: {visible(note)}"), soft_wrap=True)
         console.print(Text(_CAPTION, "dim"))
-
-
-def _column(name: str, value: object) -> Column:
-    return text_column(name) if isinstance(value, str) else offset_column(name, name)
 
 
 def _told(reason: Said) -> dict[str, str]:
