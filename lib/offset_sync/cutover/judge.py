@@ -86,8 +86,8 @@ class Judge:
             yield Reason.MOVE_FROM_THERE(third)
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
-            name, word = self.name(withheld[0].key), withheld[0].state.name
-            yield Reason.IS_WITHHELD(name, word, Reason[word](), len(withheld))
+            word = withheld[0].state.name
+            yield Reason.IS_WITHHELD(self.name(withheld[0].key), word, Reason[word](), len(withheld))
 
     def list_problems(self, plan: GroupPlan) -> Iterator[Problem]:
         """Yield why a group cannot move with its read lists, or without before it is past those it came with."""

@@ -266,7 +266,7 @@ class LiveClusters:
         ]
         done = self._writer.write(writes) if writes else ()
         return [
-            CutoverStep.of_commit(key, one.outcome, one.error, target_offset=start.log_start, duplicates=0, lost=0)
+            CutoverStep.of_commit(key, one.outcome, one.error, target_offset=start.log_start)
             for (key, start), one in zip(starts.items(), done, strict=True)
         ]
 

@@ -103,8 +103,7 @@ def difference(status: PartitionStatus, found: Found) -> Said | None:
         return Reason.REPEATS_MORE(found.repeated, status.duplicates_at_most)
     is_unread_missing = found.unread > max(status.lost or 0, status.not_mirrored)
     is_near = (status.duplicates or 0) + skipped < found.looked_at  # by the plan
-    # Records read at the target of which none is among those read at the source, and more than a few.
-    is_apart = _FEW <= found.looked_at == found.strangers
+    is_apart = _FEW <= found.looked_at == found.strangers  # none read at the target is among those of the source
     if is_apart and is_near and (is_unread_missing or found.read >= found.below >= _FEW):
         return Reason.IN_COMMON(found.looked_at)
     return None
