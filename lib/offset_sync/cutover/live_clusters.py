@@ -176,12 +176,12 @@ class LiveClusters:
     def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:
         """Return the partitions of those groups that get read lists, with their lists, as of now; writes nothing."""
         keys = self._included_keys(groups)
-        if len(keys := keys[self._lists.has_named(keys)]) == 0:
-            return []
         self._state.index.refresh()
         with self._state.lock:
-            rows = self._state.rows_of(self._source, keys)
+            rows = self._state.rows_of(self._source, keys[self._lists.has_named(keys)])
             rows = rows[~self._is_deleted(rows)]
+        if len(rows) == 0:
+            return []
         return look_at_lists(self._state, self._reconciler, self._live.clusters, self._direction, rows)
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:

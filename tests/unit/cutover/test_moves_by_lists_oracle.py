@@ -35,6 +35,12 @@ def test_what_the_source_has_not_indexed_is_missing_and_a_source_that_is_silent_
     assert (found.missing, found.until) == (3, UNKNOWN)
 
 
+def test_a_group_that_has_gone_on_at_the_target_has_no_list_to_look_at() -> None:
+    site = listed_site()
+    site.commit("Y", "readers", 2)
+    assert Command(site, "X", "Y").look() == []
+
+
 def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_command_waits_once() -> None:
     site = listed_site(at_x="X0 X1 Y0 X2 X3 X4 Y2", at_y="X0 Y0 X1 Y1 X2 X3 Y2 X4")
     site.commit("X", "readers", 2)
