@@ -33,7 +33,7 @@ def test_plain_brokers_pass_and_are_said_to_guard_nothing(
     told = [Finding(**each) for each in json.loads(line)["findings"]]
     of_dc2 = {each.check: each for each in told if each.place == "clusters.dc2"}
     passed = ["connection", "topics", "commits", "own groups", "groups", "partitions"]
-    passed += ["mirror headers", "broker settings", "copies"]
+    passed += ["mirror headers", "broker settings"]
     assert {name: each.level for name, each in of_dc2.items()} == dict.fromkeys(passed, "OK")
     assert "Java" not in ended.output()
 

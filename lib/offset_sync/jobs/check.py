@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -24,9 +25,8 @@ from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import PlatformError
-from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.text import escaped, one_line
-from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
 from offset_sync.terminal import Column, print_table, say, text_column, waiting
@@ -63,31 +63,24 @@ def find_all(config: Config) -> list[Finding]:
     same = (each.partition(": ") for each in same_ids(found_ids(config, sample.clusters)))
     findings += [Finding(Level.FAIL, place, "cluster id", text) for place, _, text in same]
     findings += [Finding(Level.FAIL, f"clusters.{a}", "connection", each.message) for a, each in sample.silent.items()]
-    findings += judge(sample, system_now_ms())
+    findings += judge(sample)
     findings += [Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config)]
-    return in_order([*findings, *check_places(config)])
+    return sorted([*findings, *check_places(config)], key=lambda each: each.place)
 
 
 def check_places(config: Config) -> Iterator[Finding]:
     """Yield whether tables and checkpoints can be written: a file is written at each place and deleted again."""
     files = files_of(config)
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
-        lines, own = Lines("tables", key), files.local(path)
+        line, own = partial(about, "tables", key), files.local(path)
         try:
-            if own is not None:
-                yield lines.of(Level.OK, _tried_folder(own))
-                continue
-            seconds = _tried_storage(path, files)
-            if key == "root":
-                check_storage(path, files)
-            later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
-            slow = f"{path} is slow, {seconds:.1f} s for each request: {later}"
-            yield lines.of(Level.WARN, slow) if seconds > _SLOW_S else lines.of(Level.OK, path)
+            found = _tried_storage(path, files, key == "root") if own is None else (Level.OK, _tried_folder(own))
+            yield line(*found)
         except PlatformError as error:
-            yield lines.of(Level.FAIL, str(error))
+            yield line(Level.FAIL, str(error))
         except OSError as error:
             remedy = "see tables.storage in conf/reference.yaml, or who may write to the folder"
-            yield lines.of(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
+            yield line(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
 
 
 def _tried_folder(folder: Path) -> str:
@@ -99,13 +92,18 @@ def _tried_folder(folder: Path) -> str:
     return str(folder) if there == folder.absolute() else f"{folder}, which the jobs will create in {there}"
 
 
-def _tried_storage(path: str, files: Files) -> float:
-    """Return how many seconds one request takes."""
+def _tried_storage(path: str, files: Files, is_root: bool) -> tuple[Level, str]:
     name = f"{path.rstrip('/')}/.offset-sync-check-{uuid.uuid4()}"
     files.write_text(name, "check")
     began = time.monotonic()
-    files.delete(name)
-    return time.monotonic() - began
+    files.delete(name)  # one request
+    seconds = time.monotonic() - began
+    if is_root:
+        check_storage(path, files)
+    if seconds < _SLOW_S:
+        return Level.OK, path
+    later = "a driver starts, takes over and moves groups some hundred requests later; nothing is lost"
+    return Level.WARN, f"{path} is slow, {seconds:.1f} s for each request: {later}"
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from offset_sync.check import rules
-from offset_sync.check.sample import take_sample, with_found_ids
-from offset_sync.check.stamps import Stamped, stamped_records
+from offset_sync.check.sample import take_sample
+from offset_sync.check.stamps import Stamped
 from offset_sync.config import parse_config
+from offset_sync.config.load import to_yaml
 from offset_sync.config.prefix_names import HEARTBEATS
-from offset_sync.config.written import to_yaml
 from offset_sync.jobs.check import add_arguments, check
 from offset_sync.jobs.runner import DONE, code_of, job_arguments, run_job
 from offset_sync.model.errors import ConfigError, OffsetSyncError
@@ -115,13 +115,7 @@ def fill(tree: Tree) -> list[str]:
         (alias, prefix), count = renamed.most_common(1)[0]
         tree["mirror"]["names"] = "mm2"
         lines.append(f"{alias} has {count:,} of {prefix}'s topics with the prefix {prefix}.: mirror.names is mm2")
-    sample = take_sample(parse_config(tree))
-    stamped = sample.stamped
-    presets = (each.said for records in stamped.values() for each in records if each.rule is rules.OTHER_PRESET)
-    if preset := next(presets, None):
-        tree["mirror"]["preset"] = preset
-        stamped = stamped_records(with_found_ids(parse_config(tree), sample.clusters), sample.seen)
-    return lines + note_origins(tree["clusters"], stamped)
+    return lines + note_origins(tree["clusters"], take_sample(parse_config(tree)).stamped)
 
 
 def prefixed(clusters: Mapping[str, Collection[str]], is_included: Callable[[str], bool]) -> Counter[tuple[str, str]]:
@@ -155,7 +149,8 @@ def to_text(tree: Tree, path: Path) -> str:
     """Return the text of the file *path*; without the wheel, editors find its keys by the first line."""
     schema = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
     modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
-    return _FILE.format(modeline=modeline, **{name: to_yaml({name: each}) for name, each in tree.items()})
+    written = {name: to_yaml({name: each}) for name, each in tree.items()}
+    return _FILE.format(modeline=modeline, **written)
 
 
 def write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LONGEST_S
@@ -18,7 +18,6 @@ from offset_sync.kafka.topic_requests import DEADLINE_S, answer_of, operations_o
 from offset_sync.model.errors import ClusterError
 
 Operations = frozenset[str]
-_NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 
 
 class OwnRights(ClusterAdmin):
@@ -61,11 +60,3 @@ class OwnRights(ClusterAdmin):
         entries, error = answer_of(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
 
-    def newest_ms(self, topic: str) -> int | None:
-        """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
-        ends_at = time.monotonic() + DEADLINE_S
-        try:
-            found = self.offsets(self._leaders([topic], ends_at), _NEWEST, ends_at)
-        except ClusterError:
-            return None
-        return max((each.timestamp for each in found.values()), default=None)
