@@ -59,4 +59,3 @@ class OwnRights(ClusterAdmin):
         (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
         entries, error = answer_of(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
-
