@@ -110,7 +110,7 @@ class SyncDriver:
         self._begin()
 
     def _begin(self) -> None:
-        self.process = object()
+        self.process, self.began_ms = object(), self.world.clock_ms[0]
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
         self.config = _config(world.shape, frozenset(world.polled), frozenset(world.excluded))
