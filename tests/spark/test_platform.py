@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.jobs.spark_session import open_session, with_slots
+from offset_sync.jobs.spark_session import check_places, open_session, with_slots
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import platform
-from offset_sync.spark.jvm import jar_of, java
+from offset_sync.spark.jvm import default_file_system, jar_of, java
 
 STORE = "io.delta.storage.LocalLogStore"
 
@@ -53,6 +54,14 @@ def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does
         pairs = jvm.scala.collection.immutable.List.newBuilder()
         shown = jvm.org.apache.spark.util.Utils.redact(conf, pairs.addOne(jvm.scala.Tuple2(name, "s3cret")).result())
         assert "s3cret" not in str(shown), name
+
+
+def test_a_place_without_a_scheme_is_refused_where_hadoop_would_put_it_elsewhere(spark: SparkSession) -> None:
+    config: Any = SimpleNamespace(tables=SimpleNamespace(root="hdfs://name/t", checkpoints="data/checkpoints"))
+    check_places(config, default_file_system(spark))
+    refused = r"tables\.checkpoints: data/checkpoints has no scheme, and fs\.defaultFS is hdfs://name: write it with"
+    with pytest.raises(ConfigError, match=refused):
+        check_places(config, "hdfs://name")
 
 
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])

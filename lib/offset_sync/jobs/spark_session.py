@@ -19,7 +19,7 @@ from offset_sync.jobs.process_end import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import jar_of, processors, start_jvm
+from offset_sync.spark.jvm import default_file_system, jar_of, processors, start_jvm
 from offset_sync.spark.platform import check_platform
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
@@ -115,12 +115,24 @@ def opened_tables(
     spark = open_session(f"offset-sync {job}", reads_internal_topics=reads_internal_topics, clusters=clusters)
     try:
         check_logins(config)
+        check_places(config, default_file_system(spark))
         tables = TableStore.of(config)
         tables.create((*TABLES, *more))
         check_checkpoints(tables.files, config.tables.checkpoints)
         yield spark, tables
     finally:
         spark.stop()
+
+
+def check_places(config: Config, default: str) -> None:
+    """Raise ConfigError where a path without a scheme could be meant for Hadoop's *default* file system, such as HDFS.
+
+    On the local disk another machine would begin with new tables, and not see that this driver is alive.
+    """
+    for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
+        if not default.startswith("file:") and ":" not in path:
+            remedy = "write it with its scheme; file:///… is this machine's disk"
+            raise ConfigError([f"tables.{key}: {path} has no scheme, and fs.defaultFS is {default}: {remedy}"])
 
 
 def check_logins(config: Config) -> None:

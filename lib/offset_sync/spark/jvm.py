@@ -15,7 +15,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import JvmEndedError, PlatformError
 
@@ -66,6 +66,11 @@ def release(frame: DataFrame) -> None:
     A later read of *frame* fails.
     """
     frame._jdf.queryExecution().logical().rdd().unpersist(False)
+
+
+def default_file_system(spark: SparkSession) -> str:
+    """Return Hadoop's ``fs.defaultFS``, to which its paths without a scheme lead."""
+    return str(spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS"))
 
 
 def processors() -> int:
