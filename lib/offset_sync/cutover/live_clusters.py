@@ -253,6 +253,7 @@ class LiveClusters:
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         """Translate the groups' newest commits and commit the answers at the target; return these commits."""
         self._reconciliations.clear()
+        self._state.index.refresh()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
         keys = self._state.offsets.keys
         return [committed for each in self._reconciliations for committed in _to_steps(each, keys)]

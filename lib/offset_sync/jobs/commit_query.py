@@ -43,7 +43,7 @@ from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
 
-_LOOKS = 4
+LOOKS = 4
 """How often new commits are polled in a trigger interval."""
 
 
@@ -181,5 +181,5 @@ class CommitQuery:
     @property
     def _interval(self) -> timedelta | None:
         sync = self._parts.config.sync
-        pause = sync.poll_interval if self._is_polled else sync.trigger_interval / _LOOKS
+        pause = sync.poll_interval if self._is_polled else sync.trigger_interval / LOOKS
         return None if self._parts.is_once else pause

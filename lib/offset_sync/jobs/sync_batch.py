@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,14 +20,12 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
 from offset_sync.sync.left_writes import LeftWrites
 
-logger = logging.getLogger(__name__)
-
 
 class BatchReconciler(Protocol):
     """Brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
 
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        """Reconcile *rows* that *source* committed; return one line per failure."""
+    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:
+        """Have *rows* reconciled that *source* committed; does not wait."""
 
 
 class SyncBatch:
@@ -69,14 +65,11 @@ class SyncBatch:
                 recorded = self._record(batch)
                 self._ingester.note_taken_in(batch_id)
             recorded = self._settled(batch, recorded)
-            # In parallel, as both mostly wait. The batch ends when both have, and is retried if either fails.
-            with ThreadPoolExecutor(1) as beside:
-                history = beside.submit(self._ingester.write, batch, recorded.is_own)
+            if self._is_ready.is_set():
                 rows = np.concatenate((missed, recorded.genuine))
-                if self._is_ready.is_set():
-                    for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
-                        logger.warning("%s", failure)
-            counts = history.result()
+                self._reconciler.reconcile_batch(self._alias, rows, batch_id)
+            # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
+            counts = self._ingester.write(batch, recorded.is_own)
             self._metrics.count_records(self._alias, counts)
             self._ended_ms = self._ended_ms[1], self._state.now_ms()
             failpoints.failpoint(failpoints.AFTER_HISTORY)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
-from offset_sync.jobs.commit_query import CommitQuery, Run, SyncParts, opened
+from offset_sync.jobs.commit_query import LOOKS, CommitQuery, Run, SyncParts, opened
 from offset_sync.jobs.metrics.endpoint import open_endpoint
 from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import Positions, SyncSummary
@@ -40,14 +40,13 @@ from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
-from offset_sync.sync.reconcile_loop import ReconcileLoop
-from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciler import ReconcileLoop, Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
-_MOVES_S, _ASK_S, _SUMMARY_S = 1.0, 10.0, 60.0
+_MOVES_S, _ASK_S, _SUMMARY_S, _DUE_S = 1.0, 10.0, 60.0, 0.2
 RENEWAL_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 WORTH_WHILE = 10_000
@@ -101,7 +100,8 @@ class SyncJob:
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
         lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
         self._reconciler = Reconciler(config, state, fetcher, writers, history, lists)
-        self._loop = ReconcileLoop(config.sync, state, self._reconciler, self._metrics.reconciled, soon)
+        ended = self._metrics.reconciled
+        self._loop = ReconcileLoop(config.sync, state, self._reconciler, ended, soon, self._is_ready)
         self._last_known = LastKnown(tables, config, replaces=not run.is_dry)
         self._incarnations = CommitLogIncarnations(seen, config.polled())
         self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
@@ -169,6 +169,7 @@ class SyncJob:
         if STOPPED not in errors.values():
             self._lease.is_followed_up = True
             failures += self._coordinators.compare(errors)
+            self._state.index.refresh()
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
         logger.info("%s", self._summary.ended())
@@ -180,6 +181,8 @@ class SyncJob:
         told = [self._health, self._metrics.collect, self._positions.collect, logs.collect]
         endpoint = None if self._run.is_dry else open_endpoint("sync_offsets", self._config.metrics, told)
         looks: dict[Callable[[], object], float] = {
+            self._loop.pass_if_due: _DUE_S,
+            self._loop.follow_index: (self._config.sync.trigger_interval / LOOKS).total_seconds(),
             self._homes.follow_moves: _MOVES_S,
             self._homes.ask_members: _ASK_S,
             self._partitions.note_growth: _ASK_S,
@@ -187,14 +190,14 @@ class SyncJob:
         looks |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
         later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
         later |= {} if self._run.is_dry else {self._renew: RENEWAL_S, self._beat: EVERY_S}
-        loops: list[Callable[[threading.Event, threading.Event], object]] = [self._loop.run]
-        loops += [] if self._run.is_dry else [self._last_known.run]
-        loops += [partial(look_until, pause_s, look) for look, pause_s in later.items()]
-        beside = [threading.Thread(target=loop, args=(self._over, self._is_ready), daemon=True) for loop in loops]
-        beside += [
+        beside = [
             threading.Thread(target=look_until, args=(pause_s, look, self._over), daemon=True)
             for look, pause_s in looks.items()
         ]
+        loops: list[Callable[[threading.Event, threading.Event], object]]
+        loops = [partial(look_until, pause_s, look) for look, pause_s in later.items()]
+        loops += [] if self._run.is_dry else [self._last_known.run]
+        beside += [threading.Thread(target=loop, args=(self._over, self._is_ready), daemon=True) for loop in loops]
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
@@ -207,7 +210,8 @@ class SyncJob:
         return []
 
     def _note_readiness(self) -> None:
-        if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
+        has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded
+        if not self._lease.is_settled or not (self._is_ready.is_set() or has_caught_up):
             return
         if unread := self._state.unread.aliases:
             self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])

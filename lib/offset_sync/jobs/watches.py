@@ -14,7 +14,7 @@ from typing import Protocol
 
 from offset_sync.ingest.polled_commits import PollIngester
 from offset_sync.kafka.requests import TopicInfo
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.members import Members
@@ -34,6 +34,8 @@ def look_until(
         try:
             if is_ready is None or is_ready.is_set():
                 look()
+        except TakenOverError:
+            return  # the job is stopping, and says why
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
                 logger.exception("a periodic task failed; retrying")

@@ -17,7 +17,7 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_rows import NO_ROWS, UNTIMED, RowReader, joined
-from offset_sync.state.sync_state import Index
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 from offset_sync.tables.store import TableStore
@@ -57,7 +57,7 @@ class Retention:
 
     def __init__(
         self,
-        index: Index,
+        index: RecordIndex,
         rows: Mapping[ClusterPartition, UnsealedRows],
         metadata: MetadataByCluster,
         lowest: Mapping[ClusterPartition, int],

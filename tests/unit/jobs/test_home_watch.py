@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 
 
@@ -71,3 +73,14 @@ def test_it_is_over_when_most_keys_are(known: int, gone: int, is_due: bool, monk
     job: Any = SimpleNamespace(_state=state, _over=threading.Event())
     SyncJob._renew(job)
     assert job._over.is_set() == is_due
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_nothing_is_reconciled_before_the_index_was_read_once(is_read: bool) -> None:
+    """Every key would be told to be of a topic that is not indexed."""
+    index: Any = RecordIndex(cast(Any, MemoryTables()))
+    if is_read:
+        index.refresh()
+    job: Any = MagicMock(_is_ready=threading.Event(), _state=SyncState(config_of(["X", "Y"]), index))
+    SyncJob._note_readiness(job)
+    assert job._is_ready.is_set() == is_read

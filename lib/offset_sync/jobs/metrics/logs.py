@@ -18,7 +18,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, TopicPartition
-from offset_sync.state.sync_state import Index
+from offset_sync.state.record_index import RecordIndex
 
 logger = logging.getLogger(__name__)
 _DEADLINE_S = 10.0
@@ -34,7 +34,7 @@ class LogWatch:
         self,
         config: Config,
         clusters: Mapping[str, ClusterAdmin],
-        index: Index,
+        index: RecordIndex,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clusters, self._is_indexed, self._index = clusters, config.is_topic_included, index
