@@ -5,7 +5,8 @@ is started as a person would, by spark-submit.sh: *first* is when its first line
 ended, in seconds; *mib* what it held at most, children (a JVM) among them. Then each job is started again
 (``startup_jobs``): *first* is when a group's new commit is at dc2, and when there is a new row of the index.
 
-    .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000] [--times 3]
+    PYTHONPATH=tests/support .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000]
+        [--times 3]
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from latency import Scenario, wait_for_index, wait_for_sync
 from latency_logs import write_crossed_logs
+from latency_tables import tables_on
 from results import save
 from startup_jobs import measure_jobs
 
@@ -54,13 +56,14 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="offset-sync-startup-") as folder,
         running_clusters(["dc1", "dc2"], Path(folder) / "brokers") as clusters,
+        tables_on("disk", Path(folder)) as place,
     ):
         directory, config = Path(folder), Path(folder) / "startup.yaml"
         first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, 0)
         write_config(config, clusters, directory)
         jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
         try:
-            wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
+            wait_for_index(place, scenario.runs, jobs[0])
             wait_for_sync(clusters, scenario, first, jobs[1])
             time.sleep(20.0)  # until the jobs have read what they have just written
             rows = [measure(name, [*words, "--conf", str(config)], given.times) for name, words in COMMANDS.items()]
