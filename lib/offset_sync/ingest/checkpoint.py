@@ -46,7 +46,7 @@ class Checkpoint:
     def __init__(self, files: Files, path: str, alias: str = "", names: Names = SAME_NAMES) -> None:
         self.path = path.rstrip("/")
         self._files, self._alias, self._names = files, alias, names
-        self._stored = -1
+        self._plans = dict[int, Offsets]()  # the last ones that were read: Spark never changes one while its query runs
 
     def query_id(self) -> str:
         """Return the id of the query; a new checkpoint gets a new one."""
@@ -81,10 +81,11 @@ class Checkpoint:
         return self._by_stream(self._end(batch_id))
 
     def _end(self, batch_id: int) -> Offsets:
-        if batch_id > self._stored:
+        if batch_id not in self._plans:
             self._files.sync(f"{self.path}/offsets/{batch_id}")
-            self._stored = batch_id
-        return _parse(self._lines(f"offsets/{batch_id}")[2])
+            known = {number: ends for number, ends in self._plans.items() if abs(number - batch_id) == 1}
+            self._plans = known | {batch_id: _parse(self._lines(f"offsets/{batch_id}")[2])}
+        return self._plans[batch_id]
 
     def begin(self, verify: Callable[[], None]) -> None:
         """Repair it before its query is started; forget its plan if *verify* raises OtherClusterError."""
@@ -114,7 +115,7 @@ class Checkpoint:
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")
             logger.warning("%s/%s was empty or truncated, removed: its micro-batch is read again", self.path, name)
-        self._stored = -1
+        self._plans.clear()
 
     def forget_plan(self) -> None:
         """Have the micro-batch that is planned and not done planned again: it was planned at another cluster."""
@@ -124,7 +125,7 @@ class Checkpoint:
         self._rename()
         for name in (f"offsets/{planned}", _INITIAL)[: 1 + (planned == 0)]:
             self._files.delete(f"{self.path}/{name}")
-        self._stored = -1
+        self._plans.clear()
 
     def _rename(self) -> None:
         self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -196,6 +197,7 @@ class Checkpoint:
         *before, _ = self._lines(f"offsets/{planned}")
         if ends != self._end(planned):
             self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(by_topic(ends))]))
+            self._plans.clear()
 
     def unreadable(self) -> dict[TopicPartition, Stop]:
         """Return the logs that the query cannot read on, by stream."""

@@ -84,11 +84,12 @@ def by_the_newest_index(reconciler: Any, *batch: Any) -> None:
 
 def what_waits_now(reconciler: Any, request: Any, source: str | None = None) -> None:
     """Hand over the keys that wait by now, whatever a pass in progress leaves waiting."""
-    if request.selection is Selection.WAITING:
-        state = reconciler._state
-        waits = [state.last(*pair).is_waiting(request.rows) for pair in state.last_translations]
-        request = replace(request, rows=request.rows[np.any(waits, axis=0)])
-    _submit(reconciler, request, source)
+    if request.selection is not Selection.WAITING:
+        return _submit(reconciler, request, source)
+    for pair, queue in reconciler._queues.items():
+        waiting = request.rows[reconciler._state.last(*pair).is_waiting(request.rows)]
+        queue.submit(replace(request, rows=waiting))
+    return None
 
 
 def take_in_as_if_ready(batch: Any, *arguments: Any) -> None:
