@@ -73,7 +73,7 @@ BY_NUMBER[4] = protections(
     "a topic's id is recorded before its first run",
     kept_by("record_indexer.RecordIndexer._record_incarnations", nothing, "record_indexer killed_at_any_point_and"),
     "a log with another leader, or a shorter one, is asked where the epoch before has ended",
-    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(35, "cut_grows")),
+    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(74, "cut_grows")),
     "copies of truncated records have an origin of their own",
     kept_by(
         "state.incarnations.split_by_incarnation",

@@ -102,7 +102,7 @@ PROTECTIONS = protections(
     kept_by("read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(6, "lists,drop")),
     "a list is of a leader epoch",
     kept_by(
-        "offset_sync_consumer.progress.Progress.is_read", without.on_a_list_of_any_epoch, seed(81, "lists,cut_grows")
+        "offset_sync_consumer.progress.Progress.is_read", without.on_a_list_of_any_epoch, seed(187, "lists,cut_grows")
     ),
     "a rewind that is noted after a list was planned takes it away",
     kept_by("read_lists.ReadLists._rewinds", gives((0,)), seed(94, "lists,reset,pause")),
@@ -111,7 +111,7 @@ PROTECTIONS = protections(
     "a second record of our value is the group's own",
     kept_together(
         {"own_writes.OwnWrites.begin": _begin_and_keep, "own_writes.OwnWrites.claim": _claim_whatever_was_written},
-        seed(1, "moves"),
+        seed(6, "moves"),
     ),
     "our own commits are known",
     kept_by("own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
@@ -128,9 +128,9 @@ PROTECTIONS = protections(
     "times that are near each other have no order",
     kept_by("state.group_homes.UNCERTAIN_MS", -1, seed(1, "twins")),
     "members count as active",
-    kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(2, "tools")),
+    kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(5, "tools")),
     "cutover decides",
-    kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(14, "moves")),
+    kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(13, "moves")),
     "what we wrote at a home raises nothing elsewhere",
     kept_by(
         "write_plan._is_raised_by_ours", false_for(1), seed(330, "retention,reset,late_index,drop,resend", steps=600)
