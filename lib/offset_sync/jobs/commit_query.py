@@ -137,7 +137,7 @@ class CommitQuery:
     def _batch(self, ingester: Ingester) -> SyncBatch:
         parts = self._parts
         self._sync = SyncBatch(
-            ingester, parts.state, parts.reconciler, parts.metrics, parts.is_ready, parts.left_writes
+            ingester, parts.state, parts.reconciler.reconcile_batch, parts.metrics, parts.is_ready, parts.left_writes
         )
         return self._sync
 

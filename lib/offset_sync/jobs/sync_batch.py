@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -21,16 +21,10 @@ from offset_sync.state.sync_state import Recorded, SyncState
 from offset_sync.sync.left_writes import LeftWrites
 
 
-class BatchReconciler(Protocol):
-    """Brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
-
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:
-        """Have *rows* reconciled that *source* committed; does not wait."""
-
-
 class SyncBatch:
     """Processes the micro-batches of one cluster's query, any of which may be retried.
 
+    *reconcile* is :meth:`offset_sync.sync.reconciler.Reconciler.reconcile_batch`, which does not wait.
     Until *is_ready* is set commits are only recorded: the homes of groups are unknown until every cluster's log has
     been read.
     """
@@ -39,14 +33,14 @@ class SyncBatch:
         self,
         ingester: Ingester,
         state: SyncState,
-        reconciler: BatchReconciler,
+        reconcile: Callable[[str, KeyRows, int], None],
         metrics: SyncMetrics,
         is_ready: threading.Event,
         left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
-        self._reconciler = reconciler
+        self._reconcile = reconcile
         self._metrics = metrics
         self._is_ready, self._left_writes = is_ready, left_writes
         self._last: tuple[int, CommitRecords, Recorded] | None = None
@@ -67,7 +61,7 @@ class SyncBatch:
             recorded = self._settled(batch, recorded)
             if self._is_ready.is_set():
                 rows = np.concatenate((missed, recorded.genuine))
-                self._reconciler.reconcile_batch(self._alias, rows, batch_id)
+                self._reconcile(self._alias, rows, batch_id)
             # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
             counts = self._ingester.write(batch, recorded.is_own)
             self._metrics.count_records(self._alias, counts)

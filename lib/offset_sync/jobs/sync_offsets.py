@@ -28,7 +28,7 @@ from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import EVERY_S, Heartbeat, beat
 from offset_sync.state.known_names import open_clusters
-from offset_sync.state.last_known import LastKnown, is_over
+from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
 from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
@@ -180,24 +180,22 @@ class SyncJob:
         logs = LogWatch(self._config, self._admins, self._state.index)
         told = [self._health, self._metrics.collect, self._positions.collect, logs.collect]
         endpoint = None if self._run.is_dry else open_endpoint("sync_offsets", self._config.metrics, told)
-        looks: dict[Callable[[], object], float] = {
+        soon: dict[Callable[[], object], float] = {
             self._loop.pass_if_due: _DUE_S,
             self._loop.follow_index: (self._config.sync.trigger_interval / LOOKS).total_seconds(),
             self._homes.follow_moves: _MOVES_S,
             self._homes.ask_members: _ASK_S,
             self._partitions.note_growth: _ASK_S,
         }
-        looks |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
+        soon |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
         later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
-        later |= {} if self._run.is_dry else {self._renew: RENEWAL_S, self._beat: EVERY_S}
+        if not self._run.is_dry:
+            later |= {self._renew: RENEWAL_S, self._beat: EVERY_S, self._last_known.replace_if_grown: LOOK_S}
         beside = [
-            threading.Thread(target=look_until, args=(pause_s, look, self._over), daemon=True)
+            threading.Thread(target=look_until, args=(pause_s, look, self._over, is_ready), daemon=True)
+            for looks, is_ready in ((soon, None), (later, self._is_ready))
             for look, pause_s in looks.items()
         ]
-        loops: list[Callable[[threading.Event, threading.Event], object]]
-        loops = [partial(look_until, pause_s, look) for look, pause_s in later.items()]
-        loops += [] if self._run.is_dry else [self._last_known.run]
-        beside += [threading.Thread(target=loop, args=(self._over, self._is_ready), daemon=True) for loop in loops]
         for each in beside:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)

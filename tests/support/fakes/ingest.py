@@ -45,7 +45,7 @@ class IngestingJob:
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
         ingester = CommitIngester("X", self.tables, self, self.rows, 2, Reading(UNCHECKED))  # type: ignore[arg-type]
-        self.batch = SyncBatch(ingester, self.state, self, self.metrics, self.is_ready)
+        self.batch = SyncBatch(ingester, self.state, self.reconcile_batch, self.metrics, self.is_ready)
 
     def query_id(self) -> str:
         """As a checkpoint says it."""

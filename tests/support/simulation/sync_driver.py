@@ -128,7 +128,7 @@ class SyncDriver:
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
         self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
         ingesters: dict[str, Any] = {**self.ingesters}
-        rest = self.state, self, metrics, self.is_ready, left
+        rest = self.state, self.reconcile_batch, metrics, self.is_ready, left
         self.batches = {alias: SyncBatch(each, *rest) for alias, each in ingesters.items()}
         self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
         clusters, shape = self.state.offsets.clusters, world.shape
