@@ -124,7 +124,7 @@ def health(
 
     Queries of the clusters *failed* do not run; *history_error* is None if all rows are written.
     """
-    text = "1 once every cluster's commits were read to their end; before that nothing is synced"
+    text = "1 once every cluster's commits were read to their end, and the index once; before that nothing is synced"
     yield gauge("ready", text, value=is_ready)
     text = "0 while appends to offset_translations are failing"
     yield gauge("history_up", text, value=history_error is None)
