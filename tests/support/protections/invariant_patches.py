@@ -82,6 +82,12 @@ def by_the_newest_index(reconciler: Any, *batch: Any) -> None:
     _reconcile_batch(reconciler, *batch)
 
 
+def hand_over_with_the_newest_index(driver: Any, *batch: Any) -> None:
+    """Follow the index of a simulated driver whenever a micro-batch is handed over."""
+    driver.follow_index()
+    driver.waiting.append(batch)
+
+
 def what_waits_now(reconciler: Any, request: Any, source: str | None = None) -> None:
     """Hand over the keys that wait by now, whatever a pass in progress leaves waiting."""
     if request.selection is not Selection.WAITING:
