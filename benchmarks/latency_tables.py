@@ -1,4 +1,4 @@
-"""Where the tables and checkpoints of a benchmark are: on this machine's disk, on S3 with slow requests, or on HDFS.
+"""Where the tables of a benchmark are: on this machine's disk, on S3 with slow requests, or on HDFS.
 
 S3 is S3Proxy behind a gate that holds each request back; HDFS a namenode and three datanodes. `make test-cluster`, or
 ``scripts/jars.py cluster``, brings their jars.
@@ -23,31 +23,42 @@ REQUEST_S = 0.03
 
 @dataclass(frozen=True)
 class Place:
-    """The *root* of tables and checkpoints, its *storage* options, and what spark-submit.sh is given for it."""
+    """Where *tables* and *checkpoints* are, the *storage* options, and what spark-submit.sh is given for it.
 
-    root: str
+    *seen_at* is where this process reads the tables: a request of delta-rs would block the gate, which is here too.
+    """
+
+    tables: str
+    checkpoints: str
+    seen_at: str
     storage: Mapping[str, str] = field(default_factory=dict)
     options: Sequence[str] = ()
 
     @property
     def sections(self) -> dict[str, Any]:
         """Return what the configuration says of it."""
-        places = {"root": f"{self.root}/tables", "checkpoints": f"{self.root}/checkpoints"}
-        return {"tables": {**places, "storage": dict(self.storage)}}
+        return {"tables": {"root": self.tables, "checkpoints": self.checkpoints, "storage": dict(self.storage)}}
 
 
 @contextmanager
 def tables_on(storage: str, folder: Path) -> Iterator[Place]:
-    """Start what serves *storage*, below *folder*: ``disk``, ``s3`` or ``hdfs``."""
-    if storage == "s3":
+    """Start what serves *storage*, below *folder*: ``disk``, ``s3``, ``hdfs``, or ``s3_whole`` with checkpoints too.
+
+    A checkpoint is written by Spark, some twenty requests to S3 for each of its files.
+    """
+    here = (f"{folder}/tables", f"{folder}/checkpoints")
+    if storage in ("s3", "s3_whole"):
         (folder / "s3").mkdir()
         with running_s3(folder / "s3") as s3:
             s3.let_requests_take(REQUEST_S)
-            yield Place(f"s3a://{BUCKET}/benchmark", s3.storage, s3.spark_options())
+            there = [f"s3a://{BUCKET}/{name}" for name in ("tables", "checkpoints")]
+            checkpoints = there[1] if storage == "s3_whole" else here[1]
+            yield Place(there[0], checkpoints, str(s3.objects / BUCKET / "tables"), s3.storage, s3.spark_options())
     elif storage == "hdfs":
         (folder / "hadoop").mkdir()
         with running_hadoop(folder / "hadoop") as hadoop, pytest.MonkeyPatch.context() as environment:
             environment.setenv("HADOOP_CONF_DIR", str(hadoop.settings))
-            yield Place(f"{hadoop.file_system}/benchmark")
+            tables, checkpoints = (f"{hadoop.file_system}/{name}" for name in ("tables", "checkpoints"))
+            yield Place(tables, checkpoints, tables)
     else:
-        yield Place(str(folder))
+        yield Place(*here, here[0])

@@ -51,7 +51,9 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--runs", type=int, default=20_000, help="of the index, per cluster")
     parser.add_argument("--times", type=int, default=3, help="the best of so many counts")
-    parser.add_argument("--tables", choices=("disk", "s3", "hdfs"), default="disk", help="see latency_tables")
+    parser.add_argument(
+        "--tables", choices=("disk", "s3", "s3_whole", "hdfs"), default="disk", help="see latency_tables"
+    )
     given = parser.parse_args()
     scenario = Scenario(given.groups, given.partitions, 1, given.runs)
     with (

@@ -17,7 +17,6 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.story.jobs import RunningJob
@@ -30,7 +29,7 @@ def measure_jobs(
 ) -> list[dict[str, Any]]:
     """Return the best of so many *times* of each job; groups have committed *offset*, and there is something above."""
     here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
-    tables = TableStore(f"{place.root}/tables", Files(place.storage))
+    tables = TableStore(place.seen_at)
     until = partial(_until, config, place.options)
     producer = Producer({"bootstrap.servers": clusters["dc1"].bootstrap_servers, "log_level": 0})
     first_commit, first_row = list[float](), list[float]()

@@ -46,11 +46,13 @@ class Checkpoint:
     def __init__(self, files: Files, path: str, alias: str = "", names: Names = SAME_NAMES) -> None:
         self.path = path.rstrip("/")
         self._files, self._alias, self._names = files, alias, names
-        self._plans = dict[int, Offsets]()  # the last ones that were read: Spark never changes one while its query runs
+        # Read once: while its query runs Spark changes neither. On S3 each is two requests.
+        self._plans, self._query_id = dict[int, Offsets](), ""
 
     def query_id(self) -> str:
         """Return the id of the query; a new checkpoint gets a new one."""
-        return str(json.loads(self._read("metadata"))["id"])
+        self._query_id = self._query_id or str(json.loads(self._read("metadata"))["id"])
+        return self._query_id
 
     def start_offsets(self, batch_id: int) -> Offsets:
         """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
@@ -115,7 +117,7 @@ class Checkpoint:
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")
             logger.warning("%s/%s was empty or truncated, removed: its micro-batch is read again", self.path, name)
-        self._plans.clear()
+        self._forget()
 
     def forget_plan(self) -> None:
         """Have the micro-batch that is planned and not done planned again: it was planned at another cluster."""
@@ -125,7 +127,10 @@ class Checkpoint:
         self._rename()
         for name in (f"offsets/{planned}", _INITIAL)[: 1 + (planned == 0)]:
             self._files.delete(f"{self.path}/{name}")
-        self._plans.clear()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._plans, self._query_id = {}, ""
 
     def _rename(self) -> None:
         self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -197,7 +202,7 @@ class Checkpoint:
         *before, _ = self._lines(f"offsets/{planned}")
         if ends != self._end(planned):
             self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(by_topic(ends))]))
-            self._plans.clear()
+            self._forget()
 
     def unreadable(self) -> dict[TopicPartition, Stop]:
         """Return the logs that the query cannot read on, by stream."""
