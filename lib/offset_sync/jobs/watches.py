@@ -23,7 +23,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-_AGAIN_S, _DAY_S = 60.0, 86_400.0
+_FAILED_S, _AGAIN_S, _DAY_S = 1.0, 60.0, 86_400.0
 
 
 def look_until(
@@ -39,6 +39,7 @@ def look_until(
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
                 logger.exception("a periodic task failed; retrying")
+                stop.wait(_FAILED_S)
         stop.wait(pause_s)
 
 
