@@ -180,20 +180,20 @@ class SyncJob:
         logs = LogWatch(self._config, self._admins, self._state.index)
         told = [self._health, self._metrics.collect, self._positions.collect, logs.collect]
         endpoint = None if self._run.is_dry else open_endpoint("sync_offsets", self._config.metrics, told)
-        soon: dict[Callable[[], object], float] = {
+        always: dict[Callable[[], object], float] = {
             self._loop.pass_if_due: _DUE_S,
-            self._loop.follow_index: (self._config.sync.trigger_interval / LOOKS).total_seconds(),
+            self._loop.follow_index: max(_DUE_S, (self._config.sync.trigger_interval / LOOKS).total_seconds()),
             self._homes.follow_moves: _MOVES_S,
             self._homes.ask_members: _ASK_S,
             self._partitions.note_growth: _ASK_S,
         }
-        soon |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
+        always |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
         later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
         if not self._run.is_dry:
             later |= {self._renew: RENEWAL_S, self._beat: EVERY_S, self._last_known.replace_if_grown: LOOK_S}
         beside = [
             threading.Thread(target=look_until, args=(pause_s, look, self._over, is_ready), daemon=True)
-            for looks, is_ready in ((soon, None), (later, self._is_ready))
+            for looks, is_ready in ((always, None), (later, self._is_ready))
             for look, pause_s in looks.items()
         ]
         for each in beside:
