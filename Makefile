@@ -19,7 +19,7 @@ ARGS ?=
 # worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 
-.PHONY: help install demo test test-failed test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-contents protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
+.PHONY: help install demo test test-unit test-spark test-broker test-browser test-cluster test-versions test-slow test-tables test-contents protections search mutants soak chaos moves restarts bench-accuracy bench-mm2 bench-speed bench-scale bench docs picture check format lock zip connect consumer archive clean distclean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -37,9 +37,6 @@ demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS
 test: install ## All tests: unit, browser, spark and broker, and what those without brokers cover (WORKERS=1 for a small machine)
 	@$(BIN)/python scripts/jars.py clients
 	@$(BIN)/python scripts/run_tests.py --workers $(WORKERS) $(ARGS)
-
-test-failed: install ## What failed in the last `make test`, once more and with nothing beside it
-	@$(BIN)/python scripts/run_tests.py --failed $(ARGS)
 
 test-unit: install ## Tests that start neither brokers nor Spark (ARGS='-k decode' for some of them; so in all of these)
 	@$(PYTEST) tests/unit $(ARGS)
@@ -163,7 +160,7 @@ archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
 
 # ./data is left alone: tables and checkpoints may be somebody's history.
 clean: ## Remove what builds, tests and checks left behind
-	@rm -rf dist spark-warehouse metastore_db derby.log .coverage .coverage.* .failed-tests .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf dist spark-warehouse metastore_db derby.log .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find lib jobs scripts tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## The same, and .venv and jars/

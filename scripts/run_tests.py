@@ -4,8 +4,7 @@ Each group is a pytest run of its own: tests/spark and tests/broker start their 
 brokers most of the time runs beside what computes, and each line says of which lane it is. The last line is ``tests: 12
 passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying how its tests
 went counts as one failure, and so does too low a coverage. What failed is printed again before the last line, so that
-the end of a long log is enough to know it, and is noted for ``--failed``, which runs it once more: one after the other
-and with nothing beside it.
+the end of a long log is enough to know it.
 """
 
 from __future__ import annotations
@@ -51,10 +50,8 @@ OPTIONS: Sequence[str] = (
     # A worker that crashes ends its group, as failed: with another in its place the last tests are never given out.
     "--max-worker-restart=0",
 )
-FAILED = ".failed-tests"
-"""Where the names of what failed are noted, a line each."""
 _LINES_OF_A_FAILURE = 30
-_TESTS_FAILED, _NO_TESTS_COLLECTED = 1, 5  # pytest's exit codes; the second where -k chose none of a group
+_NO_TESTS_COLLECTED = 5  # pytest's exit code, where -k chose none of a group
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,6 @@ class Count:
     failed: int = 0
     skipped: int = 0
     failures: tuple[str, ...] = field(default=(), compare=False)  # each test that failed, and what it said
-    again: tuple[str, ...] = field(default=(), compare=False)  # what pytest calls them
 
     def __add__(self, other: Count) -> Count:
         """Return the sum of both."""
@@ -74,7 +70,6 @@ class Count:
             self.failed + other.failed,
             self.skipped + other.skipped,
             self.failures + other.failures,
-            self.again + other.again,
         )
 
     def __str__(self) -> str:
@@ -86,43 +81,15 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     """Run all groups, report what they cover, and return the exit code."""
     parser = argparse.ArgumentParser(description="Run all tests and count what failed.")
     parser.add_argument("--workers", metavar="N", help="how many run side by side in each lane; 1: one lane at a time")
-    parser.add_argument("--failed", action="store_true", help="only what failed in the last run, alone")
     known, chosen = parser.parse_known_args(words)
     os.chdir(REPO)
-    if known.failed:
-        return run_failed(chosen)
     for old in (REPO / ".coverage", *REPO.glob(".coverage[.-]*")):
         old.unlink(missing_ok=True)
     with ThreadPoolExecutor(1 if known.workers == "1" else len(LANES)) as pool:
         counts = pool.map(lambda lane: run_lane(lane, [*_workers(lane, known.workers), *OPTIONS, *chosen]), LANES)
         total = sum(counts, Count())
     # Some of the tests cover some of the code: only a whole run is judged.
-    coverage = covered(0 if chosen else LEAST_COVERAGE)
-    # Too low a coverage is nothing that a second run of some tests could mend.
-    noted = () if coverage.failed else total.again
-    (REPO / FAILED).write_text("".join(f"{name}\n" for name in noted))
-    return _end(total + coverage)
-
-
-def run_failed(options: Sequence[str]) -> int:
-    """Run what failed in the last run and return the exit code: 0 only if all of it could be run, and passed."""
-    noted = REPO / FAILED
-    names = noted.read_text().splitlines() if noted.exists() else []
-    if not names:
-        print("no failures of a last run are recorded", file=sys.stderr)
-        return 1
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(os.path.join(*Path(name.partition("::")[0]).parts[:2]), []).append(name)
-    total = sum((run_group("again", [*group, *options]) for group in groups.values()), Count())
-    total += Count(failed=int(not total.passed and not total.failed))
-    if not total.failed:
-        for name in names:
-            print(f"== passed alone, but not beside the others: {name}")
-    return _end(total)
-
-
-def _end(total: Count) -> int:
+    total += covered(0 if chosen else LEAST_COVERAGE)
     for failure in total.failures:
         print(f"== failed: {failure}\n")
     print(total, flush=True)
@@ -157,7 +124,7 @@ def run_group(lane: str, words: Sequence[str]) -> Count:
         ) as process:
             for line in process.stdout or ():
                 tell(line.rstrip("\n"))
-        count = counted(report, process.returncode, [word for word in words if Path(word.partition("::")[0]).exists()])
+        count = counted(report, process.returncode)
     tell(f"== {count} in {time.monotonic() - began:.0f} s")
     return count
 
@@ -166,12 +133,12 @@ def _tell(lane: str, line: str) -> None:
     print(f"{lane:<11} | {line}", flush=True)
 
 
-def counted(report: Path, exit_code: int, group: Sequence[str] = ()) -> Count:
+def counted(report: Path, exit_code: int) -> Count:
     """Return what pytest's *report* on *group* says; one failure where it or *exit_code* tells of a run gone wrong."""
     try:
         suites = list(ET.parse(report).getroot().iter("testsuite"))
     except (FileNotFoundError, ET.ParseError):
-        return Count(0, 1, 0, (f"a group of tests, which ended with {exit_code} and no report",), tuple(group))
+        return Count(0, 1, 0, (f"a group of tests, which ended with {exit_code} and no report",))
 
     def sum_of(*names: str) -> int:
         return sum(int(suite.get(name, 0)) for suite in suites for name in names)
@@ -180,26 +147,14 @@ def counted(report: Path, exit_code: int, group: Sequence[str] = ()) -> Count:
     passed = max(0, sum_of("tests") - failed - skipped)
     if exit_code not in (0, _NO_TESTS_COLLECTED):
         failed = max(1, failed)
-    failures = list(_failures(suites))
-    names = [_name(test) for test, _ in failures]
-    # A worker that crashed leaves tests that were never run, and so does a group that ended before its time.
-    is_known = len(set(names)) == failed and None not in names and exit_code in (0, _TESTS_FAILED)
-    is_whole = is_known and not any("crashed while running" in said for _, said in failures)
-    again = [name for name in names if name] if is_whole else group if failed else ()
-    return Count(passed, failed, skipped, tuple(said for _, said in failures), tuple(dict.fromkeys(again)))
+    return Count(passed, failed, skipped, tuple(_failures(suites)))
 
 
-def _failures(suites: Sequence[ET.Element]) -> Iterator[tuple[ET.Element, str]]:
+def _failures(suites: Sequence[ET.Element]) -> Iterator[str]:
     for test in (test for suite in suites for test in suite.iter("testcase")):
         for word in (*test.iter("failure"), *test.iter("error")):
             said = (word.text or word.get("message") or "").splitlines()[-_LINES_OF_A_FAILURE:]
-            yield test, "\n  ".join((f"{test.get('classname')}::{test.get('name')}", *said))
-
-
-def _name(test: ET.Element) -> str | None:
-    """Return what pytest calls a test of a module, None for anything else."""
-    path = test.get("classname", "").replace(".", "/") + ".py"
-    return f"{path}::{test.get('name')}" if Path(path).exists() else None
+            yield "\n  ".join((f"{test.get('classname')}::{test.get('name')}", *said))
 
 
 def covered(least: int) -> Count:

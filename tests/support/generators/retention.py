@@ -67,6 +67,11 @@ class Indexes:
         cache.refresh()
         return cache
 
+    def reorders(self, cluster: str) -> bool:
+        """Whether records of *cluster* came late, or again."""
+        index = self.cache().log(*place_of(cluster))
+        return bool(index and index.reorders)
+
     def lowest_live(self, cluster: str) -> int:
         """Return the lowest commit that can come from *cluster*: one that is there, or one at its log start."""
         return min([self.logs[cluster].log_start, *self.commits[cluster]])
