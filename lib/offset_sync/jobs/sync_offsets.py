@@ -20,7 +20,7 @@ from offset_sync.jobs.metrics.logs import LogWatch
 from offset_sync.jobs.metrics.positions import Positions, SyncSummary
 from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics, health
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, PartitionWatch, look_until
+from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, Members, PartitionWatch, look_until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_clock import system_now_ms
@@ -30,7 +30,6 @@ from offset_sync.state.heartbeat import EVERY_S, Heartbeat, beat
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
 from offset_sync.state.lease import FencedTables, UnwrittenTables
-from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
