@@ -39,7 +39,7 @@ def index_of(log: ClusterLog, origin: int, workload: Workload) -> LogIndex:
     times.extend(by_time.start_offset, by_time.length, by_time.min_timestamp_ms, by_time.max_timestamp_ms)
     read_ms = (np.ceil(log.time / _MICRO_BATCH_S) * _MICRO_BATCH_S * 1000).astype(np.int64)
     runs = cut_runs(offset, read_ms, told, told_offset, split_on_timestamp=bool(workload.grace))
-    indexed_ms = runs.min_timestamp_ms if workload.grace else np.zeros(len(runs), np.int64)
+    indexed_ms = runs.min_timestamp_ms if workload.grace else np.zeros(len(runs.start_offset), np.int64)
     found = Runs.of(runs.start_offset, runs.length, runs.origin_code, runs.origin_start, indexed_ms)
     index.extend(_told_apart(found, log, workload), len(offset))
     index.times = times

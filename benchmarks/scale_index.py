@@ -142,7 +142,7 @@ def _write_files(
         rows, directory = sealed(rows)
         file = write_sealed(Files(), str(folder), rows, directory, name)
         about = {"path": name, "partitionValues": {}, "size": file.size, "dataChange": True}
-        added.append({"add": {**about, "modificationTime": seen_ms, "stats": file.statistics}})
+        added.append({"add": {**about, "modificationTime": seen_ms, "stats": json.dumps({"numRecords": file.rows})}})
     return added
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from offset_sync.jobs.init import init
+from offset_sync.jobs.console import run_command
 
 if __name__ == "__main__":
-    sys.exit(init())
+    sys.exit(run_command("init"))

@@ -1,7 +1,8 @@
 """Run all jobs of an installation and start again what fails: spark-submit.sh run --conf FILE."""
 
+import sys
+
 from offset_sync.jobs.console import run_command
-from offset_sync.jobs.process_end import end_process
 
 if __name__ == "__main__":
-    end_process(run_command("run"))
+    sys.exit(run_command("run"))

@@ -56,8 +56,9 @@ def chart_with(schema: Schema, chart: str) -> str:
 def _plain(schema: Schema, known: Schema, path: str, texts: dict[str, str]) -> Schema:
     """Return *schema* without references to *known* ones, and with the texts of the reference for all below *path*."""
     schema = known[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    made = {name: value for name, value in schema.items() if name not in ("$defs", "title", "description", "gt", "lt")}
-    made |= {"minimum": schema["gt"] + 1} if "gt" in schema else {}
+    left_out = ("$defs", "title", "description", "gt", "ge", "lt")
+    made = {name: value for name, value in schema.items() if name not in left_out}
+    made |= {"minimum": schema["gt"] + 1} if isinstance(schema.get("gt"), int) else {}  # else it is a duration
     if texts.get(path):
         made = {"description": texts[path], **made}
     if "properties" in made:
@@ -87,7 +88,7 @@ def _or_from_elsewhere(schema: Schema) -> Schema:
 def _texts() -> Iterator[tuple[str, str]]:
     """Yield the path of each key in the reference, with the comment and the default; an alias is ``*``."""
     above: list[str] = []
-    defaults, _ = read_yaml(REFERENCE.read_bytes())
+    defaults = read_yaml(REFERENCE.read_bytes())
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"( *)([a-z_0-9.]+):", line):
             above[len(found[1]) // 2 :] = [found[2]]

@@ -58,7 +58,7 @@ def _own(described: Table | View) -> str:
     if described is LAST_KNOWN:
         return ""
     is_common = [COMMON.get(column.name) == column for column in described.columns]
-    shared = ", ".join(f"`{name}`" for name in compress(described.names, is_common))
+    shared = ", ".join(f"`{name}`" for name in compress((each.name for each in described.columns), is_common))
     own = _columns(column for column, elsewhere in zip(described.columns, is_common, strict=True) if not elsewhere)
     return "".join(f"\n{part}\n" for part in (_wrapped(f"Common: {shared}.") * bool(shared), own.rstrip()) if part)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import without_added
 from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Level, Lines
+from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 from offset_sync.status.record_comparison import difference_in
 from offset_sync_contents.settings import Contents, contents_of, origin_of, problems
@@ -62,14 +63,14 @@ def difference(config: Config, one: RecordContent, other: RecordContent) -> str 
 def judge(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Finding]:
     """Return findings on the newest copies at *alias*, compared with originals that are read from other clusters."""
     contents = contents_of(config)
-    lines, topics = Lines(f"clusters.{alias}", "copies"), _compared_topics(config, seen, alias)
+    line, topics = partial(about, f"clusters.{alias}", "copies"), _compared_topics(config, seen, alias)
     matched = {name: each for name, each in topics.items() if each.matches}
-    broken = [*_broken_promises(contents, matched, lines)]
+    broken = [*_broken_promises(contents, matched, line)]
     right = matched.keys() - {name for each in broken for name in each.topics}
-    return [*broken, *_more(contents, matched, lines), *_others(contents, topics, right, lines)]
+    return [*broken, *_more(contents, matched, line), *_others(contents, topics, right, line)]
 
 
-def _broken_promises(mirror: Contents, topics: _Topics, lines: Lines) -> Iterator[Finding]:
+def _broken_promises(mirror: Contents, topics: _Topics, line: Callable[..., Finding]) -> Iterator[Finding]:
     remedy = "of keeps and begin with new tables"
     moved = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_time])
     if "timestamps" in mirror.keeps and moved:
@@ -77,22 +78,22 @@ def _broken_promises(mirror: Contents, topics: _Topics, lines: Lines) -> Iterato
         if any(copy.is_appended for some in moved.values() for copy in some):
             text = f"{_share(moved, topics)} have timestamps of their own (message.timestamp.type=LogAppendTime)"
             remedy = "of keeps, or set it to CreateTime, and begin with new tables"
-        yield lines.of(Level.FAIL, f"{text}; leave timestamps out {remedy}", moved)
+        yield line(Level.FAIL, f"{text}; leave timestamps out {remedy}", moved)
     other = _where(topics, lambda one: [m.copy for m in one.matches if not _keeps_headers(m)])
     if "headers" in mirror.keeps and other:
         text = f"{_share(other, topics)} have other headers than their originals; leave headers out of keeps"
-        yield lines.of(Level.FAIL, f"{text} and begin with new tables", other)
+        yield line(Level.FAIL, f"{text} and begin with new tables", other)
     late = _where(topics, lambda one: one.late)
     if mirror.order == "kept" and late:
         text = f"{_share(late, topics)} come behind later ones, first at offset {_first(late)}; set order: any,"
-        yield lines.of(Level.WARN, f"{text} or have the mirror keep the order (idempotence)", late)
+        yield line(Level.WARN, f"{text} or have the mirror keep the order (idempotence)", late)
     if aliens := _where(topics, lambda one: one.aliens):
         count, of_all = sum(map(len, aliens.values())), sum(topics[name].copies for name in aliens)
         text = f"{count} of {of_all} have key and value of no original, first at offset {_first(aliens)}: unread by"
-        yield lines.of(Level.WARN, f"{text} everyone; find out what changes records, or who writes to the copy", aliens)
+        yield line(Level.WARN, f"{text} everyone; find out what changes records, or who writes to the copy", aliens)
 
 
-def _more(mirror: Contents, topics: _Topics, lines: Lines) -> Iterator[Finding]:
+def _more(mirror: Contents, topics: _Topics, line: Callable[..., Finding]) -> Iterator[Finding]:
     """Yield what copies keep and ``keeps`` omits: with it more answers would be exact."""
     matches = [each for one in topics.values() for each in one.matches]
     with_headers = [each for each in matches if without_added(each.original.content.headers)]
@@ -102,22 +103,22 @@ def _more(mirror: Contents, topics: _Topics, lines: Lines) -> Iterator[Finding]:
     }
     for name in (name for name, is_kept in kept.items() if is_kept and name not in mirror.keeps):
         text = f"all {len(matches)} copies looked at have {name} of their originals, which keeps leaves out; add"
-        yield lines.of(Level.WARN, f"{text} them, with new tables, and more answers are exact", topics)
+        yield line(Level.WARN, f"{text} them, with new tables, and more answers are exact", topics)
 
 
-def _others(mirror: Contents, topics: _Topics, right: set[str], lines: Lines) -> Iterator[Finding]:
+def _others(mirror: Contents, topics: _Topics, right: set[str], line: Callable[..., Finding]) -> Iterator[Finding]:
     """Yield the topics without a match, those where nothing could be compared, and those that are *right*."""
     if untold := {name: one for name, one in topics.items() if one.originals and not one.matches}:
         copies, originals = (sum(getattr(one, what) for one in untold.values()) for what in ("copies", "originals"))
         text = f"none of {copies} copies has key and value of exactly one of {originals} originals of that time; find"
-        yield lines.of(Level.WARN, f"{text} out whether this is a copy, what changes records, or who repeats", untold)
+        yield line(Level.WARN, f"{text} out whether this is a copy, what changes records, or who repeats", untold)
     if silent := [name for name, one in topics.items() if not one.originals]:
         text = "no record there yet, or its origin has none of these records any more, or did not answer in time"
-        yield lines.of(Level.SKIP, text, silent)
+        yield line(Level.SKIP, text, silent)
     if right:
         count = sum(len(topics[name].matches) for name in right)
         says = " and ".join(("order", *mirror.keeps)) if mirror.order == "kept" else "keeps"
-        yield lines.of(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
+        yield line(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
 
 
 def _keeps_headers(pair: Pair) -> bool:

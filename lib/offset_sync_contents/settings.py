@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from offset_sync.config import Config, Override, Topics
 from offset_sync.config.duration import Duration, PositiveDuration, to_ms
-from offset_sync.config.problems import KeyPath, Problem, explain
+from offset_sync.config.problems import KeyPath, Problem, Section, explain
 from offset_sync.config.rules import end_problem
-from offset_sync.config.sections import Cluster, Count, Pairs, Section
+from offset_sync.config.sections import Cluster, Count, Pairs
 from offset_sync.model.values import ClusterPartition
 from offset_sync_contents.alignment.mirror import Settings
 
@@ -82,7 +82,7 @@ def problems(config: Config) -> Iterator[Problem]:
     try:
         contents = contents_of(config)
     except ValidationError as error:
-        yield from (Problem((*_PATH, *each.path), each.text) for each in explain(error, Contents))
+        yield from (Problem((*_PATH, *each.path), each.text) for each in explain(error))
         return
     mirror = config.mirror
     if mirror.place_header:

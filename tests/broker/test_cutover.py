@@ -117,7 +117,7 @@ def test_the_way_back_is_the_same_command_with_the_clusters_exchanged(
 
 
 def test_uncaptured_commits_end_the_wait_and_without_the_source_the_tables_are_enough_and_tell_what_is_lost(
-    clusters: Clusters, installation: Installation, jobs: list[ThreadJob], capsys: pytest.CaptureFixture[str]
+    clusters: Clusters, installation: Installation, jobs: list[ThreadJob]
 ) -> None:
     for job in jobs:
         job.terminate()
@@ -128,9 +128,6 @@ def test_uncaptured_commits_end_the_wait_and_without_the_source_the_tables_are_e
     write(clusters, "dc2", 33)
     assert (installation.index(), installation.sync()) == ([], [])
     installed(clusters, installation.folder, dc2=UNREACHABLE)
-    capsys.readouterr()
     assert cutover(installation, "apply", "dc2", "dc1", "--disaster") == []
-    assert "moved-tail: never mirrored, so not at dc1: moved-0 dc2 [30, 33)" in capsys.readouterr().err
     assert offsets_at(clusters, "dc1") == {"moved-tail": 28, "moved-middle": 26, "moved-none": 24}
-    details = {row["detail"] for row in installation.rows("cutovers", mode="disaster", step="verify")}
-    assert details == {"moved-0 dc2 [30, 33)"}
+    assert {row["lost"] for row in installation.rows("cutovers", mode="disaster", step="check")} == {3}

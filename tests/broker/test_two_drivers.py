@@ -25,6 +25,7 @@ from broker.story import SHIFT, Story
 from offset_sync.config import load_config
 from offset_sync.jobs import sync_offsets as job_module
 from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
+from offset_sync.model.errors import ConfigError
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
@@ -69,12 +70,13 @@ def lines(job: Job) -> list[str]:
     return [line for line in job.output().splitlines() if line and " INFO " not in line and "WARN" not in line]
 
 
-def test_a_dry_run_beside_the_running_driver_takes_nothing_from_it(stage: Stage) -> None:
+def test_a_dry_run_beside_the_running_driver_is_refused_and_takes_nothing_from_it(stage: Stage) -> None:
     driver = stage.start()
     stage.story.commit("drivers-a", 10)
     stage.story.arrives("drivers-a", 10, driver)
     stage.story.commit("drivers-b", 20)
-    assert stage.installation.sync(dry_run=True) == []
+    with pytest.raises(ConfigError, match=f"--dry-run: process {driver.process.pid} .*runs sync_offsets"):
+        stage.installation.sync(dry_run=True)
     assert stage.epochs() == [(1, False)]
     stage.story.commit("drivers-c", 30)
     stage.story.arrives("drivers-b", 20, driver)
@@ -127,7 +129,7 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
     monkeypatch.setattr(SyncJob, "_renew", begin_again_at_once)
     monkeypatch.setattr(job_module, "RENEWAL_S", 0.1)
     stop, epochs = threading.Event(), {epoch for epoch, _ in stage.epochs()}
-    arguments = argparse.Namespace(once=False, dry_run=False, no_writes=False)
+    arguments = argparse.Namespace(once=False, dry_run=False)
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(sync_offsets, load_config(stage.installation.config_file), arguments, stop)
         try:

@@ -10,8 +10,7 @@ import pytest
 
 from generators.reports import REPORTED_AT, random_drift, random_status
 from offset_sync.config import Metrics
-from offset_sync.jobs.metrics.endpoint import Endpoint, open_endpoint
-from offset_sync.jobs.metrics.report import PageServer
+from offset_sync.jobs.endpoint import PageServer, served
 from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from tools.chromium import Tab
@@ -25,12 +24,11 @@ def report(*groups: str) -> Report:
 
 
 @pytest.fixture
-def pages() -> Iterator[tuple[PageServer, Endpoint]]:
+def pages() -> Iterator[tuple[PageServer, int]]:
     server = PageServer(is_open=False)
-    endpoint = open_endpoint("report_status", Metrics(address="127.0.0.1", report_status_port=0), [], server.over)
-    assert endpoint is not None
-    yield server, endpoint
-    endpoint.close()
+    with served("report_status", Metrics(address="127.0.0.1", report_status_port=0), [], server) as port:
+        assert port is not None
+        yield server, port
 
 
 def put(server: PageServer, *groups: str) -> None:
@@ -38,12 +36,10 @@ def put(server: PageServer, *groups: str) -> None:
     server.put(found, render_page(found, reload_every=timedelta(seconds=1)))
 
 
-def test_a_newer_report_comes_by_itself_and_what_was_looked_for_stays(
-    tab: Tab, pages: tuple[PageServer, Endpoint]
-) -> None:
-    server, endpoint = pages
+def test_a_newer_report_comes_by_itself_and_what_was_looked_for_stays(tab: Tab, pages: tuple[PageServer, int]) -> None:
+    server, port = pages
     page = tab.page
-    page.goto(f"http://localhost:{endpoint.port}/#q=billing-0")
+    page.goto(f"http://localhost:{port}/#q=billing-0")
     assert "report_status makes its first report" in page.content()
     put(server, *GROUPS, "shipping")
     page.wait_for_selector("#rows > .row")
@@ -54,6 +50,4 @@ def test_a_newer_report_comes_by_itself_and_what_was_looked_for_stays(
     page.wait_for_function("document.querySelector('#search').value === 'billing-0' && scrollY === 100")
     # The answer before the first report is an error to a browser.
     assert [each for each in tab.errors if "503" not in each] == []
-    assert {url.split("#")[0] for url in tab.requests if not url.startswith("data:,")} == {
-        f"http://localhost:{endpoint.port}/"
-    }
+    assert {url.split("#")[0] for url in tab.requests if not url.startswith("data:,")} == {f"http://localhost:{port}/"}

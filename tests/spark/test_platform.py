@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES
-from offset_sync.jobs.spark_session import open_session, with_slots
+from offset_sync.jobs.spark_session import check_places, open_session, with_slots
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import platform
-from offset_sync.spark.jvm import java, version_and_jar
+from offset_sync.spark.jvm import default_file_system, jar_of, java
 
-CONSUMER, STORE = "org.apache.kafka.clients.consumer.KafkaConsumer", "io.delta.storage.LocalLogStore"
+STORE = "io.delta.storage.LocalLogStore"
 
 
 def test_the_pinned_platform_passes_and_another_one_is_refused(
@@ -22,16 +23,15 @@ def test_the_pinned_platform_passes_and_another_one_is_refused(
     assert platform.check_platform() == []
     other = [each._replace(version="9.9.9") if each.name == "delta-storage" else each for each in platform.JARS]
     monkeypatch.setattr(platform, "JARS", (*other, platform.Jar("chair", "1.0", "io.delta.Chair")))
-    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair; run 'make"
-    with pytest.raises(PlatformError, match=rf"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; {lacking}"):
+    lacking = r"expected chair 1\.0, found none: java\.lang\.ClassNotFoundException: io\.delta\.Chair"
+    of_another = r"expected delta-storage 9\.9\.9, found 4\.4\.0 in /.*; run 'make"
+    with pytest.raises(PlatformError, match=f"{lacking}; {of_another}"):
         open_session("another")
 
 
-def test_the_version_is_that_of_the_manifest_or_else_of_the_jars_name(spark: SparkSession) -> None:
-    assert version_and_jar(CONSUMER)[0] == "3.9.2"
-    version, path = version_and_jar(STORE)
-    assert (version, path.rpartition("/")[2]) == ("4.4.0", "delta-storage-4.4.0.jar")
-    assert version_and_jar("java.lang.String") == ("", "")
+def test_a_class_is_in_a_jar_and_one_that_is_missing_is_named(spark: SparkSession) -> None:
+    assert jar_of(STORE).rpartition("/")[2] == "delta-storage-4.4.0.jar"
+    assert jar_of("java.lang.String") == ""
     with pytest.raises(PlatformError, match=r"^io\.delta\.Chair: not on Spark's class path; run 'make install'$"):
         java("io.delta.Chair")
 
@@ -54,6 +54,14 @@ def test_defaults_hold_where_the_user_said_nothing_and_what_is_hidden_spark_does
         pairs = jvm.scala.collection.immutable.List.newBuilder()
         shown = jvm.org.apache.spark.util.Utils.redact(conf, pairs.addOne(jvm.scala.Tuple2(name, "s3cret")).result())
         assert "s3cret" not in str(shown), name
+
+
+def test_a_place_without_a_scheme_is_refused_where_hadoop_would_put_it_elsewhere(spark: SparkSession) -> None:
+    config: Any = SimpleNamespace(tables=SimpleNamespace(root="hdfs://name/t", checkpoints="data/checkpoints"))
+    check_places(config, default_file_system(spark))
+    refused = r"tables\.checkpoints: data/checkpoints has no scheme, and fs\.defaultFS is hdfs://name: write it with"
+    with pytest.raises(ConfigError, match=refused):
+        check_places(config, "hdfs://name")
 
 
 @pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from offset_sync.spark.versions import SPARK
+from offset_sync.spark import SPARK
 
 REPO = Path(__file__).parents[2]
 IVY = """<ivysettings>

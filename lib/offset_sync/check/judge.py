@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple
 
 from offset_sync.check import rules
-from offset_sync.check.rules import NOTHING_WRONG, OK, Rule
+from offset_sync.check.rules import NOTHING_WRONG, OK, Case, Rule
 from offset_sync.check.sample import CHECK, CHECKPOINTS, OWN_GROUPS, Cluster, Sample, mirrored_topics, own_topics
 from offset_sync.check.stamps import Stamped, has_stamps
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
-from offset_sync.decode.mirror_headers import ADDED_HEADERS
 from offset_sync.kafka.own_rights import Operations
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import Finding, Lines, some
+from offset_sync.model.finding import Finding, about, some
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import CONSUMER_OFFSETS
-from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.translate.read_list import MOST_CHARACTERS
 
 RETENTION, METADATA = "offsets.retention.minutes", "offset.metadata.max.bytes"
+UNCLEAN = "unclean.leader.election.enable"
 _NO_COORDINATOR = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 """A cluster without any commit yet has no coordinators: that is no error of rights."""
 _PRESETS = "docs/mirrors-presets.md"
@@ -41,21 +39,13 @@ _MIRRORS = {
 """By mirror: its own topics, and the remedy. Confluent's brokers have theirs without a link."""
 
 
-class Case(NamedTuple):
-    """Where a rule applies: the *topics* concerned, and the *fields* of its sentence."""
-
-    rule: Rule
-    topics: Collection[str]
-    fields: Mapping[str, Any]
-
-
-def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
+def judge(sample: Sample) -> Iterator[Finding]:
     """Yield the findings about the clusters that have answered."""
     config = sample.config
     headers = f"{config.mirror.origin_header} and {config.mirror.offset_header}"
     for alias, cluster in sample.clusters.items():
         cases = chain(
-            _answers(config, cluster, now_ms),
+            [rules.CONNECTION(said=f"{cluster.brokers} at {config.clusters[alias].kafka['bootstrap.servers']}")],
             _rights(config, cluster),
             _settings(config, cluster),
             _topics(sample, cluster),
@@ -64,7 +54,7 @@ def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
         )
         place = f"clusters.{alias}"
         found = [
-            Lines(place, rule.check).of(rule.level, rule.text.format(headers=headers, **fields), topics)
+            about(place, rule.check, rule.level, rule.text.format(headers=headers, **fields), topics)
             for rule, topics, fields in cases
         ]
         if not config.is_stamped:
@@ -76,82 +66,50 @@ def judge(sample: Sample, now_ms: int) -> Iterator[Finding]:
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
 
-def _case(rule: Rule, topics: Collection[str] = (), **fields: Any) -> Case:
-    return Case(rule, topics, fields)
-
-
-def _answers(config: Config, cluster: Cluster, now_ms: int) -> Iterator[Case]:
-    protocol = config.admin_options(cluster.alias).get("security.protocol", "PLAINTEXT")
-    servers = config.clusters[cluster.alias].kafka["bootstrap.servers"]
-    yield _case(rules.CONNECTION, said=f"{cluster.brokers} at {servers}, {protocol}")
-    yield from (_case(rules.CLASH, said=each.partition(": ")[2]) for each in cluster.clashes)
-    # A clock that is behind looks like a cluster without recent commits; sync_offsets measures it while it reads.
-    if cluster.newest_commit_ms is not None and (ahead_ms := cluster.newest_commit_ms - now_ms) > WRONG_MS:
-        yield _case(rules.AHEAD, said=to_duration(ahead_ms))
-    found, origin = cluster.cluster_id, config.clusters[cluster.alias].origin
-    if config.mirror.known.asks_ids and found and origin != found:
-        yield _case(rules.OTHER_ID, said=f"{found}, and {cluster.alias}'s origin is {origin}")
-
-
 def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
-    """Yield which rights are refused, or were not tried."""
-    streams = {*filter(config.is_topic_included, cluster.partitions), *config.named_topics()}
-    names = {config.names.outside(cluster.alias, each) for each in streams}
-    topics = {name: each for name, each in cluster.topics.items() if name in names}
+    """Yield which rights are refused."""
+    topics = {name: each for name, each in cluster.topics.items() if name != CONSUMER_OFFSETS}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
     groups = {name: each for name, each in cluster.group_rights.items() if each not in _NO_COORDINATOR}
-    own = {
-        check: {f"groups with the prefix {name.removesuffix(CHECK)}": groups.pop(name)}
-        for check, name in OWN_GROUPS.items()
-        if name in groups
-    }
     of_groups = "Read" if any(target == cluster.alias for _, target in config.pairs()) else "Describe"
     yield from _refused("topics", "Read", topics, ", or exclude it")
     yield from _refused("commits", "Read", commits, f", or set clusters.{cluster.alias}.commits: admin")
     if cluster.alias in config.polled():
-        yield _case(rules.POLLED, said=to_duration(to_ms(config.sync.poll_interval)))
+        yield rules.POLLED(said=to_duration(to_ms(config.sync.poll_interval)))
     elif not commits:
-        yield _case(rules.NO_COMMITS)
-    for check in (*OWN_GROUPS, "groups"):
-        right = of_groups if check in ("groups", "read lists") else "Describe"
-        tried = groups if check == "groups" else own.get(check, {})
-        yield from _refused(check, right, tried, ", or exclude it" if check == "groups" else "")
-        if not tried and (check in NOTHING_WRONG or config.sync.read_lists.groups):
-            yield _case(rules.UNTRIED._replace(check=check), right=right)
+        yield rules.NO_COMMITS()
+    for check, name in OWN_GROUPS.items():
+        if name in groups:
+            prefix, right = name.removesuffix(CHECK), of_groups if check == "read lists" else "Describe"
+            yield from _refused(check, right, {f"groups with the prefix {prefix}": groups.pop(name)}, "")
+    yield from _refused("groups", of_groups, groups, ", or exclude it")
 
 
 def _refused(
     check: str, right: str, rights: Mapping[str, Operations | ClusterError | str], or_else: str
 ) -> Iterator[Case]:
     for error in (each for each in rights.values() if isinstance(each, ClusterError)):
-        yield _case(rules.NO_ANSWER._replace(check=check), said=error.message)
+        yield rules.NO_ANSWER._replace(check=check)(said=error.message)
     told = {name: each for name, each in rights.items() if not isinstance(each, ClusterError)}
     if refused := {name: each for name, each in told.items() if isinstance(each, str) or right.upper() not in each}:
         errors = some({each for each in refused.values() if isinstance(each, str)})
         names = some(refused) + (errors and f": {errors}")
-        yield _case(rules.REFUSED._replace(check=check), names=names, right=right, or_else=or_else)
+        yield rules.REFUSED._replace(check=check)(names=names, right=right, or_else=or_else)
 
 
 def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
-    if isinstance(cluster.commit_log, str):
-        yield _case(rules.POLICY_HIDDEN, said=cluster.commit_log)
-    elif "delete" in (policy := cluster.commit_log.get("cleanup.policy", "")):
-        yield _case(rules.POLICY, said=policy)
-    if isinstance(cluster.settings, str):
-        yield _case(rules.HIDDEN, said=cluster.settings)
-        return
-    refresh, is_by_time = to_ms(config.sync.refresh_interval) / 60_000, "timestamp" in config.topics.strategies
-    wrong: tuple[tuple[str, Rule, Callable[[str], object]], ...] = (
-        (RETENTION, rules.EXPIRED, lambda value: _number(value) <= refresh),
-        (RETENTION, rules.EXPIRING, lambda value: refresh < _number(value) < 2 * refresh),
-        ("unclean.leader.election.enable", rules.UNCLEAN, lambda value: value == "true"),
-        ("log.message.timestamp.type", rules.APPEND_TIMES, lambda value: is_by_time and value == "LogAppendTime"),
-        (METADATA, rules.SMALL, lambda value: config.sync.read_lists.groups and _number(value) < MOST_CHARACTERS),
-        ("offsets.topic.replication.factor", rules.ONE_COPY, lambda value: value == "1" and cluster.brokers > 1),
-    )
-    for name, rule, is_wrong in wrong:
-        if (value := cluster.settings.get(name)) is not None and is_wrong(value):
-            yield _case(rule, said=f"{name}={value}")
+    answers = cluster.settings, cluster.commit_log
+    if hidden := [each for each in answers if isinstance(each, str)]:
+        yield rules.HIDDEN(said=hidden[0])
+    settings, commit_log = ({} if isinstance(each, str) else each for each in answers)
+    if "delete" in (policy := commit_log.get("cleanup.policy", "")):
+        yield rules.POLICY(said=policy)
+    if (minutes := _number(settings.get(RETENTION, ""))) <= to_ms(config.sync.refresh_interval) / 60_000:
+        yield rules.EXPIRED(said=f"{RETENTION}={minutes}")
+    if settings.get(UNCLEAN) == "true":
+        yield rules.UNCLEAN(said=f"{UNCLEAN}=true")
+    if config.sync.read_lists.groups and (room := _number(settings.get(METADATA, ""))) < MOST_CHARACTERS:
+        yield rules.SMALL(said=f"{METADATA}={room}")
 
 
 def _number(value: str) -> float:
@@ -161,60 +119,49 @@ def _number(value: str) -> float:
 def _topics(sample: Sample, cluster: Cluster) -> Iterator[Case]:
     """Yield topics that do not exist at the cluster, and those with another number of partitions than elsewhere."""
     config, names, alias = sample.config, sample.config.names, cluster.alias
-    partners = {each for pair in config.pairs() if alias in pair for each in pair} - {alias}
-    elsewhere = {each: mirrored_topics(config, sample.clusters[each]) for each in partners & sample.clusters.keys()}
-    known = config.named_topics()
-    # With prefixes a topic of that name may exist at another cluster only, and its copy here.
-    copied = {names.origin_topic(each) for each in known if names.outside(alias, each) in cluster.topics}
-    own = {each for each in known if names.home(each) in (None, alias) and names.origin_topic(each) not in copied}
-    wanted = {names.outside(alias, each) for each in own.union(*elsewhere.values())}
+    elsewhere = {at: mirrored_topics(config, each) for at, each in sample.clusters.items() if at != alias}
+    named = config.named_topics() if names.is_same else ()  # else it may be at another cluster, and its copy here
+    wanted = {names.outside(alias, each) for each in {*named}.union(*elsewhere.values())}
     here = mirrored_topics(config, cluster)
     if absent := wanted - cluster.topics.keys():
-        yield _case(rules.ABSENT, absent)
+        yield rules.ABSENT(absent)
     elif not here:
-        yield _case(rules.NO_TOPIC)
+        yield rules.NO_TOPIC()
     differing: dict[str, set[str]] = {}
     for stream, count in here.items():
         others = {other: there[stream] for other, there in elsewhere.items() if there.get(stream, count) != count}
         if others:
             said = ", ".join(f"{number} at {other}" for other, number in sorted({alias: count, **others}.items()))
             differing.setdefault(said, set()).add(names.outside(alias, stream))
-    yield from (_case(rules.DIFFERENT, topics, said=said) for said, topics in differing.items())
+    yield from (rules.DIFFERENT(topics, said=said) for said, topics in differing.items())
 
 
 def _records(sample: Sample, alias: str) -> Iterator[Case]:
     """Yield what the newest records show, a case for each rule."""
     seen, stamped = sample.seen[alias], sample.stamped.get(alias, ())
     if seen.error:
-        yield _case(rules.NO_RECORDS, said=seen.error)
+        yield rules.NO_RECORDS(said=seen.error)
         return
-    if not sample.config.is_stamped:
-        yield _case(rules.BY_EXTENSION)
-    for records in (stamped, sample.copies.get(alias, ())):
-        by_rule: dict[Rule, list[Stamped]] = {}
-        for each in records:
-            by_rule.setdefault(each.rule, []).append(each)
-        by_rule.pop(rules.NATIVE, None)
-        for rule, found in sorted(by_rule.items(), key=lambda item: (item[0].level.value, item[0].text)):
-            topics = {each.topic for each in found}
-            count = f"{len(found)} of {sum(each.topic in topics for each in records)}"
-            yield _case(rule, topics, count=count, first=found[0].where, said=some({each.said for each in found}))
+    by_rule: dict[Rule, list[Stamped]] = {}
+    for each in stamped:
+        by_rule.setdefault(each.rule, []).append(each)
+    by_rule.pop(rules.NATIVE, None)
+    for rule, found in sorted(by_rule.items(), key=lambda item: (item[0].level.value, item[0].text)):
+        topics = {each.topic for each in found}
+        count = f"{len(found)} of {sum(each.topic in topics for each in stamped)}"
+        yield rule(topics, count=count, first=found[0].where, said=some({each.said for each in found}))
     wanted = {stream for stream in seen.partitions if has_stamps(sample.config, alias, stream)}
     if missing := wanted - {each.place.topic for each in stamped}:
-        yield _case(rules.NONE_READ, {sample.config.names.outside(alias, each) for each in missing})
+        yield rules.NONE_READ({sample.config.names.outside(alias, each) for each in missing})
 
 
 def _mirrors(sample: Sample, cluster: Cluster) -> Iterator[Case]:
-    """Yield which mirrors have left topics at a cluster, or headers on its newest records."""
+    """Yield which mirrors have left topics at a cluster."""
     config, outside = sample.config, sample.config.names.outside
     own = own_topics(config, cluster)
     if included := [name for stream, name in own.items() if config.is_topic_included(stream)]:
-        yield _case(rules.OWN_INCLUDED, included)
-    left: dict[str, set[str]] = {}
-    for place, records in sample.seen[cluster.alias].records.items():
-        for name in {name for each in records for name, _ in each.content.headers} & ADDED_HEADERS.keys():
-            left.setdefault(ADDED_HEADERS[name], set()).add(outside(cluster.alias, place.topic))
+        yield rules.OWN_INCLUDED(included)
     names = {outside(cluster.alias, stream) for stream in cluster.partitions}
     for mirror, (pattern, remedy) in _MIRRORS.items():
-        if found := left.get(mirror, set()) | {name for name in names if re.fullmatch(pattern, name)}:
-            yield _case(rules.OTHER_MIRROR, found, said=mirror, remedy=remedy)
+        if found := {name for name in names if re.fullmatch(pattern, name)}:
+            yield rules.OTHER_MIRROR(found, said=mirror, remedy=remedy)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from offset_sync.model.finding import Level
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -18,13 +19,19 @@ class Rule(NamedTuple):
     level: Level
     text: str
 
+    def __call__(self, topics: Collection[str] = (), **fields: Any) -> Case:
+        """Return the case that the rule applies to these *topics*, with the *fields* of its sentence."""
+        return self, topics, fields
+
+
+Case: TypeAlias = tuple[Rule, Collection[str], Mapping[str, Any]]
+"""A rule, the topics to which it applies, and the fields of its sentence."""
 
 _CHECK = "docs/operations.md, Check"
-_HEADERS, _COPIES, _SETTINGS = "mirror headers", "copies", "broker settings"
+_HEADERS, _SETTINGS = "mirror headers", "broker settings"
 _STAMP_THEM = (
     "configure the mirror to stamp them (docs/mirrors.md), or identify them by contents (docs/mirrors-contents.md)"
 )
-_EXPIRE = "offsets of idle groups may expire before they are refreshed; set it to more than twice sync.refresh_interval"
 
 # Rights; the check is filled in.
 REFUSED = Rule(
@@ -33,46 +40,33 @@ REFUSED = Rule(
     "{names}: the operation {right} is not allowed; grant {right} on it (docs/operations.md, Minimal ACLs){or_else}",
 )
 NO_ANSWER = Rule("", FAIL, "{said}")
-UNTRIED = Rule("", SKIP, "no group yet with which to check {right}; repeat check once one has committed")
 POLLED = Rule("commits", OK, "polled every {said}: offsets committed between two polls have no history")
 NO_COMMITS = Rule("commits", WARN, f"{CONSUMER_OFFSETS} does not exist: no group has committed at this cluster yet")
 
 CONNECTION = Rule("connection", OK, "brokers: {said}")
-CLASH = Rule("names", FAIL, "{said}")
-AHEAD = Rule(
-    "clock", WARN, "its newest commit is {said} in the future; correct the brokers' clocks, or this machine's (NTP)"
-)
-OTHER_ID = Rule(
-    "cluster id",
-    WARN,
-    "it is {said}, so records that the mirror stamps count as unread; remove origin, unless these servers are another "
-    "address of that cluster",
-)
-
-POLICY_HIDDEN = Rule(
-    CONSUMER_OFFSETS, SKIP, "{said}: unknown without DescribeConfigs; make sure that cleanup.policy is compact"
-)
 POLICY = Rule(
     CONSUMER_OFFSETS,
     FAIL,
     "cleanup.policy={said}: brokers forget the offsets of idle groups after retention.ms; set it to compact",
 )
-HIDDEN = Rule(_SETTINGS, SKIP, f"{{said}}: reading them needs DescribeConfigs, which no job needs: {_CHECK}")
-EXPIRED = Rule(_SETTINGS, FAIL, f"{{said}}: {_EXPIRE}")
-EXPIRING = Rule(_SETTINGS, WARN, f"{{said}}: {_EXPIRE}")
-UNCLEAN = Rule(_SETTINGS, WARN, "{said}: a log may be truncated, and its offsets are withheld then; set it to false")
-APPEND_TIMES = Rule(
+HIDDEN = Rule(
     _SETTINGS,
-    WARN,
-    "{said}: copies do not keep the timestamps that strategy timestamp compares; set CreateTime, or choose another",
+    SKIP,
+    "{said}: reading them needs DescribeConfigs, which no job needs; make sure that cleanup.policy of "
+    f"{CONSUMER_OFFSETS} is compact: {_CHECK}",
 )
+EXPIRED = Rule(
+    _SETTINGS,
+    FAIL,
+    "{said}: offsets of idle groups may expire before they are refreshed; set it to more than twice "
+    "sync.refresh_interval",
+)
+UNCLEAN = Rule(_SETTINGS, WARN, "{said}: a log may be truncated, and its offsets are withheld then; set it to false")
 SMALL = Rule(
     _SETTINGS,
     WARN,
     f"{{said}}: longer read lists are refused, so the records on them are read again; set it to {MOST_CHARACTERS}",
 )
-ONE_COPY = Rule(_SETTINGS, WARN, "{said}: if one broker is lost, so are the offsets of all its groups; set it to 3")
-
 ABSENT = Rule("topics", WARN, "does not exist; it is not synced before it is created and mirrored")
 NO_TOPIC = Rule("topics", WARN, "no included topic is visible; grant Describe, or create them")
 DIFFERENT = Rule(
@@ -89,18 +83,8 @@ OTHER_MIRROR = Rule(
 )
 
 NO_RECORDS = Rule(_HEADERS, FAIL, "{said}")
-BY_EXTENSION = Rule(_HEADERS, SKIP, "not checked: copies are identified by an extension")
 NONE_READ = Rule(_HEADERS, SKIP, "no record there yet, or none was read in time; repeat check")
-WRAPPED = Rule(
-    _HEADERS,
-    FAIL,
-    "{said}, in {count}: a wrong header converter; set the connector's header.converter to "
-    "org.apache.kafka.connect.converters.ByteArrayConverter (docs/mirrors.md), and wait until these records expire",
-)
 UNREADABLE = Rule(_HEADERS, FAIL, f"{{count}} cannot be read, first {{first}}: {{said}}: {_CHECK}")
-OTHER_PRESET = Rule(
-    _HEADERS, WARN, "{count} have the headers of mirror.preset {said}; set that preset if that mirror makes the copies"
-)
 UNKNOWN = Rule(_HEADERS, WARN, "no cluster has the origin {said}; set clusters.….origin to what the mirror writes")
 FROM_HERE = Rule(
     _HEADERS,
@@ -111,12 +95,6 @@ FROM_HERE = Rule(
 STAMPED = Rule(_HEADERS, OK, "stamped, from {said}; {count} records checked")
 NATIVE = Rule(_HEADERS, OK, "")
 """Nothing is said of these."""
-BESIDE_COPIES = Rule(
-    _HEADERS,
-    WARN,
-    "{count} have no headers of copies, so they count as unread by all groups: another producer wrote them, or the "
-    "mirror did before it stamped copies",
-)
 BY_NAME = Rule(
     _HEADERS,
     FAIL,
@@ -133,26 +111,11 @@ UNSTAMPED = Rule(
     WARN,
     "{count} have no {headers}; correct only if nothing is mirrored to this cluster yet: docs/mirrors.md",
 )
-SAME = Rule(_COPIES, OK, "{count} have the timestamp, key and value of the records that their stamps name")
-CHANGED = Rule(
-    _COPIES,
-    WARN,
-    "{count} have another key or value than the record that their stamp names, first {said}; correct only if the "
-    "mirror changes records; else who stamps them, and was the topic recreated?",
-)
-MOVED = Rule(
-    _COPIES,
-    WARN,
-    "{count} have another timestamp than their originals, first {said}: no group is InSync before the end of its log, "
-    "and strategy timestamp answers too small or not at all; have the mirror keep them, with "
-    "message.timestamp.type=CreateTime",
-)
-
 NOTHING_WRONG = {
     "topics": "Read on every included topic",
     "commits": f"Read on {CONSUMER_OFFSETS}",
     "own groups": "Describe on the groups of Spark's reader",
-    "groups": "every group that was tried may be synced",
+    "groups": "no group that was tried is refused",
     _SETTINGS: "none would lose offsets",
     "partitions": "no topic has more, or fewer, at another cluster",
 }

@@ -13,13 +13,12 @@ from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import TypeVar
 
-from offset_sync.check import rules
 from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
-from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailReader
-from offset_sync.model.errors import ClusterError, ConfigError
+from offset_sync.kafka.tail_reader import SeenLogs, TailReader
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
 from offset_sync.state.known_names import learn_names
 from offset_sync.sync.held_lists import own_group, seen_group
@@ -27,12 +26,9 @@ from offset_sync.sync.held_lists import own_group, seen_group
 DEADLINE_S = 10.0
 _CLUSTERS_AT_ONCE = 8
 _MOST_GROUPS = 100
-_MOST_LOGS = 2_000
-"""The most logs of a cluster that are read, those with the lowest numbers of all topics first."""
 _LOGS_OF_A_TOPIC = 3
 """Those with the lowest numbers that hold records."""
-_RECORDS_OF_A_LOG = (5, 50)
-_RECORDS_OF_A_CLUSTER = 20_000
+_RECORDS_OF_A_LOG = 20
 _WITHOUT_STAMPS = 200
 """Records of a log to compare if copies are told by an extension."""
 CHECKPOINTS = r".+[._-]checkpoints[._-]internal"
@@ -47,10 +43,9 @@ _Answer = TypeVar("_Answer")
 class Cluster:
     """A cluster that answers: *admin* and *reader* serve further requests.
 
-    *topics* has our rights by the cluster's own names, *partitions* has counts by stream; neither has topics that do
-    not exist. Where we have no access the value is an error: its name for a group and for the *settings* of a broker
-    and of the *commit_log*.
-    *clashes* are problems with the names of topics.
+    *topics* has our rights on included ones by the cluster's own names, *partitions* has counts by stream; neither has
+    topics that do not exist. Where we have no access the value is an error: its name for a group and for the *settings*
+    of a broker and of the *commit_log*.
     """
 
     alias: str
@@ -64,15 +59,13 @@ class Cluster:
     group_rights: Mapping[str, Operations | str] = field(default_factory=dict)
     settings: Mapping[str, str] | str = field(default_factory=dict)
     commit_log: Mapping[str, str] | str = field(default_factory=dict)
-    newest_commit_ms: int | None = None
-    clashes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Sample:
     """What *clusters* answered, and the newest records *seen* there; *silent* has the errors of the others.
 
-    *stamped* are the records whose headers count at a cluster, *copies* some of them beside their originals.
+    *stamped* are the records whose headers count at a cluster.
     """
 
     config: Config
@@ -80,7 +73,6 @@ class Sample:
     silent: Mapping[str, ClusterError]
     seen: Mapping[str, SeenLogs]
     stamped: Mapping[str, Sequence[Stamped]]
-    copies: Mapping[str, Sequence[Stamped]]
 
 
 def take_sample(config: Config) -> Sample:
@@ -101,12 +93,10 @@ def take_sample(config: Config) -> Sample:
 
 
 def with_records(config: Config, clusters: Mapping[str, Cluster], silent: Mapping[str, ClusterError]) -> Sample:
-    """Return the sample of *clusters*, with the newest records of mirrored topics and originals of some copies."""
+    """Return the sample of *clusters*, with the newest records of mirrored topics."""
     seen = _answers(side_by_side(lambda alias: _look_at_logs(config, clusters[alias]), clusters))
     known = with_found_ids(config, clusters)
-    stamped = stamped_records(known, seen)
-    copies = _answers(side_by_side(lambda alias: _copies(seen, stamped[alias]), seen))
-    return Sample(known, clusters, silent, seen, stamped, copies)
+    return Sample(known, clusters, silent, seen, stamped_records(known, seen))
 
 
 def found_ids(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, str]:
@@ -143,25 +133,21 @@ def may_read(rights: Operations | ClusterError | str | None) -> bool:
 
 
 def _ask(config: Config, rights: OwnRights) -> Cluster:
-    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer."""
+    """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer.
+
+    Raises ConfigError where two of its topics are one stream, or a key cannot be read.
+    """
     alias, names = rights.alias, config.names
-    try:
-        config.spark_options(alias)  # detects a key that Java cannot use
-    except ConfigError as error:
-        raise ClusterError(alias, str(error).removeprefix(f"clusters.{alias}: ")) from error
+    config.spark_options(alias)  # reads its key
     brokers = rights.brokers(DEADLINE_S)
     options = config.admin_options(alias)
     admin = ClusterAdmin(alias, options, names)
     partitions = {stream: each.partitions for stream, each in admin.topics().items()}
-    clashes = list[str]()
-    try:
-        learn_names(config, {alias: admin})
-    except ConfigError as error:
-        clashes = error.problems
-    called = (names.called(alias, each) for each in (*partitions, *config.named_topics()))
+    learn_names(config, {alias: admin})
+    streams = {*filter(config.is_topic_included, partitions), *config.named_topics()}
+    called = (names.called(alias, each) for each in sorted(streams))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
     topics = rights.of_topics([*filter(None, called), *of_commits])
-    commit_logs = admin.partition_count(CONSUMER_OFFSETS) if may_read(topics.get(CONSUMER_OFFSETS)) else None
     return Cluster(
         alias,
         admin,
@@ -172,9 +158,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
         partitions=partitions,
         groups=[*admin.groups()],
         settings=rights.settings(brokers[0]),
-        commit_log=rights.settings(CONSUMER_OFFSETS) if commit_logs else {},
-        newest_commit_ms=rights.newest_ms(CONSUMER_OFFSETS, commit_logs) if commit_logs else None,
-        clashes=clashes,
+        commit_log=rights.settings(CONSUMER_OFFSETS) if CONSUMER_OFFSETS in topics else {},
     )
 
 
@@ -200,19 +184,16 @@ def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
         if may_read(cluster.topics.get(config.names.outside(cluster.alias, stream)))
     }
     seen = SeenLogs(cluster.admin, cluster.reader, topics)
-    least, most = _RECORDS_OF_A_LOG
     try:
         ends = cluster.admin.ends(
             [TopicPartition(s, n) for s, count in topics.items() for n in range(count)], DEADLINE_S
         )
         filled = sorted(place for place, each in ends.items() if each.log_start < each.log_end)
         firsts = (islice(places, _LOGS_OF_A_TOPIC) for _, places in groupby(filled, attrgetter("topic")))
-        logs = sorted(chain.from_iterable(firsts), key=attrgetter("partition"))[:_MOST_LOGS]
-        wanted = min(most, max(least, _RECORDS_OF_A_CLUSTER // max(1, len(logs))))
-        count = wanted if config.is_stamped else _WITHOUT_STAMPS
+        count = _RECORDS_OF_A_LOG if config.is_stamped else _WITHOUT_STAMPS
         ranges = {
             each: OffsetRange(max(ends[each].log_start, ends[each].log_end - count), ends[each].log_end)
-            for each in logs
+            for each in sorted(chain.from_iterable(firsts), key=attrgetter("partition"))
         }
         # Most mirrors without headers copy records of aborted transactions too.
         tails = cluster.reader.read(ranges, DEADLINE_S, is_committed=config.is_stamped)
@@ -220,32 +201,3 @@ def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
         return replace(seen, error=error.message)
     unread = (topics.keys() - {place.topic for place in ends}) | {place.topic for place in tails.unread}
     return replace(seen, ends=ends, records=tails.records, unread=frozenset(unread))
-
-
-def _copies(seen: Mapping[str, SeenLogs], stamped: Sequence[Stamped]) -> list[Stamped]:
-    """Return the last copy of each log of *stamped*, compared with its original, which is read now.
-
-    Those whose original is deleted, or not read in time, are left out.
-    """
-    newest, found = {each.place: each for each in stamped if each.rule is rules.STAMPED}, list[Stamped]()
-    for origin, there in seen.items():
-        copies = {place: each for place, each in newest.items() if each.origin == origin}
-        if there.error or not copies:
-            continue
-        try:
-            ranges = {
-                place: OffsetRange(
-                    max(copies[place].offset, each.log_start), min(copies[place].offset + 1, each.log_end)
-                )
-                for place, each in there.admin.ends(copies, DEADLINE_S).items()
-            }
-            originals = there.reader.read(ranges, DEADLINE_S).records
-        except ClusterError:
-            continue
-        for place, records in originals.items():
-            copy = copies[place]
-            for pair in (Pair(copy.record, each) for each in records if each.content.offset == copy.offset):
-                rule = rules.SAME if pair.keeps_time else rules.MOVED
-                said = f"{copy.where}, of {origin} at {copy.offset}"
-                found.append(copy._replace(rule=rule if pair.is_same else rules.CHANGED, said=said))
-    return found

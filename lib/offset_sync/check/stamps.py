@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +13,13 @@ import pyarrow as pa
 from offset_sync.check import rules
 from offset_sync.check.rules import Rule
 from offset_sync.config import Config
-from offset_sync.config.mirror import PRESETS
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
 
-_MOST_SHOWN = 40
 _Stamp = tuple[Rule, str, str, int]
-_stream = attrgetter("place.topic")
+_Contents = tuple[int, bytes | None, bytes | None]
+"""Partition, key and value."""
 
 
 class Stamped(NamedTuple):
@@ -46,22 +43,26 @@ class Stamped(NamedTuple):
 
 
 def stamped_records(config: Config, seen: Mapping[str, SeenLogs]) -> dict[str, list[Stamped]]:
-    """Return, by cluster, the records of the streams whose headers count there, log by log, each in order."""
-    found = {
-        alias: [
-            Stamped(config.names.outside(alias, place.topic), place, record, *stamp)
-            for place, records in logs.records.items()
-            if has_stamps(config, alias, place.topic)
-            for record, stamp in zip(records, _stamps(config, alias, place, records), strict=True)
-        ]
-        for alias, logs in seen.items()
-    }
-    new = {alias: _new_natives(records) for alias, records in found.items()}
-    streams = {
-        alias: {stream: [*of] for stream, of in groupby(sorted(records, key=_stream), _stream)}
-        for alias, records in found.items()
-    }
-    return {alias: [*_compared(config, alias, streams, new)] for alias in found}
+    """Return, by cluster, the records of the streams whose headers count there, log by log, each in order.
+
+    Those without headers are judged by what the other records of their stream show.
+    """
+    found: dict[str, dict[str, list[Stamped]]] = {alias: {} for alias in seen}
+    for alias, logs in seen.items():
+        for place, records in sorted(logs.records.items()):
+            if has_stamps(config, alias, place.topic):
+                name, stamps = config.names.outside(alias, place.topic), _stamps(config, alias, place, records)
+                told = [Stamped(name, place, each, *stamp) for each, stamp in zip(records, stamps, strict=True)]
+                found[alias].setdefault(place.topic, []).extend(told)
+    judged: dict[str, list[Stamped]] = {alias: [] for alias in seen}
+    for alias, streams in found.items():
+        for stream, mine in streams.items():
+            others = {at: there[stream] for at, there in found.items() if at != alias and stream in there}
+            rule, said = _without_headers(config, stream, mine, others)
+            judged[alias] += [
+                each._replace(rule=rule, said=said) if each.rule is rules.NATIVE else each for each in mine
+            ]
+    return judged
 
 
 def has_stamps(config: Config, alias: str, stream: str) -> bool:
@@ -77,14 +78,10 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
         for column, name in mirror.header_columns().items()
     }
     at_ms = np.array([each.content.timestamp_ms for each in records], np.int64)
-    found, own = identities.of(columns, place, at_ms), {mirror.origin_header, mirror.offset_header}
-    presets = {name: {each.origin_header, each.offset_header} for name, each in PRESETS.items()}
-    for row, (mine, is_native) in enumerate(zip(headers, found.is_native, strict=True)):
+    found = identities.of(columns, place, at_ms)
+    for row, is_native in enumerate(found.is_native):
         if is_native:
-            other = next((name for name, of in presets.items() if of <= {*mine} and not of & own), "")
-            yield rules.OTHER_PRESET if other else rules.NATIVE, other, "", 0
-        elif said := wrapped_origin(mine.get(mirror.origin_header) or b"", origins):
-            yield rules.WRAPPED, f"{mirror.origin_header} is {said}", "", 0
+            yield rules.NATIVE, "", "", 0
         elif found.is_mirrored[row]:
             name = found.origins[found.origin_code[row]]
             known = origins.get(name, "")
@@ -94,55 +91,31 @@ def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence
             yield rules.UNREADABLE, found.reasons[row], "", 0
 
 
-def wrapped_origin(value: bytes, known: Collection[str]) -> str:
-    """Return an origin as written by a wrong converter of Kafka Connect; empty if it is *known*, or unlike one.
+def _without_headers(
+    config: Config, stream: str, mine: Sequence[Stamped], others: Mapping[str, Sequence[Stamped]]
+) -> tuple[Rule, str]:
+    """Return the rule for records of a stream without headers, and what to show, by those of the *others*."""
+    if config.strategy_of(stream) == "timestamp":
+        return rules.NATIVE, ""
+    new = _new_natives(mine)
+    if twice := [at for at, there in others.items() if new & _new_natives(there)]:
+        return rules.TWICE, ", ".join(twice)
+    is_bare = all(each.rule is rules.NATIVE for each in mine)
+    if is_bare and config.names.home(stream) is not None:
+        return rules.BY_NAME, ""  # only the mirror should write to a topic named after another cluster
+    is_native_there = any(each.rule is rules.NATIVE for there in others.values() for each in there)
+    return (rules.UNSTAMPED if is_bare and (is_native_there or not others) else rules.NATIVE), ""
 
-    MirrorMaker's connectors pass header values on as bytes, and only ByteArrayConverter writes them unchanged. The
-    default of Connect writes ``dc1`` as ``ZGMx``, JsonConverter as ``"ZGMx"`` or ``{"schema": …, "payload": "ZGMx"}``,
-    and StringConverter as ``[B@1b2c3d``. All headers of a connector are converted alike.
-    """
-    text = value.decode("utf-8", "replace")
-    forms = (form for each in known for form in (base64.b64encode(each.encode()).decode(), f'"{each}"'))
-    is_wrapped = text not in known and ("[B@" in text or any(form in text for form in forms))
-    return text[:_MOST_SHOWN] if is_wrapped else ""
 
-
-_Contents = Mapping[TopicPartition, set[tuple[int, bytes | None, bytes | None]]]
-"""Times, keys and values."""
-
-
-def _new_natives(records: Sequence[Stamped]) -> _Contents:
-    """Return the contents of the records above the last one with a stamp: the mirror's present behaviour.
+def _new_natives(records: Sequence[Stamped]) -> set[tuple[_Contents, int]]:
+    """Return contents and time of the records above the last one with a stamp: the mirror's present behaviour.
 
     Errs to fewer: repeated contents, as of heartbeats, prove nothing and are left out.
     """
-    found = {}
+    new = list[tuple[_Contents, int]]()
     for place, log in groupby(records, key=lambda each: each.place):
-        new = [each.record.content for each in takewhile(lambda each: each.rule is rules.NATIVE, reversed([*log]))]
-        counted = Counter((each.key, each.value) for each in new)
-        found[place] = {(e.timestamp_ms, e.key, e.value) for e in new if counted[e.key, e.value] == 1}
-    return found
-
-
-def _compared(
-    config: Config, alias: str, streams: Mapping[str, Mapping[str, Sequence[Stamped]]], new: Mapping[str, _Contents]
-) -> Iterator[Stamped]:
-    """Yield the records of a cluster; those without headers as what the others of their stream show."""
-    mine = new[alias]
-    same = {at: {p.topic for p in mine if mine[p] & there.get(p, set())} for at, there in new.items() if at != alias}
-    for stream, records in streams[alias].items():
-        others = [each for at, there in streams.items() if at != alias for each in there.get(stream, ())]
-        twice = [at for at, found in same.items() if stream in found]
-        is_by_time = config.strategy_of(stream) == "timestamp"
-        is_bare = all(each.rule is rules.NATIVE for each in records)
-        # Only the mirror should write to a topic named after another cluster.
-        is_named = config.names.home(stream) is not None
-        rule = rules.NATIVE
-        if twice and not is_by_time:
-            rule = rules.TWICE
-        elif is_named and not (is_bare and is_by_time):
-            rule = rules.BY_NAME if is_bare else rules.BESIDE_COPIES
-        elif is_bare and not is_by_time and (not others or any(each.rule is rules.NATIVE for each in others)):
-            rule = rules.UNSTAMPED
-        for each in records:
-            yield each._replace(rule=rule, said=", ".join(twice)) if each.rule is rules.NATIVE else each
+        for each in takewhile(lambda each: each.rule is rules.NATIVE, reversed([*log])):
+            content = each.record.content
+            new.append(((place.partition, content.key, content.value), content.timestamp_ms))
+    counted = Counter(contents for contents, _ in new)
+    return {(contents, at_ms) for contents, at_ms in new if counted[contents] == 1}

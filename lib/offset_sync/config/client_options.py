@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,12 +26,6 @@ _OWNED = re.compile(
     r"|(key|value)\.(de)?serializer|interceptor\.classes|partition\.assignment\.strategy|transactional\.id"
     r"|exclude\.internal\.topics"
 )
-_SPARK_SOURCE = re.compile(
-    r"assign|subscribe(Pattern)?|topic|(starting|ending)(Offsets|Timestamp|OffsetsByTimestamp|OffsetsByTimestampStrategy)"
-    r"|failOnDataLoss|groupIdPrefix|includeHeaders|(min|max)(OffsetsPerTrigger|Partitions|RecordsPerPartition)"
-    r"|maxTriggerDelay|(fetchOffset|kafkaConsumer)\..*",
-    re.IGNORECASE,
-)
 _JAVA_ONLY = re.compile(
     r".*\.class(es)?|sasl\.login\..*|sasl\.kerberos\.(ticket\..*|kinit\.cmd)"
     r"|sasl\.oauthbearer\.(jwks|expected|clock|header)\..*|sasl\.oauthbearer\.(scope|sub)\.claim\.name"
@@ -43,22 +36,12 @@ _JAVA_ONLY = re.compile(
     r"|socket\.connection\.setup\.timeout\.max\.ms|max\.(block\.ms|request\.size|poll\..*|partition\.fetch\.bytes)"
     r"|buffer\.memory|compression\..*\.level|partitioner\..*|fetch\..*|check\.crcs|(session|heartbeat)\..*|internal\..*"
 )
-_SECURITY_KEYS = {
-    r"security\.protocol": "protocol",
-    r"sasl\.(mechanisms?|jaas\.config|oauthbearer\.(method|config)|(login|client)\..*class)": "mechanism",
-    r"sasl\.(username|oauthbearer\.client\.id)": "username",
-    r"sasl\.(password|oauthbearer\.client\.secret)": "password",
-    r"sasl\.oauthbearer\.token\.endpoint\.url": "token_endpoint",
-    r"sasl\.oauthbearer\.scope": "scope",
-    r"sasl\.kerberos\.principal": "principal",
-    r"sasl\.kerberos\.keytab": "keytab",
-    r"sasl\.kerberos\.service\.name": "service_name",
-    r"ssl\.(truststore|ca)\..*": "ca, in PEM",
-    r"ssl\.key\.password": "key_password",
-    r"ssl\.key\..*": "key, in PEM",
-    r"ssl\.(keystore|certificate)\..*": "certificate and key, in PEM",
-}
-"""The key of the section ``security`` for each option of a login."""
+_BROKERS = re.compile(r"\s*\S+:[0-9]{1,5}\s*(,\s*\S+:[0-9]{1,5}\s*)*")
+_LOGIN = re.compile(
+    r"security\.protocol|sasl\.(mechanisms?|jaas\.config|username|password|(login|client)\..*class)"
+    r"|sasl\.oauthbearer\.(method|config|scope|client\.(id|secret)|token\.endpoint\.url)"
+    r"|sasl\.kerberos\.(principal|keytab|service\.name)|ssl\.(truststore|ca|key|keystore|certificate)\..*"
+)
 _TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 """Gets tokens of OIDC's client credentials."""
 MSK_HANDLER = "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
@@ -146,23 +129,16 @@ def option_problems(cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:
                 yield (stack, name), f"has Spark's prefix; write {name.removeprefix('kafka.')}"
             elif _OWNED.fullmatch(name):
                 yield (stack, name), "is set by Offset Sync itself, another value could lose records; remove it"
-            elif _SPARK_SOURCE.fullmatch(name):
-                yield (stack, name), "is an option of Spark's source, which the jobs set; remove it"
             elif name == "bootstrap.servers" and stack != "kafka":
                 yield (stack, name), "has to be the same for both clients; move it to kafka"
-            elif key := next((key for names, key in _SECURITY_KEYS.items() if re.fullmatch(names, name)), ""):
-                yield (stack, name), f"belongs to the login, which is made from section security; write security.{key}"
+            elif _LOGIN.fullmatch(name):
+                yield (stack, name), "belongs to the login, which is made from section security; write it there"
     if "bootstrap.servers" not in cluster.kafka:
         yield ("kafka",), "missing bootstrap.servers; add the cluster's brokers as host:port"
-    elif not all(map(_is_broker, cluster.kafka["bootstrap.servers"].split(","))):
+    elif not _BROKERS.fullmatch(cluster.kafka["bootstrap.servers"]):
         text = "holds a broker that is not host:port; write host:port, separated by commas"
         yield ("kafka", "bootstrap.servers"), text
     yield from ((("security", name), text) for name, text in _security_problems(cluster.security))
-
-
-def _is_broker(server: str) -> bool:
-    host, _, port = server.strip().rpartition(":")
-    return bool(re.fullmatch(r"\S+", host) and re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536)
 
 
 def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
@@ -188,8 +164,7 @@ def _security_problems(security: Security) -> Iterator[tuple[str, str]]:
 def to_java(cluster: Cluster, alias: str) -> dict[str, str]:
     """Return the options of *cluster* for a Java client.
 
-    Raises ConfigError for a key file that cannot be read, or a key in a format that Java does not accept. The file is
-    read each time, so a renewed key is used.
+    Raises ConfigError for a key file that cannot be read. It is read each time, so a renewed key is used.
     """
     security = cluster.security
     options = _protocol(security)
@@ -252,20 +227,9 @@ def _quoted(text: str) -> str:
 
 def _java_keystore(security: Security, place: str) -> dict[str, str]:
     if not security.key or security.key == security.certificate:
-        with suppress(OSError, ValueError):  # the clients report a file that cannot be read
-            _refuse_for_java(Path(security.certificate).read_text(encoding="utf-8"), f"{place}.certificate")
         return {"ssl.keystore.location": security.certificate}
-    key = _pem_text(security.key, f"{place}.key")
-    _refuse_for_java(key, f"{place}.key")
-    chain = _pem_text(security.certificate, f"{place}.certificate")
+    chain, key = _pem_text(security.certificate, f"{place}.certificate"), _pem_text(security.key, f"{place}.key")
     return {"ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
-
-
-def _refuse_for_java(key: str, place: str) -> None:
-    """Raise ConfigError for a key that librdkafka reads and Java refuses, with an error that does not help."""
-    if re.search("BEGIN (RSA|EC|DSA) PRIVATE KEY", key):
-        remedy = "openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW"
-        raise ConfigError([f"{place}: its key is not PKCS#8, which Java needs; convert it by {remedy}"])
 
 
 def _pem_text(value: str, place: str) -> str:

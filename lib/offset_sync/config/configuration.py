@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from itertools import permutations
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
@@ -11,9 +12,9 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo
 from offset_sync.config.client_options import to_java, to_librdkafka
 from offset_sync.config.extensions import Part, load_part
 from offset_sync.config.mirror import Mirror
-from offset_sync.config.name_patterns import is_match
+from offset_sync.config.name_patterns import is_match, java_any
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.problems import repeated
+from offset_sync.config.problems import Section, repeated
 from offset_sync.config.sections import (
     Cluster,
     Directions,
@@ -23,7 +24,6 @@ from offset_sync.config.sections import (
     Maintenance,
     Metrics,
     Reporting,
-    Section,
     Status,
     Strategy,
     Sync,
@@ -37,7 +37,7 @@ from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 def _with_origins(clusters: dict[str, Cluster], info: ValidationInfo) -> dict[str, Cluster]:
     mirror = info.data.get("mirror")
-    if mirror is not None and mirror.known.asks_ids:
+    if mirror is not None and mirror.is_closed:
         return clusters
     return {alias: c if c.origin else c.model_copy(update={"origin": alias}) for alias, c in clusters.items()}
 
@@ -50,7 +50,7 @@ class Config(Section):
 
     mirror: Mirror = Mirror()  # first: it decides the default of an origin
     clusters: Annotated[dict[str, Cluster], AfterValidator(_with_origins)]
-    directions: Directions = "all"
+    directions: Directions = ()
     topics: Topics
     groups: Groups = Groups()
     sync: Sync = Sync()
@@ -71,9 +71,7 @@ class Config(Section):
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return every (source, target) that offsets are synced along, in the order of the file."""
-        if self.directions != "all":
-            return list(self.directions)
-        return [(source, target) for source in self.clusters for target in self.clusters if source != target]
+        return [*dict.fromkeys(self.directions)] or [*permutations(self.clusters, 2)]
 
     def origins(self) -> dict[str, str]:
         """Return the alias for each value of the origin header; a cluster whose id is not known yet has none."""
@@ -98,7 +96,7 @@ class Config(Section):
             alias: cluster.model_copy(update={"origin": cluster.origin or ids.get(alias, "")})
             for alias, cluster in self.clusters.items()
         }
-        origins = {alias: cluster.origin for alias, cluster in clusters.items() if cluster.origin}
+        origins = {alias: cluster.origin for alias, cluster in clusters.items()}
         if problems := same_ids(ids) or same_ids(origins):
             raise ConfigError(problems)
         made = self.model_copy(update={"clusters": clusters})
@@ -163,7 +161,7 @@ class Config(Section):
 
     def named_topics(self) -> list[str]:
         """Return the streams of included topics that the file names in full, without a request to a cluster."""
-        names = list(dict.fromkeys(pattern.replace("\\.", ".") for pattern in self.topics.include))
+        names = (pattern.replace("\\.", ".") for pattern in self.topics.include)
         plain = [name for name in names if not re.search(r"[^a-zA-Z0-9._-]", name)]
         streams = (self._names.inside(alias, name) for name in plain for alias in self.clusters)
         return [each for each in dict.fromkeys(streams) if self.is_topic_included(each)]
@@ -172,9 +170,19 @@ class Config(Section):
         """Return a Java expression that matches the included topics, for Spark's ``subscribePattern``.
 
         With the same names it is exact. Else it is for *cluster*, and errs to more. *without* are names to leave out.
+        Spark lists the topics by it for every micro-batch.
         """
         prefix = self._names.prefix_pattern(cluster or next(iter(self.clusters)))
-        return self.topics.java_pattern(without, prefix)
+        left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
+        is_on = "(?!)" if self.topics.strategy == "off" else ""  # which never matches
+        for override in reversed(self.topics.overrides):
+            named = f"{java_any(override.topics)}$"
+            if override.strategy == "off":
+                is_on = f"(?!{named}){is_on}"
+            elif is_on:
+                is_on = f"(?:(?={named})|(?!{named}){is_on})"
+        excluded = f"(?!{java_any(self.topics.exclude)}$)" if self.topics.exclude else ""
+        return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.topics.include)}$"
 
     def is_group_included(self, group_id: str) -> bool:
         """Whether the offsets of *group_id* are synced; never those of the empty id, which has no coordinator.

@@ -6,12 +6,11 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ByteSize
+from pydantic import BeforeValidator, ByteSize, Field
 
 from offset_sync.config.problems import refused
 
 _DURATION = re.compile(r"([0-9]{1,15})(ms|s|m|h|d)?")
-_SIZE = re.compile("[0-9]{1,15} ?([KMGT]i?)?B?")
 _DURATIONS = {
     "d": timedelta(days=1),
     "h": timedelta(hours=1),
@@ -40,24 +39,6 @@ def to_ms(duration: timedelta) -> int:
     return int(duration.total_seconds() * 1000)
 
 
-def _is_positive(duration: timedelta) -> timedelta:
-    if duration <= timedelta(0):
-        raise refused("must be longer than 0s; write it as 500ms, 1s, 10m, 12h or 2d")
-    return duration
-
-
-def _is_size(value: object) -> object:
-    if isinstance(value, bool) or not _SIZE.fullmatch(str(value)):
-        raise refused(f"{value!r} is no size; write it as 512MiB or 2GiB")
-    return value
-
-
-def _is_enough(size: ByteSize) -> ByteSize:
-    if size < 16 << 20:
-        raise refused("is too small; write at least 16MiB")
-    return size
-
-
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
-PositiveDuration = Annotated[Duration, AfterValidator(_is_positive)]
-Size = Annotated[ByteSize, BeforeValidator(_is_size), AfterValidator(_is_enough)]
+PositiveDuration = Annotated[Duration, Field(gt=timedelta(0))]
+Size = Annotated[ByteSize, Field(ge=16 << 20)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Hashable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import yaml
 from pydantic import ValidationError
 
 from offset_sync.config.configuration import Config
-from offset_sync.config.problems import KeyPath, Problem, explain, to_lines
+from offset_sync.config.problems import Problem, explain
 from offset_sync.config.rules import rule_problems
-from offset_sync.config.secret import Substitution
+from offset_sync.config.secret import substituted
 from offset_sync.model.errors import ConfigError
 
 _TAG = "tag:yaml.org,2002:"
@@ -23,6 +23,15 @@ _TAG = "tag:yaml.org,2002:"
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalars of YAML 1.2: `strategy: off` is not false and `010` is not eight."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return a mapping; raises ConstructorError for a key that is given twice."""
+        known = set[str]()
+        for key, _ in node.value:
+            if (name := str(key.value)) in known:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)
+            known.add(name)
+        return super().construct_mapping(node, deep)
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -39,13 +48,15 @@ for _name, _written, _first in (
 def load_config(path: str | Path, environment: Mapping[str, str] | None = None) -> Config:
     """Return the configuration in the YAML file at *path*; ``${NAME}`` is looked up in *environment* (os.environ).
 
-    Raises ConfigError with all values that are wrong, and all rules between sections without such values that are
-    broken: those of options of clusters once all of ``clusters`` is right, those of extensions once all of the file is.
-    Never quotes the file where it may hold secrets.
+    Raises ConfigError with all values that are wrong, or all rules between sections that are broken. Never quotes the
+    file where it may hold secrets.
     """
     path = Path(path)
     try:
-        tree, twice = read_yaml(path.read_bytes())
+        tree = read_yaml(path.read_bytes())
+        if not isinstance(tree, dict):
+            raise ConfigError([f"{path}: is not a mapping of keys to values; start from conf/two-clusters.yaml"])
+        return parse_config(tree, environment)
     except yaml.YAMLError as error:
         raise ConfigError([_syntax_problem(path, error)]) from None
     except RecursionError:
@@ -53,65 +64,32 @@ def load_config(path: str | Path, environment: Mapping[str, str] | None = None) 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise ConfigError([f"{path}: cannot be read ({reason}); name a readable file with --conf"]) from None
-    if not isinstance(tree, dict):
-        raise ConfigError([f"{path}: is not a mapping of keys to values; start from conf/two-clusters.yaml"])
-    return parse_config(tree, environment, twice)
 
 
-def parse_config(
-    tree: Mapping[str, Any],
-    environment: Mapping[str, str] | None = None,
-    problems: Iterable[Problem] = (),
-) -> Config:
-    """Return the configuration in *tree*, the content of a file.
-
-    Raises ConfigError as :func:`load_config` does, and with *problems*, found when the file was read.
-    """
-    read = Substitution(os.environ if environment is None else environment, [*problems])
-    given = read.apply(tree)
+def parse_config(tree: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Config:
+    """Return the configuration in *tree*, the content of a file; raises ConfigError as :func:`load_config` does."""
+    problems = list[Problem]()
+    given = substituted(tree, os.environ if environment is None else environment, problems)
+    unread = {each.path for each in problems}
     try:
         config = Config.model_validate(given)
-        found = [*rule_problems(config)]
+        problems += rule_problems(config)
     except ValidationError as error:
-        found = [*explain(error, Config)]
-        wrong = {"extensions", *(each.path[0] for each in found)}
-        valid = {"topics": {"include": ["x"]}} | {name: each for name, each in given.items() if name not in wrong}
-        with suppress(ValidationError):
-            found += rule_problems(Config.model_validate(valid))
-    if lines := to_lines(read.problems, found):
-        raise ConfigError(lines)
+        # What follows from a value that could not be read is not reported again.
+        problems += [each for each in explain(error) if each.path not in unread]
+    if problems:
+        raise ConfigError([*dict.fromkeys(map(str, problems))])
     return config
 
 
-def read_yaml(content: bytes) -> tuple[Any, list[Problem]]:
-    """Return the content of a file, with all keys as text, and a problem for each duplicate key."""
-    loader = _Loader(content)
-    node = loader.get_single_node()
-    if node is None:
-        return None, []
-    problems = list(_checked_keys(node, (), ()))
-    return loader.construct_document(node), problems
+def read_yaml(content: bytes) -> Any:
+    """Return the content of a file."""
+    return _Loader(content).get_single_data()
 
 
-def _checked_keys(node: yaml.Node, key_path: KeyPath, parents: tuple[yaml.Node, ...]) -> Iterator[Problem]:
-    """Yield the duplicate keys of each mapping; also turns keys that look like numbers into text."""
-    if any(node is parent for parent in parents):
-        raise yaml.constructor.ConstructorError(None, None, "an alias is inside its own anchor", node.start_mark)
-    parents = (*parents, node)
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield from _checked_keys(item, (*key_path, index), parents)
-    lines: dict[str, int] = {}
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
-        if not isinstance(key, yaml.ScalarNode):
-            continue  # refused when the mapping is constructed
-        if key.tag != _TAG + "merge":
-            key.tag = _TAG + "str"
-        path, line = (*key_path, key.value), key.start_mark.line + 1
-        if key.value in lines:
-            yield Problem(path, f"is given twice, lines {lines[key.value]} and {line}; remove one")
-        lines.setdefault(key.value, line)
-        yield from _checked_keys(value, path, parents)
+def to_yaml(tree: Mapping[str, object]) -> str:
+    """Return *tree* as YAML, without a line break at its end."""
+    return yaml.safe_dump(tree, sort_keys=False, width=inf).rstrip()
 
 
 def _syntax_problem(path: Path, error: yaml.YAMLError) -> str:

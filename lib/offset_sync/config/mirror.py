@@ -4,46 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, model_validator
 
-from offset_sync.config.problems import refused
-from offset_sync.config.sections import AnyText, Section, Text
+from offset_sync.config.problems import Section, refused
+from offset_sync.config.sections import AnyText, Text
 from offset_sync.decode.mirror_headers import OFFSET_HEADER, ORIGIN_HEADER, PLACE_HEADER, Encoding
 
 OWN: Final = "offset-sync"
 REDPANDA: Final = "redpanda-migrator"
 
 
-@dataclass(frozen=True)
-class Preset:
-    """The headers that a known mirror stamps on each copy, by ``mirror.preset``.
-
-    *asks_ids*: the origin is Kafka's own id of the cluster. *is_closed*: an origin that the configuration does not
-    know, or that is the cluster itself, is of another hop, whose offset means another record; so it is no identity.
-    """
-
-    origin_header: str
-    offset_header: str
-    offset_encoding: Encoding
-    asks_ids: bool = False
-    is_closed: bool = False
-
-    def defaults(self) -> dict[str, str]:
-        """Return the keys of the section ``mirror`` that the preset sets."""
-        return {name: getattr(self, name) for name in ("origin_header", "offset_header", "offset_encoding")}
-
-
-PRESETS: Mapping[str, Preset] = {
-    OWN: Preset("IDC", "Offset", "text"),
+_HEADERS = ("origin_header", "offset_header", "offset_encoding")
+_PRESETS: Mapping[str, tuple[str, str, Encoding]] = {
+    OWN: ("IDC", "Offset", "text"),
     # redpanda-data/connect, internal/impl/redpanda/migrator/migrator.go: the provenance of the first hop is kept, the
     # offset is overwritten at every hop.
-    REDPANDA: Preset(
-        "redpanda-migrator-provenance", "redpanda-migrator-offset", "int64", asks_ids=True, is_closed=True
-    ),
+    REDPANDA: ("redpanda-migrator-provenance", "redpanda-migrator-offset", "int64"),
 }
+"""The headers that a known mirror stamps on each copy, and their encoding, by ``mirror.preset``."""
 
 
 def is_part_of_name(text: str) -> bool:
@@ -64,9 +44,9 @@ class Mirror(Section):
     """
 
     preset: Literal["offset-sync", "redpanda-migrator"] = OWN
-    origin_header: Text = PRESETS[OWN].origin_header
-    offset_header: Text = PRESETS[OWN].offset_header
-    offset_encoding: Encoding = PRESETS[OWN].offset_encoding
+    origin_header: Text = _PRESETS[OWN][0]
+    offset_header: Text = _PRESETS[OWN][1]
+    offset_encoding: Encoding = _PRESETS[OWN][2]
     place_header: AnyText = ""
     names: Literal["same", "mm2"] = "same"
     separator: Annotated[Text, AfterValidator(_checked_separator)] = "."
@@ -74,13 +54,18 @@ class Mirror(Section):
     @model_validator(mode="before")
     @classmethod
     def _by_preset(cls, given: Any) -> Any:
-        is_known = isinstance(given, Mapping) and given.get("preset") in [*PRESETS]
-        return {**PRESETS[given["preset"]].defaults(), **given} if is_known else given
+        if isinstance(given, Mapping) and given.get("preset") in [*_PRESETS]:
+            return {**dict(zip(_HEADERS, _PRESETS[given["preset"]], strict=True)), **given}
+        return given
 
     @property
-    def known(self) -> Preset:
-        """The preset."""
-        return PRESETS[self.preset]
+    def is_closed(self) -> bool:
+        """Whether origins are Kafka's own ids of the clusters.
+
+        Then an origin that the configuration does not know, or that is the cluster itself, is of another hop, whose
+        offset means another record; so it is no identity.
+        """
+        return self.preset == REDPANDA
 
     def header_columns(self) -> dict[str, str]:
         """Return the header of each column of :mod:`offset_sync.decode.mirror_headers`."""

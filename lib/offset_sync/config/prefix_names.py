@@ -33,6 +33,7 @@ class PrefixNames(Names):
 
     def __init__(self, aliases: Mapping[str, str], separator: str) -> None:
         self.aliases, self.separator = aliases, separator
+        self._prefixes = {cluster: f"{alias}{separator}" for cluster, alias in aliases.items()}
         self._name_of: dict[tuple[str, str], str] = {}
         self._stream_of: dict[tuple[str, str], str | None] = {}
 
@@ -120,13 +121,10 @@ class PrefixNames(Names):
         is_copied_back = at == cluster and rest != topic
         if self._is_mirrors_own(rest) or at not in self.aliases or is_copied_back:
             return None
-        return f"{self._prefix(at)}{rest}"
+        return f"{self._prefixes[at]}{rest}"
 
     def _origin(self, stream: str) -> tuple[str, str] | None:
         return None if _APART in stream else self._hop(None, stream)
-
-    def _prefix(self, cluster: str) -> str:
-        return f"{self.aliases[cluster]}{self.separator}"
 
     def _is_mirrors_own(self, topic: str) -> bool:
         is_internal = topic.startswith(".") or topic.endswith((".internal", f"{self.separator}internal"))
@@ -137,24 +135,12 @@ class PrefixNames(Names):
 
         At a cluster its own alias is no prefix of a copy, so the name begins there.
         """
-        prefixes = [re.escape(self._prefix(each)) for each in clusters]
+        prefixes = [re.escape(self._prefixes[each]) for each in clusters]
         return "(?:" + "|".join(f"{each}{ahead.replace('{}', each)}" for each in prefixes) + ")"
 
     def _hop(self, at: str | None, topic: str) -> tuple[str, str] | None:
         """Return the cluster that the topic *at* a cluster was mirrored from, and its name there; None: it is local."""
-        for cluster in self.aliases:
-            prefix = self._prefix(cluster)
+        for cluster, prefix in self._prefixes.items():
             if cluster != at and topic.startswith(prefix) and len(topic) > len(prefix):
                 return cluster, topic.removeprefix(prefix)
         return None
-
-
-def ambiguous_aliases(aliases: Mapping[str, str], separator: str) -> list[tuple[str, str]]:
-    """Return the pairs of clusters where the prefix of the first is the beginning of that of the second."""
-    prefixes = {cluster: f"{alias}{separator}" for cluster, alias in aliases.items()}
-    return [
-        (one, other)
-        for one, first in prefixes.items()
-        for other, second in prefixes.items()
-        if aliases[one] != aliases[other] and second.startswith(first)
-    ]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import permutations
 from posixpath import normpath
 
 from offset_sync.config.client_options import option_problems
 from offset_sync.config.configuration import Config
 from offset_sync.config.extensions import load_part
-from offset_sync.config.mirror import PRESETS, REDPANDA, Mirror, is_part_of_name
-from offset_sync.config.prefix_names import ambiguous_aliases
+from offset_sync.config.mirror import REDPANDA, Mirror, is_part_of_name
 from offset_sync.config.problems import KeyPath, Problem, repeated
 
-_ALIAS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ALIAS = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 
 
 def rule_problems(config: Config) -> Iterator[Problem]:
@@ -23,12 +23,12 @@ def rule_problems(config: Config) -> Iterator[Problem]:
         yield Problem(("clusters",), "fewer than two clusters, so there is nothing to sync to; add another")
     for alias, cluster in config.clusters.items():
         # An alias is the name of a folder below the checkpoints, and "." and ".." would lead out of it.
-        if not _ALIAS.fullmatch(alias) or alias in (".", ".."):
+        if not _ALIAS.fullmatch(alias):
             yield Problem(("clusters", alias), "not an alias; use 1 to 64 of A-Z a-z 0-9 . _ -")
         for path, text in option_problems(cluster):
             yield Problem(("clusters", alias, *path), text)
     yield from _origin_problems({alias: cluster.origin for alias, cluster in config.clusters.items()})
-    yield from _direction_problems(() if config.directions == "all" else config.directions, config.clusters)
+    yield from _direction_problems(config.directions, config.clusters)
     yield from _header_problems(config.mirror, len(config.clusters))
     yield from _extension_problems(config)
     yield from _name_problems(config)
@@ -41,9 +41,8 @@ def rule_problems(config: Config) -> Iterator[Problem]:
 
 def cautions(config: Config) -> Iterator[Problem]:
     """Yield what *config* leaves unverified, though it works. Refuses no start."""
-    mirror, is_by_headers = config.mirror, config.topics.strategies & {"exact", "header"}
-    is_copied_on = mirror.names == "mm2" and len(config.clusters) > 2
-    if mirror.place_header or not config.is_stamped or not is_by_headers or not is_copied_on:
+    is_copied_on = config.mirror.names == "mm2" and len(config.clusters) > 2
+    if config.mirror.place_header or not config.is_stamped or not is_copied_on:
         return
     text = (
         f"is empty, and with mirror.names mm2 and {len(config.clusters)} clusters a copy may come by way of another "
@@ -73,22 +72,14 @@ def end_problem(ends: tuple[str, str], clusters: Collection[str]) -> str:
 
 def _direction_problems(directions: Sequence[tuple[str, str]], clusters: Collection[str]) -> Iterator[Problem]:
     for number, direction in enumerate(directions):
-        is_twice = direction in directions[:number]
-        if text := end_problem(direction, clusters) or ("is given twice; remove one" if is_twice else ""):
+        if text := end_problem(direction, clusters):
             yield Problem(("directions", number), text)
 
 
 def _header_problems(mirror: Mirror, cluster_count: int) -> Iterator[Problem]:
     for key, first in repeated(mirror.header_columns()).items():
         yield Problem(("mirror", key), f"is the same as mirror.{first}; name the other header")
-    if mirror.preset != REDPANDA:
-        return
-    for key, expected in PRESETS[REDPANDA].defaults().items():
-        given = getattr(mirror, key)
-        if given != expected:
-            text = f"{given!r} contradicts mirror.preset {REDPANDA}, which has {expected!r}; remove it, or the preset"
-            yield Problem(("mirror", key), text)
-    if cluster_count > 2:
+    if mirror.is_closed and cluster_count > 2:
         text = (
             f"{REDPANDA} needs two clusters, and there are {cluster_count}: at every hop it keeps the id of the first "
             "cluster and overwrites the offset, so a copy that came by way of a third one has an offset of another "
@@ -112,20 +103,13 @@ def _name_problems(config: Config) -> Iterator[Problem]:
     """Yield problems of the names of copies, from which those of the originals have to follow."""
     if config.mirror.names == "same":
         return
-    separator, aliases = config.mirror.separator, config.mirror_aliases()
-    twice = repeated(aliases)
+    aliases = config.mirror_aliases()
+    prefixes = {cluster: f"{alias}{config.mirror.separator}" for cluster, alias in aliases.items()}
     for cluster, alias in aliases.items():
         path = ("clusters", cluster, "mirror_alias")
-        if not is_part_of_name(alias) or alias.startswith("__"):
+        if not is_part_of_name(alias) or prefixes[cluster].startswith("__"):
             yield Problem(path, f"{alias!r} cannot begin the name of a topic; use A-Z a-z 0-9 . _ - and no __ in front")
-        elif cluster in twice:
-            yield Problem(
-                path, f"{alias!r} is the mirror's alias of clusters.{twice[cluster]} too; correct one of them"
-            )
-        elif f"{alias}{separator}".startswith("__"):
-            text = f"copies begin with {alias}{separator}, as a cluster's own topics do; choose another separator"
-            yield Problem(path, text)
-    for one, other in ambiguous_aliases(aliases, separator):
-        first, second = f"{aliases[one]}{separator}", f"{aliases[other]}{separator}"
-        text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
-        yield Problem(("clusters", other, "mirror_alias"), text)
+    for (one, first), (other, second) in permutations(prefixes.items(), 2):
+        if second.startswith(first):
+            text = f"{second!r} begins as copies of {one} do ({first!r}), so they are ambiguous; rename one"
+            yield Problem(("clusters", other, "mirror_alias"), text)

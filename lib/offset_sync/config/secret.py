@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,56 +40,41 @@ def with_secrets(options: dict[str, str]) -> dict[str, str]:
     return {name: Secret(value) if re.search(HIDDEN_NAMES, name) else value for name, value in options.items()}
 
 
-@dataclass
-class Substitution:
-    """One pass over a tree, with the *problems* it found.
+def substituted(value: Any, environment: Mapping[str, str], problems: list[Problem], key_path: KeyPath = ()) -> Any:
+    """Return *value* with every reference replaced, and add the *problems* of those that cannot be; keys stay.
 
     A text with a reference becomes a :class:`Secret` as a whole, even if only a part of it was substituted. A
     substituted value is not searched for references again.
     """
-
-    environment: Mapping[str, str]
-    problems: list[Problem] = field(default_factory=list)
-
-    def apply(self, value: Any, key_path: KeyPath = ()) -> Any:
-        """Return *value* with every reference replaced; keys stay as they are."""
-        if isinstance(value, Mapping):
-            return {key: self.apply(item, (*key_path, key)) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self.apply(item, (*key_path, index)) for index, item in enumerate(value)]
-        if not isinstance(value, str) or "${" not in value:
-            return value
+    if isinstance(value, Mapping):
+        return {key: substituted(item, environment, problems, (*key_path, key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [substituted(item, environment, problems, (*key_path, number)) for number, item in enumerate(value)]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    try:
         if "${" in _REFERENCE.sub("", value):
-            text = "holds a ${ without its }; write ${NAME}, ${NAME:-default} or ${file:/path}"
-            self.problems.append(Problem(key_path, text))
-            return Secret("")
-        return Secret(_REFERENCE.sub(lambda reference: self._resolved(reference[1], key_path), value))
+            raise ValueError("holds a ${ without its }; write ${NAME}, ${NAME:-default} or ${file:/path}")
+        return Secret(_REFERENCE.sub(lambda reference: _resolved(reference[1], environment), value))
+    except ValueError as error:
+        problems.append(Problem(key_path, str(error)))
+        return Secret("")
 
-    def _resolved(self, reference: str, key_path: KeyPath) -> str:
-        try:
-            if reference.startswith("file:"):
-                return _content_of(reference.removeprefix("file:"))
-            return self._variable(reference)
-        except ValueError as error:
-            self.problems.append(Problem(key_path, str(error)))
-            return ""
 
-    def _variable(self, reference: str) -> str:
-        found = _VARIABLE.fullmatch(reference)
-        if found is None:
-            raise ValueError("is no reference; write ${NAME}, ${NAME:-default} or ${file:/path}")
-        name, default = found.groups()
-        value = self.environment.get(name, default)
-        if value is None:
-            raise ValueError(f"environment variable {name} is not set; set it before the start")
-        return value or default or ""
+def _resolved(reference: str, environment: Mapping[str, str]) -> str:
+    if reference.startswith("file:"):
+        return _content_of(reference.removeprefix("file:"))
+    if (found := _VARIABLE.fullmatch(reference)) is None:
+        raise ValueError("is no reference; write ${NAME}, ${NAME:-default} or ${file:/path}")
+    name, default = found.groups()
+    if name not in environment and default is None:
+        raise ValueError(f"environment variable {name} is not set; set it before the start")
+    return environment.get(name) or default or ""
 
 
 def _content_of(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
-    except UnicodeDecodeError:
-        raise ValueError(f"file {path} is not UTF-8 text; store the secret as text") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a path"
+        reason = getattr(error, "strerror", None) or "no UTF-8 text"
         raise ValueError(f"file {path} cannot be read ({reason}); create it or correct the path") from None

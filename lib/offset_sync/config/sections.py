@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from datetime import timedelta
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ByteSize,
-    ConfigDict,
     Field,
-    PlainValidator,
-    TypeAdapter,
     WithJsonSchema,
     WrapValidator,
 )
 from pydantic.json_schema import JsonSchemaValue
 
 from offset_sync.config.duration import Duration, PositiveDuration, Size
-from offset_sync.config.name_patterns import java_any, pattern_problem
-from offset_sync.config.problems import refused
+from offset_sync.config.name_patterns import pattern_problem
+from offset_sync.config.problems import Section, refused
 from offset_sync.config.secret import Secret, keep_secret, with_secrets
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "GSSAPI"]
@@ -64,19 +58,13 @@ def _or_off(**limits: int) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"enum": ["off", False, None]}, number]})
 
 
-def _to_pair(value: object) -> tuple[str, str]:
-    match value:
-        case [str() as source, str() as target]:
-            return source, target
-    raise refused("is no pair of clusters; write [source, target]")
-
-
-def _to_directions(value: object) -> object:
+def _all_as_none(value: object) -> object:
+    """Return no pairs for ``all``, and refuse a list without any."""
     if value == "all":
-        return value
+        return ()
     if not isinstance(value, (list, tuple)) or not value:
         raise refused("not a list of directions; write all, or [[source, target], …]")
-    return TypeAdapter(Pairs).validate_python(value)
+    return value
 
 
 AnyText = Annotated[str, WrapValidator(keep_secret)]
@@ -95,20 +83,15 @@ Port = Annotated[_Port | None, BeforeValidator(_off_to_none), _or_off(minimum=0,
 _Strategies = Literal["exact", "header", "timestamp", "off"]
 Strategy = Annotated[_Strategies, BeforeValidator(_to_off), WithJsonSchema({"enum": [*get_args(_Strategies), False]})]
 _PAIR: JsonSchemaValue = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
-Pairs = tuple[Annotated[tuple[str, str], PlainValidator(_to_pair), WithJsonSchema(_PAIR)], ...]
+Pairs = tuple[tuple[str, str], ...]
 """Pairs of a source and a target cluster."""
 Directions = Annotated[
-    Literal["all"] | Pairs,
-    PlainValidator(_to_directions),
+    Pairs,
+    BeforeValidator(_all_as_none),
     WithJsonSchema({"anyOf": [{"const": "all"}, {"type": "array", "items": _PAIR, "minItems": 1}]}),
 ]
+"""None for all."""
 Extensions = dict[str, dict[str, Any]]
-
-
-class Section(BaseModel):
-    """Frozen, and closed: an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Security(Section):
@@ -150,9 +133,9 @@ class Cluster(Section):
     mirror_alias: AnyText = ""
     commits: Literal["log", "admin"] = "log"
     security: Security = Security()
-    kafka: Options = {}
-    spark: Options = {}
-    admin: Options = {}
+    kafka: Options = Field(default_factory=dict)
+    spark: Options = Field(default_factory=dict)
+    admin: Options = Field(default_factory=dict)
 
 
 class Override(Section):
@@ -174,22 +157,6 @@ class Topics(Section):
     def strategies(self) -> frozenset[str]:
         """All strategies that topics may have."""
         return frozenset({self.strategy, *(each.strategy for each in self.overrides)})
-
-    def java_pattern(self, without: Collection[str], prefix: str) -> str:
-        """Return a Java expression for the names of these topics after the expression *prefix*, but not *without*.
-
-        Spark lists the topics by it for every micro-batch.
-        """
-        left_out = f"(?!{java_any(list(map(re.escape, sorted(without))))}$)" if without else ""
-        is_on = "(?!)" if self.strategy == "off" else ""  # which never matches
-        for override in reversed(self.overrides):
-            named = f"{java_any(override.topics)}$"
-            if override.strategy == "off":
-                is_on = f"(?!{named}){is_on}"
-            elif is_on:
-                is_on = f"(?:(?={named})|(?!{named}){is_on})"
-        excluded = f"(?!{java_any(self.exclude)}$)" if self.exclude else ""
-        return f"^(?!__){left_out}{prefix}{excluded}{is_on}{java_any(self.include)}$"
 
 
 class Groups(Section):
@@ -227,18 +194,11 @@ class Index(Section):
     max_offsets_per_trigger: Count = 2_000_000
 
 
-def _at_least_ten_minutes(duration: timedelta) -> timedelta:
-    if duration < timedelta(minutes=10):
-        raise refused(
-            "is too short, a file could be deleted before its writer has entered it into the log; write 10m or more"
-        )
-    return duration
-
-
 class Maintenance(Section):
     """How the tables are kept small."""
 
-    keep_versions: Annotated[PositiveDuration, AfterValidator(_at_least_ten_minutes)] = timedelta(hours=2)
+    # At least the time from writing a file to entering it into the log: it could be deleted before.
+    keep_versions: Annotated[Duration, Field(ge=timedelta(minutes=10))] = timedelta(hours=2)
     keep_runs: Duration = timedelta(days=1)
 
 
@@ -247,7 +207,7 @@ class Tables(Section):
 
     root: Text = "./data/tables"
     checkpoints: Text = "./data/checkpoints"
-    storage: Options = {}
+    storage: Options = Field(default_factory=dict)
 
 
 class Status(Section):

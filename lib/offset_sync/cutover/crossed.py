@@ -25,9 +25,7 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
-from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
 from offset_sync.translate.partition import IS_WITHHELD
 from offset_sync.translate.read_list import MARK
 
@@ -39,10 +37,10 @@ UNKNOWN = -1
 class CrossedPartition:
     """One partition of a group: *skipped* records are on its list; it has read *repeated* others that are not.
 
-    *missing* records that it has read are not at the target yet, one if it is not known which (*is_unknown*). The
-    source's index has not read *unindexed* of them. *is_held*: the target holds the list that belongs to its answer, or
-    none if there is none; False if it does not answer. *until*: it still skips up to there at the source, None if it
-    does not, UNKNOWN if the source does not answer. *seen* is the next offset of the mark there, None without one.
+    *missing* records that it has read are not at the target yet, one if it is not known which. *is_held*: the target
+    holds the list that belongs to its answer, or none if there is none; False if it does not answer. *until*: it still
+    skips up to there at the source, None if it does not, UNKNOWN if the source does not answer. *seen* is the next
+    offset of the mark there, None without one.
     """
 
     key: GroupPartition
@@ -50,11 +48,9 @@ class CrossedPartition:
     skipped: int
     repeated: int
     missing: int = 0
-    unindexed: int = 0
     is_held: bool = False
     until: int | None = None
     seen: int | None = None
-    is_unknown: bool = False
 
     @property
     def is_proven(self) -> bool:
@@ -71,90 +67,53 @@ class CrossedPartition:
             if not self.is_proven:
                 yield Reason.NO_MARK(self.seen, self.source_offset)
 
-    def problem(self, target: str) -> Said | None:
-        """Return why it may not be started at the *target*, None where it may."""
+    def problems(self, target: str) -> Iterator[Said]:
+        """Yield why it may not be started at the *target*."""
         if self.missing:
-            return Reason.MISSING(target, self.missing)
-        if not self.is_held:
-            return Reason.LIST_NOT_HELD(target)
-        return Reason.REPEATS(self.repeated) if self.repeated else None
+            yield Reason.MISSING(target, self.missing)
+        elif not self.is_held:
+            yield Reason.LIST_NOT_HELD(target)
+        elif self.repeated:
+            yield Reason.REPEATS(self.repeated)
 
 
-class CrossedGroups:
-    """Groups that move from *source* to *target*: the answers of *reconciler*, and the offsets that *clusters* hold."""
+def look_at_lists(
+    state: SyncState, reconciler: Reconciler, clusters: ClusterQueries, direction: tuple[str, str], rows: KeyRows
+) -> list[CrossedPartition]:
+    """Return the partitions among *rows*, at home at the source, of groups that get read lists; writes nothing.
 
-    def __init__(
-        self,
-        state: SyncState,
-        reconciler: Reconciler,
-        lists: ReadLists,
-        clusters: ClusterQueries,
-        direction: tuple[str, str],
-    ) -> None:
-        self._state, self._reconciler, self._lists, self._clusters = state, reconciler, lists, clusters
-        self._source, self._target = direction
-
-    def look(self, rows: KeyRows, *, asks_source: bool = True) -> list[CrossedPartition]:
-        """Return the partitions among *rows* that the source owns, of groups that get read lists; writes nothing.
-
-        Without *asks_source*, as in a disaster, ``until`` is UNKNOWN and there are no marks.
-        """
-        rows = self._named(rows)
-        if len(rows) == 0:
-            return []
-        translated, crossings, texts = self._reconciler.look(self._source, self._target, rows)
-        commits, answers = translated.commits, translated.answers
-        keys = {row: self._state.offsets.keys[int(commits.key[row])] for row in texts}
-        groups = sorted({key.group_id for key in keys.values()})
-        lists = [own_group(each) for each in groups]
-        ask = self._clusters.committed_offsets
-        there = ask(self._target, lists)
-        here = ask(self._source, [*lists, *map(seen_group, groups)]) if asks_source else {}
-        found = []
-        for row, key in keys.items():
-            offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
-            pending = crossings[row].pending if row in crossings else None
-            missing = {UNKNOWN_ORIGIN: 0} | {origin: each.total for origin, each in (pending or {}).items()}
-            counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
-            duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
-            # Records it may have read whose copies are unknown; dropped records count as read, and were not.
-            repeated = text.left_out + at_most - duplicates if text.text else at_most
-            source_list, held = _at(here, own_group(key.group_id), place), _at(there, own_group(key.group_id), place)
-            mark = _at(here, seen_group(key.group_id), place)
-            found.append(
-                CrossedPartition(
-                    key,
-                    offset,
-                    text.records,
-                    repeated,
-                    1 if pending is None else sum(missing.values()),
-                    missing[UNKNOWN_ORIGIN],
-                    held is not None and text_of_list(held.metadata) == text.text,
-                    _end_above(source_list, offset) if source_list is not None else UNKNOWN,
-                    mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
-                    pending is None,
-                )
+    For a source that is given up, as in a disaster, ``until`` is UNKNOWN and there are no marks.
+    """
+    source, target = direction
+    translated, crossings, texts = reconciler.look(source, target, rows)
+    commits, answers = translated.commits, translated.answers
+    keys = {row: state.offsets.keys[int(commits.key[row])] for row in texts}
+    groups = sorted({key.group_id for key in keys.values()})
+    lists = [own_group(each) for each in groups]
+    there = clusters.committed_offsets(target, lists)
+    here = clusters.committed_offsets(source, [*lists, *map(seen_group, groups)])
+    found = []
+    for row, key in keys.items():
+        offset, text, place = int(commits.offset[row]), texts[row], key.topic_partition
+        pending = crossings[row].pending if row in crossings else None
+        counts = int(answers.duplicates[row]), int(answers.duplicates_at_most[row])
+        duplicates, at_most = (0, 0) if IS_WITHHELD[answers.state[row]] else counts
+        source_list, held = _at(here, own_group(key.group_id), place), _at(there, own_group(key.group_id), place)
+        mark = _at(here, seen_group(key.group_id), place)
+        found.append(
+            CrossedPartition(
+                key,
+                offset,
+                text.records,
+                # Records it may have read whose copies are unknown; dropped records count as read, and were not.
+                text.left_out + at_most - duplicates if text.text else at_most,
+                1 if pending is None else sum(each.total for each in pending.values()),
+                held is not None and text_of_list(held.metadata) == text.text,
+                end_above(source_list, offset) if source_list is not None else UNKNOWN,
+                mark.offset if mark is not None and mark.metadata.startswith(MARK) else None,
             )
-        return found
-
-    def _named(self, rows: KeyRows) -> KeyRows:
-        """Return those of *rows* that get read lists and that the source owns and has not deleted."""
-        rows = rows[self._lists.has_named(rows)]
-        if len(rows) == 0:
-            return rows
-        self._state.index.refresh()
-        with self._state.lock:
-            rows = self._state.rows_of(self._source, rows)
-            kept: KeyRows = rows[~self._state.offsets.clusters[self._source].columns["is_deleted"][rows]]
-            return kept
-
-    def ends(self, group_id: str) -> dict[GroupPartition, int | None]:
-        """Return up to where a group that has gone on at the target skips there, None where it is past its list."""
-        held = self._clusters.committed_offsets(self._target, [group_id, list_group := own_group(group_id)])
-        own, lists = held.get(group_id), held.get(list_group)
-        if isinstance(own, ClusterError | None) or isinstance(lists, ClusterError | None):
-            return {}
-        return {GroupPartition(group_id, *place): _end_above(lists.get(place), at.offset) for place, at in own.items()}
+        )
+    return found
 
 
 _NOTHING = Committed(-1, "")
@@ -167,7 +126,7 @@ def _at(held: GroupAnswers, group: str, place: TopicPartition) -> Committed | No
     return None if found is None or isinstance(found, ClusterError) else found.get(place, _NOTHING)
 
 
-def _end_above(held: Committed | None, offset: int) -> int | None:
+def end_above(held: Committed | None, offset: int) -> int | None:
     """Return the end of a list that a group has not passed at *offset*, None where it has."""
     told = listed(held.metadata) if held is not None else None
     return told.end if told is not None and told.end > offset else None

@@ -27,17 +27,19 @@ def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[s
     None: there may still be members. *events* are rows of ``group_events`` in any order; groups without a row of a
     member are left out: their readers never were members.
     """
-    joined, left = dict[str, int](), dict[str, int]()
+    changes = list[tuple[int, bool, str]]()
     for rows in events:
         wanted = pc.and_(pc.equal(rows["cluster"], cluster), pc.is_in(rows["group_id"], pa.array(sorted(groups))))
-        for row in rows.filter(wanted).select(list(COLUMNS)).to_pylist():
-            at_ms = int(row["at"].timestamp() * 1000)
-            group_id, is_classic = row["group_id"], row["kind"] == "classic"
-            if (is_classic and (row["members"] or 0) > 0) or row["kind"].endswith("member"):
-                joined[group_id] = max(joined.get(group_id, at_ms), at_ms)
-            elif (is_classic and row["members"] == 0) or row["kind"].endswith("_removed"):
-                left[group_id] = max(left.get(group_id, at_ms), at_ms)
-    return {group_id: left[group_id] if left.get(group_id, -1) >= at_ms else None for group_id, at_ms in joined.items()}
+        for row in rows.filter(wanted).to_pylist():
+            kind, at_ms = row["kind"], int(row["at"].timestamp() * 1000)
+            has_left = kind.endswith("_removed") or (kind == "classic" and row["members"] == 0)
+            if has_left or kind.endswith("member") or (kind == "classic" and row["members"]):
+                changes.append((at_ms, has_left, row["group_id"]))
+    left = dict[str, int | None]()
+    for at_ms, has_left, group_id in sorted(changes):
+        if not has_left or group_id in left:
+            left[group_id] = at_ms if has_left else None
+    return left
 
 
 def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:
@@ -48,51 +50,43 @@ def is_of_member(committed_at_ms: int, left_at_ms: int | None) -> bool:
     return left_at_ms is None or committed_at_ms <= left_at_ms + LEAVES_WITHIN_MS
 
 
-class DecidedHomes:
-    """Homes of groups in *state* for a command that moves them in *direction*.
+def decide_homes(state: SyncState, direction: Direction, rows: KeyRows) -> dict[tuple[str, str], str]:
+    """Make the source the home of those of *rows* that a command which moves in *direction* decides.
 
-    While the command runs, a group's position at the source counts if the source is its home; if both clusters commit
-    the group; and if an earlier ``apply`` has made the target the home, and the group has not committed there since: so
-    a move can be repeated and verified. This is kept in the memory of this process only.
+    A group's position at the source counts if the source is its home; if both clusters commit the group; and if an
+    earlier ``apply`` has made the target the home, and the group has not committed there since: so a move can be
+    repeated and verified. This is kept in the memory of this process only. Return why groups and streams committed at
+    both had no home before.
     """
+    source, target = direction
+    contested = dict[tuple[str, str], str]()
+    with state.lock:
+        moved, contests, keys = rows[_is_moved(state, direction, rows)], state.contests(rows), state.offsets.keys
+        for row, sides in contests.items():
+            if {each.cluster for each in sides} == {source, target}:
+                contested.setdefault(keys[row][:2], _reason(sides))
+        decided: set[tuple[str, str]] = {*contested, *(keys[row][:2] for row in moved.tolist() if row not in contests)}
+        moves = (Move(*each, source, state.now_ms(), is_decided=True) for each in sorted(decided))
+        state.homes.note_moves(moves)
+    return contested
 
-    def __init__(self, state: SyncState, direction: Direction) -> None:
-        self._state, self._direction = state, direction
-        self.contested: dict[tuple[str, str], str] = {}
-        """Why a group and stream decided by this command had no home before."""
 
-    def decide(self, rows: KeyRows) -> None:
-        """Make the source the home of those of *rows* that this command decides."""
-        source, target = self._direction
-        state, now_ms = self._state, self._state.now_ms()
-        with state.lock:
-            moved = rows[self._is_moved(rows)]
-            contests = state.contests(rows)
-            decided = set[tuple[str, str]]()
-            for row, sides in contests.items():
-                if {each.cluster for each in sides} == {source, target}:
-                    group_id, stream, _ = state.offsets.keys[row]
-                    self.contested.setdefault((group_id, stream), _reason(sides))
-                    decided.add((group_id, stream))
-            decided |= {state.offsets.keys[row][:2] for row in moved.tolist() if row not in contests}
-            state.homes.note_moves(Move(*each, source, now_ms, is_decided=True) for each in sorted(decided))
+def _is_moved(state: SyncState, direction: Direction, rows: KeyRows) -> NDArray[np.bool_]:
+    """Return which groups are at home at the target only because of a move from the source.
 
-    def _is_moved(self, rows: KeyRows) -> NDArray[np.bool_]:
-        """Return which groups are at home at the target only because of a move from the source.
-
-        Their commits at the target are not newer than the move, and of all other clusters the source has the newest. A
-        commit soon after the move may be older by a wrong clock, but not where the target's log ends with it: a move
-        ends with a write of ours, or with the offset that was there. Errs to a repeated move.
-        """
-        state, (source, target) = self._state, map(list(self._state.offsets.clusters).index, self._direction)
-        moved_ms, committed_ms = state.homes.moved_ms(rows, self._direction.target), state.homes.committed_ms(rows)
-        others = np.delete(committed_ms, target, axis=0)
-        is_moved: NDArray[np.bool_] = (state.homes_of(rows).home == target) & (moved_ms != ABSENT)
-        is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
-        is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
-        streams, there = state.keys.streams_of(rows), state.offsets.clusters[self._direction.target].columns
-        goes_on = ~there["actual_is_own"][rows] & (there["genuine_made_ms"][rows] > moved_ms)
-        return is_moved & ~np.isin(streams, streams[goes_on])
+    Their commits at the target are not newer than the move, and of all other clusters the source has the newest. A
+    commit soon after the move may be older by a wrong clock, but not where the target's log ends with it: a move ends
+    with a write of ours, or with the offset that was there. Errs to a repeated move.
+    """
+    source, target = map(list(state.offsets.clusters).index, direction)
+    moved_ms, committed_ms = state.homes.moved_ms(rows, direction.target), state.homes.committed_ms(rows)
+    others = np.delete(committed_ms, target, axis=0)
+    is_moved: NDArray[np.bool_] = (state.homes_of(rows).home == target) & (moved_ms != ABSENT)
+    is_moved &= committed_ms[target] <= moved_ms + UNCERTAIN_MS
+    is_moved &= committed_ms[source] == others.max(axis=0, initial=ABSENT)
+    streams, there = state.keys.streams_of(rows), state.offsets.clusters[direction.target].columns
+    goes_on = ~there["actual_is_own"][rows] & (there["genuine_made_ms"][rows] > moved_ms)
+    return is_moved & ~np.isin(streams, streams[goes_on])
 
 
 def _reason(sides: Sequence[Side]) -> str:

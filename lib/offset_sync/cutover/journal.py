@@ -5,16 +5,16 @@ from __future__ import annotations
 import getpass
 import socket
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
+from offset_sync.config.stream_names import Names
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Result, Step
-from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import Fence
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.tables.catalog import CUTOVERS
@@ -22,21 +22,13 @@ from offset_sync.tables.store import TableStore
 
 
 class TableJournal:
-    """Appends steps to the table cutovers, each with the user and the direction; *say* prints a line for the user.
+    """Appends steps to the table cutovers, each with the user and the direction.
 
     Steps have streams, rows their topics by *names*.
     """
 
-    def __init__(
-        self,
-        tables: TableStore,
-        direction: Direction,
-        mode: Mode,
-        say: Callable[[str], None],
-        names: Names = SAME_NAMES,
-    ) -> None:
-        self._tables, self.say = tables, say
-        self._direction, self._names = direction, names
+    def __init__(self, tables: TableStore, direction: Direction, mode: Mode, names: Names) -> None:
+        self._tables, self._direction, self._names = tables, direction, names
         self._same_in_all = {
             "cutover_id": uuid.uuid4().hex[:12],
             "who": f"{getpass.getuser()}@{socket.gethostname()}",
@@ -52,15 +44,12 @@ class TableJournal:
         self._tables.append(CUTOVERS, pa.Table.from_pylist(rows, CUTOVERS.arrow_schema))
 
     def _to_row(self, step: CutoverStep) -> dict[str, object]:
-        place, (source, target) = step.topic_partition, self._direction
-        stream = place.topic if place else step.stream
+        stream, (source, target) = step.stream, self._direction
         return {
-            **vars(step),
+            **step._asdict(),
             "step": step.step.value,
             "result": step.result.value,
             "topic": self._names.outside(source, stream) if stream else None,
-            "partition": place.partition if place else None,
-            "stream": stream,
             "target_topic": self._names.topic(target, stream) if stream else None,
         }
 
@@ -91,7 +80,7 @@ class CutoverWriter:
         self._journal.record(
             [
                 CutoverStep(
-                    *(write.group_id, Step.COMMIT, Result.BEGUN, None, TopicPartition(write.topic, write.partition)),
+                    *(write.group_id, write.topic, write.partition, Step.COMMIT, Result.BEGUN),
                     target_offset=write.offset,
                 )
                 for write, found in zip(writes, tried, strict=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
@@ -21,23 +20,7 @@ from offset_sync.cutover.plan import (
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.text import to_duration
-from offset_sync.model.values import Status, TopicPartition
-
-Members = Activity | ClusterError
-"""Whether a group has members at a cluster, or why that, or what it has committed there, is not known."""
-
-
-class Facts(NamedTuple):
-    """What was found of one group; *elsewhere* are other clusters where it is at home, see :class:`LiveClusters`."""
-
-    here: Members
-    there: Members
-    partitions: Sequence[PartitionStatus] = ()
-    elsewhere: Sequence[str] = ()
-    reader_ms: int | None = None
-    streams: Iterable[str] = ()
-    internal: str | None = None
-    crossed: Sequence[CrossedPartition] = ()
+from offset_sync.model.values import GroupPartition, Status
 
 
 @dataclass(frozen=True)
@@ -48,100 +31,89 @@ class Judge:
     names: Names = SAME_NAMES
     options: Options = NO_OPTIONS
 
-    def name(self, partition: TopicPartition) -> str:
-        """Return a partition's name at the source, and at the target if it differs."""
-        (stream, number), (source, target) = partition, self.direction
-        here, there = self.names.outside(source, stream), self.names.topic(target, stream)
-        return f"{here}-{number}" + (f" ({there}-{number} at {target})" if there not in (None, here) else "")
+    def name(self, key: GroupPartition) -> str:
+        """Return the name of a partition at the source."""
+        return f"{self.names.outside(self.direction.source, key.topic)}-{key.partition}"
 
-    def plan(self, group_id: str, facts: Facts, mode: Mode, *, judges_lists: bool) -> GroupPlan:
-        """Return the plan for a group; a partition committed at two clusters gets no list in a disaster."""
-        here, there = (Activity.UNKNOWN if isinstance(each, ClusterError) else each for each in facts[:2])
-        plan = GroupPlan(group_id, here, there, [*facts.partitions], mode=mode)
-        if mode is Mode.DISASTER:
-            moved = {each.topic_partition for each in plan.partitions if not each.contest}
-            plan.crossed = [each for each in facts.crossed if each.key.topic_partition in moved] or None
-        elif self.options.has_read_lists:
-            plan.crossed = facts.crossed
-        reasons = [*self.target_reasons(facts)]
+    def judge(self, plan: GroupPlan, mode: Mode, *, judges_lists: bool) -> GroupPlan:
+        """Complete a *plan* by what was found of its group; in a disaster nothing at the source counts."""
+        plan.mode = mode
+        plan.has_lists = self.options.has_read_lists or (mode is Mode.DISASTER and bool(plan.crossed))
+        reasons = [*self.target_reasons(plan)]
         if mode is Mode.PLANNED:
-            reasons += [*self.source_reasons(facts), *self.internal_reasons(facts)]
-        reasons += self.commit_reasons(plan, facts)
-        problems = [Problem(group_id, each) for each in reasons]
+            reasons += [*self.source_reasons(plan), *self.internal_reasons(plan)]
+        reasons += self.commit_reasons(plan)
+        problems = [Problem(plan.group_id, each) for each in reasons]
         if mode is Mode.PLANNED and judges_lists:
-            problems += self.list_problems(plan, facts.crossed)
+            problems += self.list_problems(plan)
         plan.blocking = self.left(problems)
-        plan.notes += self._notes(plan, facts)
+        plan.notes += self._notes(plan)
         return plan
 
     def left(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return *problems* without those that the operator has confirmed."""
         return [each for each in problems if each.reason.word not in self.options.confirmed]
 
-    def target_reasons(self, facts: Facts) -> Iterator[Said]:
+    def target_reasons(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield why nothing can be committed at the target now."""
-        if isinstance(facts.there, ClusterError):
-            yield Reason.TARGET_SILENT(facts.there)
-        elif facts.there is Activity.ACTIVE:
+        if isinstance(plan.there, ClusterError):
+            yield Reason.TARGET_SILENT(plan.there)
+        elif plan.there is Activity.ACTIVE:
             yield Reason.HAS_MEMBERS(self.direction.target)
 
-    def source_reasons(self, facts: Facts) -> Iterator[Said]:
+    def source_reasons(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield why the group may still read at the source."""
-        here, source = facts.here, self.direction.source
+        here, source = plan.here, self.direction.source
         if isinstance(here, ClusterError):
             yield Reason.SOURCE_LOST(here, source)
         elif here is Activity.ACTIVE:
             yield Reason.HAS_MEMBERS(source)
         elif here is Activity.UNKNOWN:
             yield Reason.NOT_LISTED(source)
-        elif facts.reader_ms is not None:
-            yield Reason.READS_ALONE(to_duration(facts.reader_ms), source)
+        elif plan.reader_ms is not None:
+            yield Reason.READS_ALONE(to_duration(plan.reader_ms), source)
 
-    def internal_reasons(self, facts: Facts) -> Iterator[Said]:
+    def internal_reasons(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield why an application of Kafka Streams with an internal topic has to be confirmed."""
-        if facts.internal is not None:
-            yield Reason.HAS_INTERNAL(facts.internal, self.direction.source)
+        if plan.internal is not None:
+            yield Reason.HAS_INTERNAL(plan.internal, self.direction.source)
 
-    def commit_reasons(self, plan: GroupPlan, facts: Facts) -> Iterator[Said]:
+    def commit_reasons(self, plan: GroupPlan) -> Iterator[Said]:
         """Yield why its commits cannot be moved; partitions at home at the target need no move."""
-        (source, target), elsewhere = self.direction, facts.elsewhere
         if not plan.partitions:
-            yield Reason.NOTHING_TO_MOVE(source, ", ".join(elsewhere) or "no cluster")
-        elif third := ", ".join(alias for alias in elsewhere if alias != target):
+            yield Reason.NOTHING_TO_MOVE(self.direction.source)
+        for third in dict.fromkeys(filter(None, (each.elsewhere for each in plan.partitions))):
             yield Reason.MOVE_FROM_THERE(third)
         withheld = [each for each in plan.partitions if each.status is Status.WITHHELD and not each.contest]
         if withheld:
-            name, word = self.name(withheld[0].topic_partition), withheld[0].state.name
-            yield Reason.IS_WITHHELD(name, word, Reason[word](), len(withheld))
+            word = withheld[0].state.name
+            yield Reason.IS_WITHHELD(self.name(withheld[0].key), word, Reason[word](), len(withheld))
 
-    def list_problems(self, plan: GroupPlan, crossed: Sequence[CrossedPartition]) -> Iterator[Problem]:
+    def list_problems(self, plan: GroupPlan) -> Iterator[Problem]:
         """Yield why a group cannot move with its read lists, or without before it is past those it came with."""
         by_lists, group_id = self.options.has_read_lists, plan.group_id
-        if by_lists and not crossed:
+        if by_lists and not plan.crossed:
             yield Problem(group_id, Reason.GETS_NO_LISTS())
         elif by_lists and any(each.contest for each in plan.partitions):
             yield Problem(group_id, Reason.AT_TWO_CLUSTERS())
         else:
-            for each in crossed:
+            for each in plan.crossed:
                 for why in each.reasons_to_stay(self.direction.source, by_lists=by_lists):
-                    yield Problem(group_id, why, self.name(each.key.topic_partition))
+                    yield Problem(group_id, why, self.name(each.key))
 
-    def _notes(self, plan: GroupPlan, facts: Facts) -> Iterator[Said]:
-        """Yield what does not block a move; the topics of a group include those without offsets to move."""
+    def _notes(self, plan: GroupPlan) -> Iterator[Said]:
+        """Yield what does not block a move."""
         source, target = self.direction
         for each in dict.fromkeys(each.contest for each in plan.partitions if each.contest):
             yield Reason.APPLY_DECIDES(each)
-        uncommitted = Reason.LEFT_OUT if self.options.are_uncommitted_left else Reason.FROM_START
         for stream, ranges in plan.uncommitted.items():
-            yield uncommitted(self.names.outside(source, stream), ranges, target)
+            yield Reason.FROM_START(self.names.outside(source, stream), ranges, target)
         left = [each for each in plan.partitions if each.status not in (Status.IN_SYNC, Status.WITHHELD)]
         if left and not plan.blocking:
             first = min(left, key=lambda each: each.status)
-            yield Reason.NOT_IN_SYNC(self.name(first.topic_partition), first.status.word, first.reason, len(left))
-        if plan.missing and plan.mode is Mode.PLANNED:
-            yield Reason.APPLY_WAITS(target, plan.missing)
-        there = {name for each in facts.streams if (name := self.names.topic(target, each)) is not None}
-        if plan.partitions and not self.names.is_same:
+            yield Reason.NOT_IN_SYNC(self.name(first.key), first.status.word, first.reason, len(left))
+        there = {self.names.outside(target, each.key.topic) for each in plan.partitions}
+        if there and not self.names.is_same:
             yield Reason.SUBSCRIBES(target, ", ".join(sorted(there)))
 
     def readiness(self, partition: PartitionStatus, crossed: CrossedPartition | None) -> list[Problem]:
@@ -155,15 +127,13 @@ class Judge:
         is_crossing = status is Status.MIRRORING and (partition.duplicates or 0) > 0
         remedy = Reason.IF_CROSSING if is_crossing else Reason[f"IF_{status.name}"]
         why = Said(": ".join(filter(None, (status.word, partition.reason))), status.name)
-        return [Problem(partition.group_id, why, self.name(partition.topic_partition), remedy(target, source))]
+        return [Problem(partition.key.group_id, why, self.name(partition.key), remedy(target, source))]
 
     def of_list(self, crossed: CrossedPartition) -> list[Problem]:
         """Return why a partition that moves with a read list is not ready at the target."""
-        if (why := crossed.problem(self.direction.target)) is None:
-            return []
-        return self.left(
-            [Problem(crossed.key.group_id, why, self.name(crossed.key.topic_partition), Reason.IF_BEHIND())]
-        )
+        place, remedy = self.name(crossed.key), Reason.IF_BEHIND()
+        whys = crossed.problems(self.direction.target)
+        return self.left(Problem(crossed.key.group_id, why, place, remedy) for why in whys)
 
 
 def by_group(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:

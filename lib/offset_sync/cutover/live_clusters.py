@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.cutover.crossed import CrossedGroups, CrossedPartition
-from offset_sync.cutover.homes import COLUMNS, DecidedHomes, is_of_member, members_until
-from offset_sync.cutover.judge import Facts, Members
-from offset_sync.cutover.plan import Activity, CutoverStep, Direction, PartitionStatus, to_statuses
+from offset_sync.cutover.crossed import CrossedPartition, end_above, look_at_lists
+from offset_sync.cutover.homes import COLUMNS, decide_homes, is_of_member, members_until
+from offset_sync.cutover.plan import Activity, CutoverStep, Direction, GroupPlan, Members, PartitionStatus
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import (
@@ -22,7 +21,6 @@ from offset_sync.model.values import (
     ClusterPartition,
     GroupPartition,
     OffsetWrite,
-    Outcome,
     Rule,
     TopicPartition,
 )
@@ -33,13 +31,12 @@ from offset_sync.state.sync_state import frontier
 from offset_sync.status.cluster_queries import GroupAnswers
 from offset_sync.status.group_homes import groups_of
 from offset_sync.status.live_state import LiveState
+from offset_sync.sync.held_lists import own_group
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
-from offset_sync.tables.catalog import GROUP_EVENTS
-from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.partition import IS_WITHHELD
-from offset_sync.translate.replication_gap import OffsetRanges, joined, replication_gaps
+from offset_sync.sync.translation_history import to_rows
+from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_TRANSLATIONS
 
 # As Kafka's own StreamsResetter knows them; changelogs are committed by no group.
 _INTERNAL = re.compile(
@@ -49,7 +46,7 @@ _INTERNAL = re.compile(
 
 
 class LiveClusters:
-    """Moves go in *direction*; *writer* commits, *record* keeps reconciliations."""
+    """Moves go in *direction*; *writer* commits."""
 
     def __init__(
         self,
@@ -57,62 +54,54 @@ class LiveClusters:
         live: LiveState,
         direction: Direction,
         writer: OffsetWriter,
-        record: Callable[[Reconciliation], None],
         *,
         decides: bool = True,
     ) -> None:
         """*decides*: take nobody's word, as for a move that is carried out."""
         self._decides = decides
         self._config = config.model_copy(update={"directions": ((direction.source, direction.target),)})
-        self._live, self._state, self._record = live, live.state, record
-        self._source, self._target = direction
-        self._reconciliations: list[Reconciliation] = []
-        self._homes, self._moving = DecidedHomes(self._state, direction), set[str]()
+        self._live, self._state = live, live.state
+        self._direction, (self._source, self._target) = direction, direction
+        self._done = list[pa.Table]()
+        self._contested, self._moving = dict[tuple[str, str], str](), set[str]()
         self._wanted: dict[GroupPartition, int | None] = {}
         self._writer = writer
-        lists = ReadLists(self._config, self._state, live.clusters.admins())
+        self._lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
-        self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, lists)
-        self._crossed = CrossedGroups(self._state, self._reconciler, lists, live.clusters, direction)
+        self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, self._lists)
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:
-        """Keep a reconciliation for :meth:`translate_and_commit`, and pass it on."""
-        self._reconciliations.append(reconciliation)
-        self._record(reconciliation)
+        """Keep rows for :meth:`translate_and_commit`, and append what is new of them to the history.
+
+        Before any group is at home at the target: an append that fails ends the command.
+        """
+        count, keys = len(reconciliation.outcome), self._state.offsets.keys
+        self._done.append(rows := to_rows(reconciliation, np.arange(count), keys, self._config))
+        self._live.tables.append(OFFSET_TRANSLATIONS, rows.filter(pa.array(reconciliation.is_news)))
 
     def groups(self) -> list[str]:
         """Return every included group that has committed on an included topic, by the tables or coordinators."""
         return sorted(groups_of(self._state, self._included_keys(None)))
 
-    def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
-        """Return what is found of each group; the source is asked only for a planned move."""
+    def facts(self, groups: Collection[str]) -> list[GroupPlan]:
+        """Return what is found of each group; a source that is given up is not asked."""
         there = self.activities(self._target, self.held_at(self._target, groups))
-        held = self.held_at(self._source, groups) if is_planned else {}
-        here = self.activities(self._source, held) if is_planned else dict.fromkeys(groups, Activity.UNKNOWN)
-        internal, statuses = self.internal_topics(held), self.partition_statuses(groups)
-        readers = self.readers(groups) if is_planned else {}
-        crossed = self.crossed(groups, asks_source=is_planned)
-        with self._state.lock:
-            keys, aliases = self._included_keys(groups), list(self._state.offsets.clusters)
-            homes = {alias: groups_of(self._state, self._state.rows_of(alias, keys)) for alias in aliases}
-            streams = dict[str, set[str]]()
-            for row in keys.tolist():
-                group_id, stream, _ = self._state.offsets.keys[row]
-                streams.setdefault(group_id, set()).add(stream)
-        return {
-            each: Facts(
+        here = self.activities(self._source, held := self.held_at(self._source, groups))
+        internal, statuses, lists = self.internal_topics(held), self.partition_statuses(groups), self.crossed(groups)
+        readers = self.readers([each for each in groups if isinstance(here[each], Activity)])
+        return [
+            GroupPlan(
+                each,
                 here[each],
                 there[each],
                 statuses.get(each, ()),
-                [alias for alias in sorted(homes) if alias != self._source and each in homes[alias]],
+                [one for one in lists if one.key.group_id == each],
                 readers.get(each),
-                streams.get(each, ()),
                 internal.get(each),
-                [one for one in crossed if one.key.group_id == each],
             )
             for each in groups
-        }
+        ]
 
     def held_at(self, alias: str, groups: Collection[str]) -> GroupAnswers:
         """Return what a cluster's coordinators hold of each group."""
@@ -126,15 +115,7 @@ class LiveClusters:
         listed = self._live.clusters.listed_groups(alias)
         if isinstance(listed, ClusterError):
             return dict.fromkeys(held, listed)
-        found = dict[str, Members]()
-        for group_id, answer in held.items():
-            if group_id not in listed:
-                found[group_id] = Activity.UNKNOWN if answer else Activity.INACTIVE
-            elif isinstance(answer, ClusterError):
-                found[group_id] = answer
-            else:
-                found[group_id] = Activity.ACTIVE if listed[group_id] else Activity.INACTIVE
-        return found
+        return {group_id: _members(answer, listed.get(group_id)) for group_id, answer in held.items()}
 
     def readers(self, groups: Collection[str]) -> dict[str, int]:
         """Return, per group, the age of its own newest commit at the source, in ms, if that suggests a reader.
@@ -152,21 +133,19 @@ class LiveClusters:
             is_of_move = (moved_ms != ABSENT) & (made_ms <= moved_ms + UNCERTAIN_MS)
             keys = keys[is_young := ~is_of_move & (now_ms - made_ms < state.homes.silence_ms)]
             at_ms = state.offsets.clusters[self._source].columns["genuine_at_ms"][keys]
-        young = dict[str, tuple[int, int]]()
-        for key, *times in zip(keys.tolist(), made_ms[is_young].tolist(), at_ms.tolist(), strict=True):
-            group_id = state.offsets.keys[key].group_id
-            young[group_id] = max(young.get(group_id, (ABSENT, ABSENT)), (times[0], times[1]))
-        events = self._live.tables.batches(GROUP_EVENTS, COLUMNS) if young else ()
-        left = members_until(events, self._source, young)
-        return {
-            group_id: max(now_ms - made, 0)
-            for group_id, (made, at) in young.items()
-            if not (group_id in left and is_of_member(at, left[group_id]))
-        }
+            young = [state.offsets.keys[key].group_id for key in keys.tolist()]
+        left = members_until(self._live.tables.batches(GROUP_EVENTS, COLUMNS), self._source, young) if young else {}
+        found = dict[str, int]()
+        for group_id, made, at in zip(young, made_ms[is_young].tolist(), at_ms.tolist(), strict=True):
+            if group_id not in left or not is_of_member(at, left[group_id]):
+                age_ms = max(now_ms - made, 0)
+                found[group_id] = min(found.get(group_id, age_ms), age_ms)
+        return found
 
     def _decide_homes(self) -> None:
         """Make the source the home of the groups to move, as far as this command decides it."""
-        self._homes.decide(self._included_keys(self._moving))
+        contested = decide_homes(self._state, self._direction, self._included_keys(self._moving))
+        self._contested = contested | self._contested
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         """Return, per group, the status of the partitions whose newest commit is the source's.
@@ -185,32 +164,49 @@ class LiveClusters:
         return found
 
     def _statuses(self, rows: pa.Table) -> dict[str, list[PartitionStatus]]:
-        found: dict[str, list[PartitionStatus]] = {}
-        for each in to_statuses(rows, self._source, self._target):
-            place = each.topic_partition
-            if (reason := self._homes.contested.get((each.group_id, place.topic))) is not None:
-                each = replace(each, contest=reason)
-            self._wanted[GroupPartition(each.group_id, *place)] = each.wanted_offset
-            found.setdefault(each.group_id, []).append(each)
+        found = dict[str, list[PartitionStatus]]()
+        for row in rows.to_pylist():
+            if (row["source_cluster"], row["target_cluster"]) == self._direction:
+                key = GroupPartition(row["group_id"], row["stream"], row["partition"])
+                self._wanted[key] = row["wanted_offset"]
+                contest = self._contested.get(key[:2])
+                found.setdefault(key.group_id, []).append(PartitionStatus.of(row, key, contest))
         return found
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
-        """Return the partitions of those groups that get read lists, with their lists, as of now."""
-        return self._crossed.look(self._included_keys(groups), asks_source=asks_source)
+    def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:
+        """Return the partitions of those groups that get read lists, with their lists, as of now; writes nothing."""
+        keys = self._included_keys(groups)
+        self._state.index.refresh()
+        with self._state.lock:
+            rows = self._state.rows_of(self._source, keys[self._lists.has_named(keys)])
+            rows = rows[~self._is_deleted(rows)]
+        if len(rows) == 0:
+            return []
+        return look_at_lists(self._state, self._reconciler, self._live.clusters, self._direction, rows)
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
-        """Return up to where a group that has gone on at the target still skips there; none where it is not known."""
-        return self._crossed.ends(group_id)
+        """Return up to where a group that has gone on at the target still skips there, None where it is past its list.
+
+        Empty where that is not known.
+        """
+        held = self.held_at(self._target, [group_id, list_group := own_group(group_id)])
+        own, lists = held[group_id], held[list_group]
+        if isinstance(own, ClusterError) or isinstance(lists, ClusterError):
+            return {}
+        return {GroupPartition(group_id, *place): end_above(lists.get(place), at.offset) for place, at in own.items()}
+
+    def _is_deleted(self, rows: KeyRows) -> NDArray[np.bool_]:
+        is_deleted: NDArray[np.bool_] = self._state.offsets.clusters[self._source].columns["is_deleted"][rows]
+        return is_deleted
 
     def internal_topics(self, held: GroupAnswers) -> dict[str, str]:
         """Return, per application of Kafka Streams, a topic between its parts of which the source holds offsets."""
-        found = dict[str, str]()
-        for group_id, answer in held.items():
-            places = () if isinstance(answer, ClusterError) else sorted(answer)
-            for each in places:
-                if _INTERNAL.fullmatch(topic := self._config.names.outside(self._source, each.topic)):
-                    found[group_id] = topic
-        return found
+        return {
+            group_id: topic
+            for group_id, answer in held.items()
+            for each in (() if isinstance(answer, ClusterError) else sorted(answer))
+            if _INTERNAL.fullmatch(topic := self._config.names.outside(self._source, each.topic))
+        }
 
     def _included_keys(self, groups: Collection[str] | None) -> KeyRows:
         with self._state.lock:
@@ -225,88 +221,63 @@ class LiveClusters:
         known there. Of what is at home elsewhere the source may hold nothing new, as that would make it the home. What
         is not known counts as unread.
         """
-        answers = {alias: self.held_at(alias, groups) for alias in (self._target, self._source)}
+        both = self._target, self._source
+        held = [self.held_at(alias, groups) for alias in both]
         self._live.follow()
         self._state.index.refresh()
         with self._state.lock:
             rows, offsets = self._included_keys(groups), self._state.offsets
-            is_moved = self._state.counts(self._source, rows)
-            is_moved &= ~offsets.clusters[self._source].columns["is_deleted"][rows]
             keys = [offsets.keys[row] for row in rows.tolist()]
-            known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in answers]
-        positions = records = 0
-        for key, is_own, there, here in zip(keys, is_moved.tolist(), *known, strict=True):
-            held = [_offset_of(of_groups[key.group_id], key.topic_partition) for of_groups in answers.values()]
-            is_read = held[0] in (ABSENT, there, self._wanted.get(key)) and held[1] == here
-            positions += None in held or not (is_read if is_own else held[1] in (ABSENT, here))
-        keys = [key for key, is_own in zip(keys, is_moved.tolist(), strict=True) if is_own]
-        said = self._live.clusters.fetch(answers, places := {key.topic_partition for key in keys})
+            is_moved = self._state.counts(self._source, rows) & ~self._is_deleted(rows)
+            known = [offsets.clusters[alias].position(rows)[0].tolist() for alias in both]
+        positions, records, places = 0, 0, set[TopicPartition]()
+        for key, is_own, *of_both in zip(keys, is_moved.tolist(), *known, strict=True):
+            place, (there, here) = key.topic_partition, of_both
+            at_target, at_source = (_offset_of(answers[key.group_id], place) for answers in held)
+            is_read = at_source == here or (at_source == ABSENT and not is_own)
+            if is_own:
+                places.add(place)
+                is_read &= at_target in (ABSENT, there, self._wanted.get(key))
+            positions += None in (at_target, at_source) or not is_read
+        said = self._live.clusters.fetch(both, places)
         with self._state.lock:
-            for alias, place in itertools.product(answers, places):
-                metadata = said[alias]
-                log, end = ClusterPartition(alias, *place), None
-                if not isinstance(metadata, ClusterError) and (end := metadata.log_end(place)) is not None:
-                    end = ends.setdefault(log, end)
+            for alias, place in itertools.product(both, places):
+                metadata, log = said[alias], ClusterPartition(alias, *place)
+                end = None if isinstance(metadata, ClusterError) else metadata.log_end(place)
+                end = None if end is None else ends.setdefault(log, end)
                 records += 1 if end is None else max(0, end - frontier(self._state.index, alias, place))
         return {"positions of groups to read": positions, "records to index": records}
 
     def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
         """Translate the groups' newest commits and commit the answers at the target; return these commits."""
-        self._reconciliations.clear()
+        self._done.clear()
         self._state.index.refresh()
         self._reconciler.reconcile_keys(self._source, self._live.keys_of(groups))
-        keys = self._state.offsets.keys
-        return [committed for each in self._reconciliations for committed in _to_steps(each, keys)]
+        return [CutoverStep.of(row) for rows in self._done for row in rows.to_pylist()]
 
     def commit_starts(self, keys: Collection[GroupPartition]) -> list[CutoverStep]:
         """Commit the target's log starts for *keys* that have no offset there."""
         said = self._live.clusters.fetch([self._target], {key.topic_partition for key in keys})[self._target]
         ends = {} if isinstance(said, ClusterError) else said.ends
+        starts = {key: start for key in keys if (start := ends.get(key.topic_partition)) is not None}
         writes = [
             OffsetWrite(*key, start.log_start, start.leader_epoch, Rule.SET, expected_offset=None)
-            for key in keys
-            if (start := ends.get(key.topic_partition)) is not None
+            for key, start in starts.items()
         ]
-        outcomes = self._writer.write(writes) if writes else ()
+        done = self._writer.write(writes) if writes else ()
         return [
-            CutoverStep.of_commit(
-                GroupPartition(each.group_id, each.topic, each.partition),
-                found.outcome,
-                found.error,
-                target_offset=each.offset,
-                duplicates=0,
-                lost=0,
-            )
-            for each, found in zip(writes, outcomes, strict=True)
+            CutoverStep.of_commit(key, one.outcome, one.error, target_offset=start.log_start)
+            for (key, start), one in zip(starts.items(), done, strict=True)
         ]
 
-    def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        """Return, per group, the unread records produced at the source that the target does not have, as its offsets.
 
-        By the index: records produced after the index last read the source are not included.
-        """
-        state, index, rows = self._state, self._state.index, self._included_keys(groups)
-        said = self._live.clusters.fetch([self._target], state.keys.partitions_of(rows))[self._target]
-        with state.lock:
-            origin, (committed, _) = index.code(self._source), state.offsets.clusters[self._source].position(rows)
-            keys = [state.offsets.keys[row] for row in rows.tolist()]
-        found: dict[str, list[str]] = {}
-        for key, first in zip(keys, committed.tolist(), strict=True):
-            place = key.topic_partition
-            with state.lock:  # not while pages are read
-                here, there = (index.log(alias, *place) or LogIndex() for alias in (self._source, self._target))
-                source, target = here.view(), there.view()
-            if first < 0:
-                continue
-            if not isinstance(said, ClusterError) and place in said.cut:
-                # Truncated: there it begins to differ from the index, at 0 where that is not known.
-                target = target.below(said.ended[place].end if place in said.ended else 0)
-            gaps = list(replication_gaps(origin, source, target))
-            log = f"{self._config.names.outside(self._source, key.topic)}-{key.partition} {self._source}"
-            for unread in (joined([gap.skipped for gap in gaps]), joined([gap.pending for gap in gaps])):
-                ranges = _to_ranges(unread.from_offset(first))
-                found.setdefault(key.group_id, []).extend(f"{log} {each}" for each in ranges)
-        return found
+def _members(answer: Mapping[TopicPartition, Committed] | ClusterError, is_active: bool | None) -> Members:
+    """Return whether a group has members, of which the coordinator says this *answer*; None: it is not listed."""
+    if is_active is None:
+        return Activity.UNKNOWN if answer else Activity.INACTIVE
+    if isinstance(answer, ClusterError):
+        return answer
+    return Activity.ACTIVE if is_active else Activity.INACTIVE
 
 
 def _offset_of(answer: Mapping[TopicPartition, Committed] | ClusterError, place: TopicPartition) -> int | None:
@@ -314,25 +285,3 @@ def _offset_of(answer: Mapping[TopicPartition, Committed] | ClusterError, place:
     if isinstance(answer, ClusterError):
         return None
     return answer[place].offset if place in answer else ABSENT
-
-
-def _to_steps(done: Reconciliation, keys: Sequence[GroupPartition]) -> Iterable[CutoverStep]:
-    commits, answers = done.translated.commits, done.translated.answers
-    for row, key in enumerate(commits.key.tolist()):
-        yield CutoverStep.of_commit(
-            keys[key],
-            Outcome(int(done.outcome[row])),
-            done.error.get(row),
-            source_offset=int(commits.offset[row]),
-            target_offset=None if IS_WITHHELD[answers.state[row]] else int(answers.wanted[row]),
-            duplicates=int(answers.duplicates[row]),
-            lost=int(answers.lost[row]),
-            skipped=done.skipped.get(row),
-        )
-
-
-def _to_ranges(unread: OffsetRanges) -> list[str]:
-    start, end = unread.start, unread.start + unread.length
-    is_first = np.append(True, start[1:] != end[:-1])[: len(start)]  # a page may have ended between
-    is_last = np.append(is_first[1:], True)[: len(start)]
-    return [f"[{first}, {last})" for first, last in zip(start[is_first].tolist(), end[is_last].tolist(), strict=True)]

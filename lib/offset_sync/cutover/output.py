@@ -10,11 +10,11 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem
-from offset_sync.model.reasons import Reason, Said
+from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem, activity
+from offset_sync.model.reasons import Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
-from offset_sync.terminal.tables import Column, name_column, offset_column, print_table, text_column
+from offset_sync.terminal import name_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
 _CAPTION = """
@@ -36,36 +36,30 @@ class GroupAnswer(NamedTuple):
     @classmethod
     def of_plan(cls, plan: GroupPlan, problems: Sequence[Problem], **more: str) -> GroupAnswer:
         """Return the costs of a *plan*."""
-        costs: dict[str, str | int | None] = {"partitions": len(plan.partitions), "repeats": plan.duplicates}
-        costs |= {"skipped": plan.skipped, "lost": plan.lost}
-        return cls(plan.group_id, costs | more, problems, plan.notes)
+        costs = {"repeats": plan.duplicates, "skipped": plan.skipped, "lost": plan.lost}
+        return cls(plan.group_id, {"partitions": len(plan.partitions), **costs, **more}, problems, plan.notes)
 
     @classmethod
     def planned(cls, plan: GroupPlan) -> GroupAnswer:
         """Return what ``plan`` says."""
-        members = {"at_source": plan.at_source.value, "at_target": plan.at_target.value}
-        return cls.of_plan(plan, plan.blocking, **members, move=_MOVES[plan.verdict])
+        here, there = activity(plan.here).value, activity(plan.there).value
+        return cls.of_plan(plan, plan.blocking, at_source=here, at_target=there, move=_MOVES[plan.verdict])
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call says about moves in *direction*; *is_decided_here*: no sync_offsets is alive."""
+    """What one call says about moves in *direction*; *notes* are said first."""
 
     action: str
     direction: Direction
     mode: Mode
     groups: Sequence[GroupAnswer]
-    is_decided_here: bool = False
+    notes: Sequence[Said] = ()
 
     @property
     def failures(self) -> list[str]:
         """A line for each problem."""
         return [str(problem) for group in self.groups for problem in group.problems]
-
-    @property
-    def notes(self) -> list[Said]:
-        """What is said first."""
-        return [Reason.DECIDED_HERE()] if self.is_decided_here else []
 
     def to_json(self) -> str:
         """Return it as one line."""
@@ -100,16 +94,16 @@ class Answer:
         ]
         names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
         hidden = {"group", "rehearsed", "ok" if "move" in names else ""}
-        columns = [_column(name, rows[0][name]) for name in names if name not in hidden]
+        columns = [
+            text_column(name) if isinstance(rows[0][name], str) else offset_column(name, name)
+            for name in names
+            if name not in hidden
+        ]
         print_table(console, " → ".join(map(visible, self.direction)), [name_column("group", "group"), *columns], rows)
         for group in self.groups:
             for note in group.notes:
                 console.print(Text(f"{visible(group.group_id)}: {visible(note)}"), soft_wrap=True)
         console.print(Text(_CAPTION, "dim"))
-
-
-def _column(name: str, value: object) -> Column:
-    return text_column(name) if isinstance(value, str) else offset_column(name, name)
 
 
 def _told(reason: Said) -> dict[str, str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import Any, NamedTuple, TypeAlias
 
 from offset_sync.cutover.crossed import CrossedPartition
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Said
-from offset_sync.model.values import GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, Outcome, State, Status
 from offset_sync.status.assessment import Verdict, verdict
-from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.status.verdicts import wanted_of
 
 
 class Direction(NamedTuple):
@@ -35,12 +34,11 @@ class Options:
     """The operator's decisions.
 
     Reasons by a *confirmed* word block nothing. *has_read_lists*: the groups' consumers skip the records on their read
-    lists. *are_uncommitted_left*: partitions that a group has never committed get no offset at the target.
+    lists.
     """
 
     confirmed: Collection[str] = ()
     has_read_lists: bool = False
-    are_uncommitted_left: bool = False
 
 
 NO_OPTIONS = Options()
@@ -85,32 +83,57 @@ class Activity(Enum):
 
     ACTIVE = "active"
     INACTIVE = "inactive"
-    UNKNOWN = "unknown"  # the cluster does not answer, or does not list a group that has offsets there
+    UNKNOWN = "unknown"  # the cluster does not list a group that has offsets there
 
 
-@dataclass(frozen=True)
-class CutoverStep:
-    """One row of the table cutovers, without the columns for user and time; a commit also has its *outcome*."""
+Members: TypeAlias = "Activity | ClusterError"
+"""Whether a group has members at a cluster, or why that, or what it has committed there, is not known."""
+
+
+def activity(members: Members) -> Activity:
+    """Return whether a group has members, UNKNOWN where its cluster does not answer."""
+    return Activity.UNKNOWN if isinstance(members, ClusterError) else members
+
+
+class CutoverStep(NamedTuple):
+    """One row of the table cutovers, without the columns for user and time; a commit also has its *outcome*.
+
+    About a whole topic without *partition*, about a whole group without *stream* too.
+    """
 
     group_id: str
+    stream: str | None
+    partition: int | None
     step: Step
     result: Result
     detail: str | None = None
-    topic_partition: TopicPartition | None = None
     source_offset: int | None = None  # None: the group has never committed there
     target_offset: int | None = None
     duplicates: int | None = None
     lost: int | None = None
-    stream: str | None = None  # for a step about a whole topic
     skipped: int | None = None  # on the read list written with it
     outcome: Outcome | None = None
+
+    @classmethod
+    def told(
+        cls, key: tuple[str, str | None, int | None], step: Step, problem: str | None, *numbers: int | None
+    ) -> CutoverStep:
+        """Return a *step* that a *problem* ends, None: that is done; *numbers* are as in the row, from offsets on."""
+        result = Result.FAILED if problem else Result.DONE
+        return cls(*key, step, result, problem, *numbers)  # type: ignore[arg-type]
 
     @classmethod
     def of_commit(cls, key: GroupPartition, outcome: Outcome, error: str | None, **counts: int | None) -> CutoverStep:
         """Return the commit of a partition's translation; done where the target has acknowledged the offset."""
         result = Result.DONE if outcome in (Outcome.COMMITTED, Outcome.UNCHANGED) else Result.FAILED
-        detail, place = error or outcome.name, key.topic_partition
-        return cls(key.group_id, Step.COMMIT, result, detail, place, outcome=outcome, **counts)  # type: ignore[arg-type]
+        return cls(*key, Step.COMMIT, result, error or outcome.name, outcome=outcome, **counts)  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> CutoverStep:
+        """Return the commit that a row of offset_translations tells of."""
+        key = GroupPartition(row["group_id"], row["stream"], row["partition"])
+        numbers = {name: row[name] for name in ("source_offset", "duplicates", "lost", "skipped")}
+        return cls.of_commit(key, Outcome[row["outcome"]], row["error"], target_offset=wanted_of(row), **numbers)
 
     @property
     def is_done(self) -> bool:
@@ -120,13 +143,9 @@ class CutoverStep:
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """One partition of a group between the two clusters; the fields are columns of sync_status.
+    """One partition of a group between the two clusters; the fields are columns of sync_status."""
 
-    *topic_partition* is of the stream.
-    """
-
-    group_id: str
-    topic_partition: TopicPartition
+    key: GroupPartition
     status: Status
     reason: str | None
     state: State
@@ -141,68 +160,84 @@ class PartitionStatus:
     uncommitted: str | None = None
     contest: str | None = None  # why two clusters may be the home; moving the group decides between them
 
-    def step(self, step: Step, problem: str | None) -> CutoverStep:
-        """Return a *step* about it as it is; failed with a *problem*."""
-        result = Result.FAILED if problem else Result.DONE
-        offsets = self.source_offset, self.target_offset
-        return CutoverStep(
-            self.group_id, step, result, problem, self.topic_partition, *offsets, self.duplicates, self.lost
-        )
-
-
-_AS_IN_STATUS = {each.name for each in fields(PartitionStatus)} & {*SYNC_STATUS.names} - {"status", "state"}
-
-
-def to_statuses(rows: pa.Table, source: str, target: str) -> Iterable[PartitionStatus]:
-    """Yield the rows of a report for the move from *source* to *target*."""
-    for row in rows.to_pylist():
-        if (row["source_cluster"], row["target_cluster"]) == (source, target):
-            yield PartitionStatus(
-                topic_partition=TopicPartition(row["stream"], row["partition"]),
-                status=Status.of(row["status"]),
-                state=State[row["state"]],
-                **{name: row[name] for name in _AS_IN_STATUS},
-                contest=row["reason"] if row["state"] == State.COMMITTED_AT_BOTH.name else None,
-            )
+    @classmethod
+    def of(cls, row: Mapping[str, Any], key: GroupPartition, contest: str | None) -> PartitionStatus:
+        """Return a row of a report, with what this command has decided to be a *contest*."""
+        found = {each.name: row.get(each.name) for each in fields(cls)}
+        state, status = State[row["state"]], Status.of(row["status"])
+        contest = contest or (row["reason"] if state is State.COMMITTED_AT_BOTH else None)
+        return cls(**found | {"key": key, "status": status, "state": state, "contest": contest})
 
 
 @dataclass
 class GroupPlan:
-    """The plan for one group; with any *blocking* problem it is not moved.
+    """What was found of one group, and once it is judged, the plan for it; with any *blocking* problem it is not moved.
 
-    *notes* are for information. *crossed*: its partitions with their read lists, None if it moves without them.
+    *reader_ms* is how long ago a client without members committed, *internal* a topic between parts of a Kafka Streams
+    application; see :class:`LiveClusters`. *crossed* are partitions of a group that gets read lists, and *has_lists*
+    says whether it moves by them. *notes* are for information.
     """
 
     group_id: str
-    at_source: Activity
-    at_target: Activity
-    partitions: list[PartitionStatus]
-    blocking: list[Problem] = field(default_factory=list)
-    notes: list[Said] = field(default_factory=list)
-    crossed: Sequence[CrossedPartition] | None = None
+    here: Members
+    there: Members
+    partitions: Sequence[PartitionStatus] = ()
+    crossed: Sequence[CrossedPartition] = ()
+    reader_ms: int | None = None
+    internal: str | None = None
     mode: Mode = Mode.PLANNED
+    has_lists: bool = False
+    blocking: Sequence[Problem] = ()
+    notes: list[Said] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
         """The least verdict of its partitions, by the rule of every report; BLOCKED with any blocking reason."""
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
-        is_known = self.at_target is not Activity.UNKNOWN
-        return min(verdict(_row(each, is_known)) for each in self._after_skipping())
+        is_active = None if activity(self.there) is Activity.UNKNOWN else False
+        return min(
+            verdict(
+                {
+                    **vars(each),
+                    "status": each.status.word,
+                    "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
+                    "is_target_active": is_active,
+                }
+            )
+            for each in self._after_skipping()
+        )
 
-    def _after_skipping(self) -> Sequence[PartitionStatus]:
-        """Return its partitions as they are for consumers that use read lists."""
-        crossed = {each.key.topic_partition: each for each in self.crossed or ()}
-        after = _after_disaster if self.mode is Mode.DISASTER else _once_mirrored
-        return [
-            each if (found := crossed.get(each.topic_partition)) is None else after(each, found)
-            for each in self.partitions
-        ]
+    def _after_skipping(self) -> Iterator[PartitionStatus]:
+        """Yield its partitions as they are for consumers that use read lists; contested and withheld ones get none."""
+        crossed = {each.key: each for each in self.crossed if self.has_lists}
+        for each in self.partitions:
+            found = None if each.contest or each.status is Status.WITHHELD else crossed.get(each.key)
+            yield each if found is None else self._after_list(each, found)
+
+    def _after_list(self, partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
+        """Return a partition as it will be for consumers that use its list.
+
+        Before a planned move the mirror still copies what is missing at the target. After a disaster these records come
+        later, and are read again then: errs to more repeats.
+        """
+        is_planned = self.mode is Mode.PLANNED
+        repeats, coming = crossed.repeated, partition.not_mirrored if is_planned else 0
+        repeats += 0 if is_planned else crossed.missing
+        is_free = partition.status in (Status.MIRRORING, Status.BEHIND)
+        return replace(
+            partition,
+            status=Status.IN_SYNC if is_free else partition.status,
+            duplicates=repeats,
+            duplicates_at_most=repeats,
+            lost=max((partition.lost or partition.not_mirrored) - coming, 0),
+            not_mirrored=partition.not_mirrored - coming,
+        )
 
     @property
     def uncommitted(self) -> dict[str, str]:
         """Partitions that it has never committed, by stream, as ranges (``1, 4-7``)."""
-        return {each.topic_partition.topic: each.uncommitted for each in self.partitions if each.uncommitted}
+        return {each.key.topic: each.uncommitted for each in self.partitions if each.uncommitted}
 
     @property
     def duplicates(self) -> int:
@@ -212,50 +247,9 @@ class GroupPlan:
     @property
     def skipped(self) -> int | None:
         """Records on its read lists, None if it moves without them."""
-        return None if self.crossed is None else sum(each.skipped for each in self.crossed)
-
-    @property
-    def missing(self) -> int:
-        """Records it has read that are not known to be at the target."""
-        return sum(each.missing for each in self.crossed or ())
+        return sum(each.skipped for each in self.crossed) if self.has_lists else None
 
     @property
     def lost(self) -> int:
         """Unread records that it would never see if the source never came back."""
         return sum(each.lost or each.not_mirrored for each in self.partitions)
-
-
-def _once_mirrored(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be for a planned move: the mirror still copies the missing records."""
-    is_in_sync = partition.status in (Status.MIRRORING, Status.BEHIND)
-    return replace(
-        partition,
-        status=Status.IN_SYNC if is_in_sync else partition.status,
-        duplicates=crossed.repeated,
-        duplicates_at_most=crossed.repeated,
-        lost=max((partition.lost or 0) - partition.not_mirrored, 0),
-        not_mirrored=0,
-    )
-
-
-def _after_disaster(partition: PartitionStatus, crossed: CrossedPartition) -> PartitionStatus:
-    """Return a partition as it will be for a move without its source.
-
-    Records that are missing at the target come later, and are read again then. A list of unknown records helps nothing.
-    """
-    if crossed.is_unknown:
-        return partition
-    repeats = max(crossed.repeated, crossed.unindexed) + crossed.missing - crossed.unindexed
-    is_free = partition.status is Status.MIRRORING and not (repeats or partition.lost or partition.not_mirrored)
-    status = Status.IN_SYNC if is_free else partition.status
-    return replace(partition, status=status, duplicates=repeats, duplicates_at_most=repeats)
-
-
-def _row(partition: PartitionStatus, is_activity_known: bool) -> dict[str, Any]:
-    """Return the columns of sync_status that a verdict needs."""
-    return {
-        **vars(partition),
-        "status": partition.status.word,
-        "state": (State.COMMITTED_AT_BOTH if partition.contest else partition.state).name,
-        "is_target_active": False if is_activity_known else None,
-    }

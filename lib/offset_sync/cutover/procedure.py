@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from offset_sync.config import Config
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.journal import CutoverWriter, TableJournal
@@ -27,10 +25,7 @@ from offset_sync.state.lease import Fence
 from offset_sync.status.group_homes import from_ranges
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.read_lists import REPLACED
-from offset_sync.sync.reconciled import Reconciliation
-from offset_sync.sync.translation_history import to_rows
-from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _PAUSE_S = 1.0
 _TRIES = 4
@@ -44,35 +39,27 @@ class CutoverProcedure:
     ) -> None:
         self._judge, self._clusters, self._journal, self._clock = judge, clusters, journal, clock
         self._source, self._target = judge.direction
-        self._options = judge.options
 
     def plan(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool = True) -> list[GroupPlan]:
         """Return the plan for each group; writes nothing.
 
         Read lists are checked after the last commits are captured, as these may have passed the list.
         """
-        facts = self._clusters.facts(groups, is_planned=mode is Mode.PLANNED)
-        return [self._judge.plan(each, facts[each], mode, judges_lists=judges_lists) for each in groups]
+        return [self._judge.judge(each, mode, judges_lists=judges_lists) for each in self._clusters.facts(groups)]
 
     def apply(self, groups: Sequence[str], mode: Mode, timeout_s: float) -> tuple[list[GroupPlan], list[Problem]]:
         """Move all groups that can be moved; return the last plan of each, and why others were not moved."""
         with waiting(f"the plan, by the tables and {self._source}, {self._target}"):
-            first = self.plan(groups, mode, judges_lists=False)
-        last, plans = {each.group_id: each for each in first}, self._checked(first)
-        problems = [problem for each in first for problem in each.blocking]
-        if plans and mode is Mode.PLANNED:
-            left = [plan.group_id for plan in plans]
-            if late := self._wait(left, timeout_s):
-                plans = []
-                problems += late
-            else:  # a group started during the wait has read further, so check again
-                again = self.plan(left, mode)
-                last |= {each.group_id: each for each in again}
-                problems += [problem for each in again for problem in each.blocking]
-                plans = self._checked(again)
+            plans = self._checked(groups, mode, judges_lists=False)
+        last, problems = {each.group_id: each for each in plans}, list[Problem]()
+        left = [each.group_id for each in plans if not each.blocking]
+        if left and mode is Mode.PLANNED and not (problems := self._wait(left, timeout_s)):
+            # A group started during the wait has read further, so check again.
+            last |= {each.group_id: each for each in self._checked(left, mode, judges_lists=True)}
+        problems += [problem for each in last.values() for problem in each.blocking]
         for step in (self._commit_and_read_back, self._verified, self._commit_starts, self._make_home):
             failed = by_group(problems)
-            plans = [plan for plan in plans if plan.group_id not in failed]
+            plans = [plan for plan in last.values() if plan.group_id not in failed]
             problems += step(plans, timeout_s) if plans else []
         return [*last.values()], problems
 
@@ -83,52 +70,49 @@ class CutoverProcedure:
         for group_id in groups:
             partitions = statuses.get(group_id, [])
             if not partitions:
-                problems = self._arrival_problems(group_id)
-                found += problems
-                result = Result.FAILED if problems else Result.DONE
-                steps.append(CutoverStep(group_id, Step.VERIFY, result, _joined(problems)))
+                found += (problems := self._arrival_problems(group_id))
+                steps.append(CutoverStep.told((group_id, None, None), Step.VERIFY, _joined(problems)))
             for each in partitions:
-                problems = self._judge.readiness(each, lists.get(GroupPartition(group_id, *each.topic_partition)))
-                found += problems
-                steps.append(each.step(Step.VERIFY, problems[0].reason if problems else None))
+                found += (problems := self._judge.readiness(each, lists.get(each.key)))
+                numbers = each.source_offset, each.target_offset, each.duplicates, each.lost
+                steps.append(CutoverStep.told(each.key, Step.VERIFY, _joined(problems), *numbers))
         self._journal.record(steps)
         return found
 
     def _lists(self, groups: Sequence[str]) -> Mapping[GroupPartition, CrossedPartition]:
         """Return the partitions of groups that move with read lists, as of now; none for other moves."""
-        if not self._options.has_read_lists:
+        if not self._judge.options.has_read_lists:
             return {}
         return {each.key: each for each in self._clusters.crossed(groups)}
 
     def _arrival_problems(self, group_id: str) -> list[Problem]:
         """Return the problems of a group without a position at the source: it has continued at the target."""
-        ends = self._clusters.listed_ends(group_id) if self._options.has_read_lists else {}
+        ends = self._clusters.listed_ends(group_id) if self._judge.options.has_read_lists else {}
         if not ends:
             return [Problem(group_id, Reason.NOTHING_TO_VERIFY(self._source))]
-        left = {key: end for key, end in ends.items() if end is not None}
-        return [self._problem(key, Reason.STILL_SKIPS(end, self._target)) for key, end in left.items()]
+        skips = ((key, Reason.STILL_SKIPS(end, self._target)) for key, end in ends.items() if end is not None)
+        return [self._problem(key, why) for key, why in skips]
 
     def _problem(self, key: GroupPartition, why: Said) -> Problem:
-        return Problem(key.group_id, why, self._judge.name(key.topic_partition))
+        return Problem(key.group_id, why, self._judge.name(key))
 
     def _verified(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Verify what was committed; again after a failure, as sync_offsets may have touched idle partitions."""
         if plans[0].mode is Mode.DISASTER:
-            return self._tell_lost(plans)
+            return []
         groups = [plan.group_id for plan in plans]
-        found = self.verify(groups)
-        if found:
+        if found := self.verify(groups):
             self._clock.pause(_PAUSE_S)
             found = self.verify(groups)
         return found
 
-    def _checked(self, plans: Sequence[GroupPlan]) -> list[GroupPlan]:
-        """Record the plans; return those to carry out."""
+    def _checked(self, groups: Sequence[str], mode: Mode, *, judges_lists: bool) -> list[GroupPlan]:
+        """Return the plan for each group, and record them."""
+        plans = self.plan(groups, mode, judges_lists=judges_lists)
         self._journal.record(
             [
                 CutoverStep(
-                    plan.group_id,
-                    Step.CHECK,
+                    *(plan.group_id, None, None, Step.CHECK),
                     Result.REFUSED if plan.blocking else Result.DONE,
                     _joined(plan.blocking),
                     duplicates=plan.duplicates,
@@ -138,7 +122,7 @@ class CutoverProcedure:
                 for plan in plans
             ]
         )
-        return [plan for plan in plans if not plan.blocking]
+        return plans
 
     def _wait(self, groups: Sequence[str], timeout_s: float) -> list[Problem]:
         """Wait until the tables have what both clusters hold; return why not.
@@ -146,15 +130,13 @@ class CutoverProcedure:
         The ends of the logs at the beginning are enough: the groups do not read, so all that they have read is below.
         """
         began, ends = self._clock.now(), dict[ClusterPartition, int]()
-        if left := self._unread(groups, ends):
-            self._journal.say(f"waiting, for at most {timeout_s:.0f} s: {left}")
-            with waiting(left, timeout_s) as wait:
-                while left and self._clock.now() - began < timeout_s:
-                    self._clock.pause(_PAUSE_S)
-                    wait.what = left = self._unread(groups, ends)
+        left = self._unread(groups, ends)
+        with waiting(left, timeout_s) as wait:
+            while left and self._clock.now() - began < timeout_s:
+                self._clock.pause(_PAUSE_S)
+                wait.what = left = self._unread(groups, ends)
         reason = Reason.NOT_READ(timeout_s, left) if left else None
-        result = Result.FAILED if left else Result.DONE
-        self._journal.record([CutoverStep(group_id, Step.WAIT, result, reason) for group_id in groups])
+        self._journal.record([CutoverStep.told((group_id, None, None), Step.WAIT, reason) for group_id in groups])
         return [Problem(group_id, reason) for group_id in groups] if reason else []
 
     def _unread(self, groups: Sequence[str], ends: dict[ClusterPartition, int]) -> str:
@@ -162,7 +144,7 @@ class CutoverProcedure:
         unread = self._clusters.unread(groups, ends)
         if not any(unread.values()):
             unread = {
-                f"records of {self._judge.name(key.topic_partition)} that {key.group_id} has read and that are not at "
+                f"records of {self._judge.name(key)} that {key.group_id} has read and that are not at "
                 f"{self._target}": each.missing
                 for key, each in self._lists(groups).items()
             }
@@ -174,31 +156,28 @@ class CutoverProcedure:
         for attempt in range(_TRIES):
             if attempt and plans[0].mode is Mode.PLANNED:
                 self._wait(groups, timeout_s)
-            self._journal.say(f"translating and committing {len(groups)} groups at {self._target}")
-            committed = self._clusters.translate_and_commit(groups)
+            with waiting(f"the commits of {len(groups)} groups at {self._target}"):
+                committed = self._clusters.translate_and_commit(groups)
             self._journal.record(committed)
             problems, is_overtaken = self._read_back(committed)
             if not is_overtaken:
                 break
-        found = {(each.group_id, each.topic_partition) for each in committed}
-        for each in (each for plan in plans for each in plan.partitions):
-            if (each.group_id, each.topic_partition) not in found:  # not translated: its group has committed since
-                key = GroupPartition(each.group_id, *each.topic_partition)
-                problems.append(self._problem(key, Reason.HAS_MOVED_ON()))
+        partitions = [each.key for plan in plans for each in plan.partitions]
+        problems += self._not_among(committed, partitions, Reason.HAS_MOVED_ON())  # its group has committed since
         return problems + [problem for each in self._lists(groups).values() for problem in self._judge.of_list(each)]
+
+    def _not_among(self, committed: Sequence[CutoverStep], keys: Sequence[GroupPartition], why: Said) -> list[Problem]:
+        done = {each[:3] for each in committed}
+        return [self._problem(key, why) for key in keys if key not in done]
 
     def _make_home(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Make the target the home of every stream; nothing that can fail comes after it."""
-        homes = dict.fromkeys((plan.group_id, each.topic_partition.topic) for plan in plans for each in plan.partitions)
-        self._journal.record(
-            [CutoverStep(group_id, Step.HOME, Result.DONE, stream=stream) for group_id, stream in homes]
-        )
+        homes = dict.fromkeys((plan.group_id, each.key.topic) for plan in plans for each in plan.partitions)
+        self._journal.record([CutoverStep.told((*home, None), Step.HOME, None) for home in homes])
         return []
 
     def _commit_starts(self, plans: Sequence[GroupPlan], _timeout_s: float) -> list[Problem]:
         """Commit the target's log start for partitions that groups have never committed."""
-        if self._options.are_uncommitted_left:
-            return []
         missing = [
             GroupPartition(plan.group_id, stream, number)
             for plan in plans
@@ -207,20 +186,16 @@ class CutoverProcedure:
         ]
         committed = self._clusters.commit_starts(missing) if missing else []
         self._journal.record(committed)
-        found = {(each.group_id, each.topic_partition) for each in committed}
         problems, _ = self._read_back([each for each in committed if each.outcome is not Outcome.NOT_FORWARD])
-        why = Reason.START_UNKNOWN(self._target)
-        unknown = [key for key in missing if (key.group_id, key.topic_partition) not in found]
-        return [*problems, *(self._problem(key, why) for key in unknown)]
+        return problems + self._not_among(committed, missing, Reason.START_UNKNOWN(self._target))
 
     def _read_back(self, committed: Sequence[CutoverStep]) -> tuple[list[Problem], bool]:
         """Compare the target's offsets with the wanted ones; return also whether any is newer."""
         problems, steps, is_overtaken = list[Problem](), list[CutoverStep](), False
         answers = self._clusters.held_at(self._target, sorted({each.group_id for each in committed}))
         for each in committed:
-            answer, place = answers[each.group_id], each.topic_partition
-            assert place is not None
-            held = None if isinstance(answer, ClusterError) else answer.get(place)
+            key, answer = GroupPartition(*each[:3]), answers[each.group_id]  # type: ignore[arg-type]
+            held = None if isinstance(answer, ClusterError) else answer.get(key.topic_partition)
             position = None if held is None else held.offset
             is_there = position is not None and position == each.target_offset and each.is_done
             is_overtaken |= each.outcome is Outcome.NOT_FORWARD or each.detail == REPLACED
@@ -229,25 +204,10 @@ class CutoverProcedure:
             if not is_there:
                 found = answer if isinstance(answer, ClusterError) else f"{self._target} holds {position}"
                 why = Reason.READ_BACK(each.detail, found, each.target_offset)
-                problems.append(self._problem(GroupPartition(each.group_id, *place), why))
-            result = Result.DONE if is_there else Result.FAILED
-            steps.append(CutoverStep(each.group_id, Step.READ_BACK, result, why, place, each.source_offset, position))
+                problems.append(self._problem(key, why))
+            steps.append(CutoverStep.told(key, Step.READ_BACK, why, each.source_offset, position))
         self._journal.record(steps)
         return problems, is_overtaken
-
-    def _tell_lost(self, plans: Sequence[GroupPlan]) -> list[Problem]:
-        """Report which records a disaster loses."""
-        lost, steps = self._clusters.never_mirrored([plan.group_id for plan in plans]), list[CutoverStep]()
-        for plan in plans:
-            ranges = lost.get(plan.group_id, [])
-            told = [Reason.NEVER_MIRRORED(self._target, each) for each in ranges]
-            plan.notes += told
-            for each in told:
-                self._journal.say(f"{plan.group_id}: {each}")
-            detail = "; ".join(ranges) or Reason.NONE_LOST()
-            steps.append(CutoverStep(plan.group_id, Step.VERIFY, Result.DONE, detail))
-        self._journal.record(steps)
-        return []
 
 
 def _joined(problems: Sequence[Problem]) -> str | None:
@@ -260,12 +220,6 @@ def open_cutover(
 ) -> tuple[CutoverProcedure, LiveClusters]:
     """Return the procedure, which writes while *fence* is open, and its clusters; for *decides* see these."""
     live.ask_of_untold()
-
-    def record(done: Reconciliation) -> None:
-        """Append the new results before any group is at home at the target: an append that fails ends the command."""
-        keys, rows = live.state.offsets.keys, np.flatnonzero(done.is_news)
-        live.tables.append(OFFSET_TRANSLATIONS, to_rows(done, rows, keys, config))
-
     writer = CutoverWriter(config, judge.direction.target, fence, journal)
-    clusters = LiveClusters(config, live, judge.direction, writer, record, decides=decides)
+    clusters = LiveClusters(config, live, judge.direction, writer, decides=decides)
     return CutoverProcedure(judge, clusters, journal), clusters

@@ -262,13 +262,13 @@ class Checkpoint:
         return self._files.read_text(f"{self.path}/{name}")
 
 
-def commit_checkpoint(files: Files, config: Config, alias: str, root: str = "") -> Checkpoint:
-    """Return the checkpoint of the query of ``sync_offsets`` at a cluster, below *root* or the configured folder.
+def commit_checkpoint(files: Files, config: Config, alias: str) -> Checkpoint:
+    """Return the checkpoint of the query of ``sync_offsets`` at a cluster.
 
     Polls have one of their own: the offsets of one source mean nothing to the other.
     """
     kind = ".polls" if alias in config.polled() else ""
-    return Checkpoint(files, f"{root or config.tables.checkpoints}/sync_offsets/{alias}{kind}")
+    return Checkpoint(files, f"{config.tables.checkpoints}/sync_offsets/{alias}{kind}")
 
 
 def called(names: Names, alias: str, streams: Mapping[TopicPartition, _T]) -> dict[TopicPartition, _T]:

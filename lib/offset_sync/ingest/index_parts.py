@@ -19,7 +19,8 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.log_check import Asked, ReadRanges
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.unreadable_logs import UnreadableLogs
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.topic_requests import DEADLINE_S
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_ids import verify

@@ -30,7 +30,6 @@ HEADER_BYTES = 1024
 """Headers are cut at this length, which bounds the memory of a batch: nothing that long is valid, cut or not."""
 COMMITS_PER_TRIGGER = 500_000
 """Records of ``__consumer_offsets`` that a micro-batch reads at most."""
-_EARLIEST = -2  # as Spark writes it
 
 _ALWAYS = {
     # Aborted records and aborted commits are neither mirrored nor valid: translating them would lose records.
@@ -123,19 +122,15 @@ def _topics(
     return {"assign": json.dumps({topic: list(numbers) for topic, numbers in logs.items()})}
 
 
-def read_consumer_offsets(
-    spark: SparkSession, config: Config, alias: str, partitions: int, starting: Mapping[int, int] | None = None
-) -> DataFrame:
+def read_consumer_offsets(spark: SparkSession, config: Config, alias: str, partitions: int) -> DataFrame:
     """Stream ``key, value, partition, offset, timestamp`` of the cluster's ``__consumer_offsets``, from its beginning.
 
     All *partitions* are assigned by number: subscribing would join a group and write into the very topic we read. The
-    topic is compacted, so from its beginning it has the full present state, and gaps are normal. With a new checkpoint
-    a partition among *starting* is read from that offset on.
+    topic is compacted, so from its beginning it has the full present state, and gaps are normal.
     """
-    begins = {str(number): (starting or {}).get(number, _EARLIEST) for number in range(partitions)}
     own = {
         "assign": json.dumps({CONSUMER_OFFSETS: list(range(partitions))}),
-        "startingOffsets": json.dumps({CONSUMER_OFFSETS: begins}) if starting else "earliest",
+        "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(COMMITS_PER_TRIGGER),
     }
     records = spark.readStream.format("kafka").options(**_options(config, alias, NO_OPTIONS, own)).load()

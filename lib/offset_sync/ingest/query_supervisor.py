@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from offset_sync.ingest.query_errors import failure_of, reason_of, with_full_disk
 from offset_sync.model.errors import TakenOverError
 from offset_sync.spark.jvm import hear_batches, silence_batches
+from offset_sync.tables.files import for_hadoop
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class QuerySupervisor:
         if interval is not None:
             trigger = {"processingTime": f"{interval.total_seconds()} seconds"}
         records.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name.split()[1])
-        writer = records.writeStream.queryName(name).option("checkpointLocation", checkpoint)
+        writer = records.writeStream.queryName(name).option("checkpointLocation", for_hadoop(checkpoint))
         return writer.foreachBatch(self.stop_between_batches(function)).trigger(**trigger).start()
 
     def run_once(self) -> dict[str, str]:
@@ -200,10 +201,6 @@ class QuerySupervisor:
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
         return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}
-
-    def have_all_failed(self) -> bool:
-        """Return whether no query can read its log now."""
-        return len(self.errors()) == len(self._queries)
 
     def restart(self, alias: str, patience_seconds: float = 10.0) -> None:
         """Restart the queries of a cluster between two micro-batches, because their starting options have changed.

@@ -129,7 +129,7 @@ class StreamIdentities:
     """Decodes the identities of records at the cluster *alias*.
 
     *origins* has the aliases by origin header. *is_closed*: a copy's origin must be another known cluster, see
-    :class:`offset_sync.config.mirror.Preset`.
+    :attr:`offset_sync.config.mirror.Mirror.is_closed`.
     """
 
     alias: str
@@ -165,7 +165,7 @@ class StreamIdentities:
 def identities_at(config: Config, alias: str) -> StreamIdentities:
     """Return the decoder of identities at the cluster *alias*."""
     mirror = config.mirror
-    return StreamIdentities(alias, config.origins(), mirror.offset_encoding, config.names, mirror.known.is_closed)
+    return StreamIdentities(alias, config.origins(), mirror.offset_encoding, config.names, mirror.is_closed)
 
 
 @dataclass(frozen=True)

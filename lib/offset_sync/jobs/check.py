@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from offset_sync.check.judge import judge
@@ -27,12 +25,11 @@ from offset_sync.config.problems import path_text
 from offset_sync.config.rules import cautions
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import PlatformError
-from offset_sync.model.finding import Finding, Level, Lines, in_order
+from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.text import escaped, one_line
-from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.tables.files import Files, files_of
 from offset_sync.tables.storage_check import check_storage
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import Column, print_table, say, text_column, waiting
 
 _SLOW_S = 0.5
 """A request to the tables' storage that takes longer is told."""
@@ -66,28 +63,24 @@ def find_all(config: Config) -> list[Finding]:
     same = (each.partition(": ") for each in same_ids(found_ids(config, sample.clusters)))
     findings += [Finding(Level.FAIL, place, "cluster id", text) for place, _, text in same]
     findings += [Finding(Level.FAIL, f"clusters.{a}", "connection", each.message) for a, each in sample.silent.items()]
-    findings += judge(sample, system_now_ms())
+    findings += judge(sample)
     findings += [Finding(Level.WARN, path_text(each.path), "configuration", each.text) for each in cautions(config)]
-    return in_order([*findings, *check_places(config)])
+    return sorted([*findings, *check_places(config)], key=lambda each: each.place)
 
 
 def check_places(config: Config) -> Iterator[Finding]:
     """Yield whether tables and checkpoints can be written: a file is written at each place and deleted again."""
     files = files_of(config)
     for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
-        lines, own = Lines("tables", key), files.local(path)
+        line, own = partial(about, "tables", key), files.local(path)
         try:
             found = _tried_storage(path, files, key == "root") if own is None else (Level.OK, _tried_folder(own))
-            yield lines.of(*found)
+            yield line(*found)
         except PlatformError as error:
-            yield lines.of(Level.FAIL, str(error))
+            yield line(Level.FAIL, str(error))
         except OSError as error:
-            remedy = (
-                "see tables.storage in conf/reference.yaml"
-                if own is None
-                else f"give uid {os.getuid()} the right to write there"
-            )
-            yield lines.of(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
+            remedy = "see tables.storage in conf/reference.yaml, or who may write to the folder"
+            yield line(Level.FAIL, f"{path} cannot be written ({one_line(error)[:300]}); {remedy}")
 
 
 def _tried_folder(folder: Path) -> str:
@@ -115,17 +108,12 @@ def _tried_storage(path: str, files: Files, is_root: bool) -> tuple[Level, str]:
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
     """Print a line for each, place by place, and the count of each level."""
-    width = max((len(each.check) for each in findings), default=0)
+    columns = [
+        Column("", lambda row: Text(row["level"].value, _STYLES[row["level"]])),
+        text_column("check"),
+        Column("finding", lambda row: Text(escaped(row["text"])), ratio=1),
+    ]
     for place, found in groupby(findings, key=lambda each: each.place):
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(width=4, no_wrap=True)
-        table.add_column(width=width, no_wrap=True)
-        table.add_column(ratio=1, overflow="fold")
-        for each in found:
-            level = Text(each.level.value, _STYLES[each.level])
-            table.add_row(level, Text(each.check), Text(escaped(each.text)))
-        console.print(Text(escaped(place), "bold"))
-        console.print(Padding(table, (0, 0, 1, 2)))
+        print_table(console, escaped(place), columns, [vars(each) for each in found])
     counts = Counter(each.level for each in findings)
-    sums = [Text(f"{counts[level]} {level.value}", _STYLES[level]) for level in Level if counts[level]]
-    console.print(Text(", ").join(sums))
+    say(console, Text("\n" + ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])))

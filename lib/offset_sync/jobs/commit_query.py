@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,19 +20,20 @@ from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.kafka_source import read_consumer_offsets, read_polls
 from offset_sync.ingest.polled_commits import CommitPoller, CoordinatorCheck, PollIngester
 from offset_sync.ingest.query_supervisor import BatchFunction, QuerySupervisor
-from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from offset_sync.jobs.watches import PartitionWatch
-from offset_sync.kafka.cluster_admin import DEADLINE_S, ClusterAdmin
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.kafka.requests import NotAuthorizedError
+from offset_sync.kafka.topic_requests import DEADLINE_S
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_ids import verify
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
-from offset_sync.state.lease import Lease, NoLease, held
+from offset_sync.state.lease import Lease
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
@@ -48,37 +44,12 @@ LOOKS = 4
 
 
 @dataclass(frozen=True)
-class Run:
-    """The mode of a run: a dry run has no lease, and *checkpoints* in another place.
-
-    Unless *is_writing*, no cluster is written to; all but a dry run record commits and answers in the tables.
-    """
-
-    lease: Lease
-    checkpoints: str
-    is_dry: bool
-    is_writing: bool
-
-
-@contextmanager
-def opened(config: Config, tables: TableStore, arguments: argparse.Namespace, stop: threading.Event) -> Iterator[Run]:
-    """Claim the job for as long as it runs; a dry run claims nothing."""
-    if not arguments.dry_run:
-        with held(Lease(tables, "sync_offsets", stop)) as lease:
-            yield Run(lease, config.tables.checkpoints, is_dry=False, is_writing=not arguments.no_writes)
-        return
-    # Only this process reads or writes them, wherever the tables are stored and the tasks run.
-    with tempfile.TemporaryDirectory(prefix="offset-sync-dry-run-") as folder:
-        yield Run(NoLease(stop), Path(folder).as_uri(), is_dry=True, is_writing=False)
-
-
-@dataclass(frozen=True)
 class SyncParts:
     """What the queries of all clusters share; they write to *tables*. A run *is_once* reads up to the present ends."""
 
     config: Config
     spark: SparkSession
-    run: Run
+    lease: Lease
     is_once: bool
     tables: TableStore
     state: SyncState
@@ -102,10 +73,9 @@ class CommitQuery:
     def __init__(self, parts: SyncParts, admin: ClusterAdmin) -> None:
         self._parts, self._admin, self._alias = parts, admin, admin.alias
         config, self.is_gone = parts.config, False
-        self._checkpoint = commit_checkpoint(parts.tables.files, config, self._alias, parts.run.checkpoints)
+        self._checkpoint = commit_checkpoint(parts.tables.files, config, self._alias)
         self._is_polled = self._alias in config.polled()
         self._check: IncarnationCheck | None = None
-        self._starting: dict[int, int] | None = None  # a dry run continues where the job is, without its checkpoint
         self.coordinators: PollIngester | None = None
         self.ingester, self._function = self._polls() if self._is_polled else self._log()
 
@@ -134,20 +104,15 @@ class CommitQuery:
         parts = self._parts
         return PollIngester(self._alias, parts.tables, self._checkpoint, poller, parts.state, parts.incarnations)
 
-    def _batch(self, ingester: Ingester) -> SyncBatch:
+    def _batch(self, ingester: Ingester) -> BatchFunction:
         parts = self._parts
-        self._sync = SyncBatch(
-            ingester, parts.state, parts.reconciler.reconcile_batch, parts.metrics, parts.is_ready, parts.left_writes
-        )
-        return self._sync
+        reconcile = parts.reconciler.reconcile_batch
+        self._sync = SyncBatch(ingester, parts.state, reconcile, parts.is_ready, parts.left_writes)
+        return parts.metrics.counted(self._alias, self._sync)
 
     def begin(self) -> None:
         """Note how far previous drivers have read, before the state is restored: no commit falls between."""
-        done = commit_checkpoint(self._parts.tables.files, self._parts.config, self._alias)
-        if not self._parts.run.is_dry:
-            self.ingester.note_taken_in(done.last_committed())
-        elif not self._is_polled:
-            self._starting = done.position()
+        self.ingester.note_taken_in(self._checkpoint.last_committed())
 
     def begin_after(self, captured_ms: int) -> None:
         """Have new incarnations of the log begin after the last row of previous drivers."""
@@ -157,10 +122,9 @@ class CommitQuery:
     def start(self) -> StreamingQuery | None:
         """Start to read the commits; None if there is no ``__consumer_offsets`` yet."""
         parts, alias = self._parts, self._alias
-        parts.run.lease.renew()
-        files = None if parts.run.is_dry else parts.tables.files
+        parts.lease.renew()
         try:
-            self._checkpoint.begin(partial(verify, parts.config, files, alias))
+            self._checkpoint.begin(partial(verify, parts.config, parts.tables.files, alias))
             records = read_polls(parts.spark) if self._is_polled else self._records()
         except ClusterError as problem:
             self.is_gone |= not isinstance(problem, NotAuthorizedError)
@@ -176,7 +140,7 @@ class CommitQuery:
         if not partitions:
             return None
         self._parts.partitions.note_partitions(self._alias)
-        return read_consumer_offsets(self._parts.spark, self._parts.config, self._alias, partitions, self._starting)
+        return read_consumer_offsets(self._parts.spark, self._parts.config, self._alias, partitions)
 
     @property
     def _interval(self) -> timedelta | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
-from itertools import chain, starmap
+from itertools import chain
 
 from rich.console import Console
 
@@ -20,18 +19,17 @@ from offset_sync.cutover.judge import Judge, by_group
 from offset_sync.cutover.output import Answer, GroupAnswer
 from offset_sync.cutover.plan import Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
-from offset_sync.cutover.rehearsal import answers_of, open_rehearsal, rehearse_groups
+from offset_sync.cutover.rehearsal import open_rehearsal
 from offset_sync.jobs.runner import check_direction, open_tables
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.reasons import Reason
-from offset_sync.model.text import escaped
+from offset_sync.model.reasons import Reason, Said
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.files import files_of
-from offset_sync.terminal.waiting import waiting
+from offset_sync.terminal import waiting
 
 _MOST = 100_000
-"""Records of a partition, on each side of a start, and seconds."""
+"""Records of a partition on each side of a start."""
 _ACTIONS = (
     "plan: show the cost and what blocks a move; rehearse: compare the cost with the records of both clusters; "
     "apply: move; verify: compare both clusters"
@@ -70,13 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     for option, (text, reasons) in _CONFIRMS.items():
         words = [each.name for each in reasons]
         parser.add_argument(f"--{option}", action="append_const", dest="confirmed", const=words, default=[], help=text)
-    uncommitted, lists = "commit nothing for partitions that a group never committed", "planned: move by read lists"
-    parser.add_argument("--leave-uncommitted", action="store_true", help=uncommitted)
-    parser.add_argument("--skip-read", action="store_true", help=f"{lists}, while producers write at both clusters")
+    lists = "planned: move by read lists, while producers write at both clusters"
+    parser.add_argument("--skip-read", action="store_true", help=lists)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json: docs/cutover.schema.json")
-    each_side, in_all = "how many records to read on each side of a start (200)", "how long to read at most (60)"
+    each_side = "how many records to read on each side of a start (200)"
     parser.add_argument("--records", type=_count, default=200, metavar="N", help=f"rehearse: {each_side}")
-    parser.add_argument("--seconds", type=_count, metavar="S", help=f"rehearse: {in_all}, for all groups together")
     return parser
 
 
@@ -84,13 +80,16 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
     """Run the action of *arguments*; return one line per group or partition that is not moved or not ready."""
     _check(config, arguments)
     run = rehearse if arguments.action == "rehearse" else move
+    # A rehearsal without --from and --to is one of all directions.
+    directions = [(arguments.source, arguments.target)] if arguments.source else config.pairs()
     with open_tables(config, "offset-sync cutover") as tables:
         # In a disaster the source is not queried, whether it answers or not: only the tables count for it.
         given_up = [arguments.source] if arguments.disaster else []
         with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
             live = LiveState(config, tables, given_up=given_up)
-        failures = list[str]()
-        for answer in run(config, arguments, live, Lease(live.tables, "cutover", stop)):
+        failures, lease = list[str](), Lease(live.tables, "cutover", stop)
+        for source, target in directions:
+            answer = run(config, arguments, live, lease, Direction(source, target))
             failures += answer.failures
             if arguments.format == "json":
                 print(answer.to_json(), flush=True)
@@ -99,14 +98,13 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
         return failures
 
 
-def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
+def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction) -> Answer:
     """Plan, apply or verify a move."""
     action, mode = arguments.action, Mode.DISASTER if arguments.disaster else Mode.PLANNED
-    direction, is_applied = Direction(arguments.source, arguments.target), action == "apply"
-    options = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read, arguments.leave_uncommitted)
+    options, is_applied = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read), action == "apply"
     # One that was taken over records no home; others claim nothing.
     steps = FencedTables(config.tables.root, lease, files_of(config), config.names) if is_applied else live.tables
-    journal, judge = TableJournal(steps, direction, mode, say, config.names), Judge(direction, config.names, options)
+    journal, judge = TableJournal(steps, direction, mode, config.names), Judge(direction, config.names, options)
     decides = is_applied or arguments.disaster
     procedure, clusters = open_cutover(config, live, judge, journal, lease, decides=decides)
     groups = chosen_groups(clusters.groups(), arguments.groups)
@@ -126,28 +124,31 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
             else:
                 found = by_group(procedure.verify(groups))
                 answers = [GroupAnswer(each, {}, found.get(each, ())) for each in groups]
-    yield Answer(action, direction, mode, answers, live.is_decided_here and not decides)
+    return Answer(action, direction, mode, answers, () if decides else decided_here(live))
 
 
-def rehearse(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease) -> Iterator[Answer]:
-    """Rehearse moves in one direction, or without ``--from`` and ``--to`` in all; the configuration has defaults."""
-    settings, source = config.report.rehearse, arguments.source
+def rehearse(
+    config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction
+) -> Answer:
+    """Rehearse moves in one direction; the configuration has defaults."""
+    settings, judge = config.report.rehearse, Judge(direction, config.names)
     patterns = arguments.groups or settings.groups or (".*",)
     option = "--groups" if arguments.groups else "report.rehearse.groups"
-    seconds = arguments.seconds or settings.timeout.total_seconds()
-    for direction in starmap(Direction, [(source, arguments.target)] if source else config.pairs()):
-        judge = Judge(direction, config.names)
-        journal = TableJournal(live.tables, direction, Mode.PLANNED, say, config.names)
-        _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
-        groups = chosen_groups(clusters.groups(), patterns, option=option)
-        statuses = clusters.partition_statuses(groups)
-        if source:
-            statuses = {group_id: statuses.get(group_id, []) for group_id in groups}
-        rehearsal = open_rehearsal(config, live, direction, arguments.records, seconds)
-        with waiting(f"records of {', '.join(direction)}", total=len(statuses)) as wait:
-            rehearsed = rehearse_groups(rehearsal, statuses, journal, wait.advance)
-        answers = answers_of(rehearsed, {each: len(statuses[each]) for each in statuses}, judge)
-        yield Answer("rehearse", direction, Mode.PLANNED, answers, live.is_decided_here)
+    journal = TableJournal(live.tables, direction, Mode.PLANNED, config.names)
+    _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
+    groups = chosen_groups(clusters.groups(), patterns, option=option)
+    statuses = clusters.partition_statuses(groups)
+    seconds = settings.timeout.total_seconds()
+    rehearsal = open_rehearsal(config, live, judge, journal, arguments.records, seconds)
+    chosen = groups if arguments.source else [*statuses]
+    with waiting(f"records of {', '.join(direction)}"):
+        answers = [rehearsal.rehearse(group_id, statuses.get(group_id, ())) for group_id in chosen]
+    return Answer("rehearse", direction, Mode.PLANNED, answers, decided_here(live))
+
+
+def decided_here(live: LiveState) -> Sequence[Said]:
+    """Return a note where no sync_offsets is alive."""
+    return [Reason.DECIDED_HERE()] if live.is_decided_here else []
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> None:
@@ -198,8 +199,3 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: st
     if problems:
         raise ConfigError(problems)
     return sorted(chosen)
-
-
-def say(line: str) -> None:
-    """Print a line on standard error; names in it cannot move the cursor."""
-    print(escaped(line), file=sys.stderr, flush=True)

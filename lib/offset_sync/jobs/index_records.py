@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
@@ -41,7 +40,7 @@ from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
-_LINE_EVERY_S, _SUMMARY_EVERY_S = 10.0, 60.0
+_LINE_EVERY_S = 30.0
 
 
 class OtherQueries(Protocol):
@@ -78,7 +77,6 @@ def _index(
     queries = _supervisor(config, lease)
     admins = open_clusters(config)
     access, progress = TopicAccess(config, admins), IndexProgress()
-    output = IndexOutput(progress)
     epochs = {alias: LeaderEpochs(alias, config.admin_options(alias), config.names) for alias in admins}
     more = () if config.is_stamped else config.of_extension("maintenance").TABLES
     highest, late_ms = partial(highest_indexed, tables, more), to_ms(config.sync.hole_grace)
@@ -92,27 +90,27 @@ def _index(
     else:
         others = config.of_extension("index_queries")(config, access, parts)
         others.add_to(queries)
-    _beside("progress", _LINE_EVERY_S, output.look, is_over)
+    _beside("progress", _LINE_EVERY_S, partial(tell, progress, "indexing for"), is_over)
     sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
     if is_once:
-        failures = _run_once(queries) if others is None else others.run_once(lambda: _supervisor(config, lease))
+        if others is None:
+            queries.run_once()
+            failures = queries.failures()
+        else:
+            failures = others.run_once(lambda: _supervisor(config, lease))
         sealer.seal()
-        output.log("ended after")
+        tell(progress, "ended after")
         return failures + access.refusals()
 
     def restart_granted() -> None:
         for alias in access.granted():
             queries.restart(alias)
 
-    def every_poll() -> None:
-        if queries.have_caught_up() and not queries.have_all_failed():
-            output.caught_up()
-
     _beside("rights", _POLL_S, restart_granted, lease.stop)  # a silent cluster blocks it
     sealer.start()
     end = others.begin() if others is not None else lambda: None
     try:
-        queries.run_until_stopped(every_poll)
+        queries.run_until_stopped()
     finally:
         end()
     return []
@@ -124,11 +122,6 @@ def _beside(name: str, pause_s: float, look: Callable[[], object], stop: threadi
 
 def _supervisor(config: Config, lease: Lease) -> QuerySupervisor:
     return QuerySupervisor(lease.stop, folders=(config.tables.root, config.tables.checkpoints))
-
-
-def _run_once(queries: QuerySupervisor) -> list[str]:
-    queries.run_once()
-    return queries.failures()
 
 
 class _RecordQuery:
@@ -176,31 +169,11 @@ class _RecordQuery:
         return LogCheck(alias, asked, origins, parts.incarnations)
 
 
-class IndexOutput:
-    """Logs *progress*: every ten seconds, and every minute once it has caught up."""
-
-    def __init__(self, progress: IndexProgress) -> None:
-        self._progress, self._pause_s = progress, _LINE_EVERY_S
-        self._due_at = time.monotonic() + _LINE_EVERY_S
-
-    def look(self) -> None:
-        """Log where the index is if that is due."""
-        if time.monotonic() >= self._due_at:
-            self.log("indexing for")
-
-    def caught_up(self) -> None:
-        """Log once that the index has reached the log ends of the start."""
-        if self._pause_s != _SUMMARY_EVERY_S:
-            self._pause_s = _SUMMARY_EVERY_S
-            self.log("caught up after")
-
-    def log(self, what: str) -> None:
-        """Log the totals."""
-        self._due_at = time.monotonic() + self._pause_s
-        lasted = to_duration(self._progress.seconds * 1000)
-        now = self._progress.backfill()
-        left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
-        logger.info(
-            "%s %s: %s records, %s records/s, %.0f%% of the records present at the start, time left %s",
-            *(what, lasted, to_count(now.records), to_count(round(now.records_per_s)), 100 * now.share, left),
-        )
+def tell(progress: IndexProgress, what: str) -> None:
+    """Log how far the index is."""
+    now, lasted = progress.backfill(), to_duration(progress.seconds * 1000)
+    left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
+    logger.info(
+        "%s %s: %s records, %s records/s, %.0f%% of the records present at the start, time left %s",
+        *(what, lasted, to_count(now.records), to_count(round(now.records_per_s)), 100 * now.share, left),
+    )

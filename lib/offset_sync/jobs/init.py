@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from offset_sync.check import rules
-from offset_sync.check.sample import Cluster, own_topics, take_sample, with_found_ids
-from offset_sync.check.stamps import Stamped, stamped_records
+from offset_sync.check.sample import take_sample
+from offset_sync.check.stamps import Stamped
 from offset_sync.config import parse_config
+from offset_sync.config.load import to_yaml
 from offset_sync.config.prefix_names import HEARTBEATS
-from offset_sync.config.written import to_yaml
 from offset_sync.jobs.check import add_arguments, check
-from offset_sync.jobs.log_format import tell
-from offset_sync.jobs.runner import DONE, FAILED, code_of, job_arguments, run_job
+from offset_sync.jobs.runner import DONE, code_of, job_arguments, run_job
 from offset_sync.model.errors import ConfigError, OffsetSyncError
-from offset_sync.model.finding import some
+from offset_sync.state.known_names import open_clusters
 
 _FILE = """\
 {modeline}# Written by init. conf/reference.yaml has every option with its default.
@@ -40,7 +38,6 @@ metrics:
   report_status_port: 9465
 # Tables and checkpoints are in data/; in production on HDFS or S3: tables.root, tables.checkpoints.
 """
-_WITHOUT_HEADERS = (rules.NATIVE, rules.BESIDE_COPIES, rules.BY_NAME, rules.TWICE, rules.UNSTAMPED)
 Tree = dict[str, Any]
 
 
@@ -76,10 +73,7 @@ def init(words: Sequence[str] | None = None, prog: str | None = None) -> int:
         lines = fill(tree)
         write(path, to_text(tree, path))
     except OffsetSyncError as problem:
-        return code_of(problem, "text")
-    except KeyboardInterrupt:
-        tell("nothing was written", "text")
-        return FAILED
+        return code_of(problem)
     print(*lines, f"written: {path}\n", sep="\n", flush=True)
     return _check(path)
 
@@ -115,88 +109,54 @@ def _given(arguments: argparse.Namespace) -> Tree:
 
 def fill(tree: Tree) -> list[str]:
     """Fill *tree* with what the clusters show; return why. Raises ConfigError, or ClusterError if one is silent."""
-    config, mirror = parse_config(tree), tree["mirror"]
-    sample = take_sample(config)
-    if sample.silent:
-        raise next(iter(sample.silent.values()))
-    clusters = sample.clusters
-    lines = [
-        f"{alias}: brokers: {each.brokers:,}, topics: {len(each.partitions):,}, groups: {len(each.groups):,}"
-        for alias, each in clusters.items()
-    ]
+    config, lines = parse_config(tree), list[str]()
+    clusters = {alias: admin.topics() for alias, admin in open_clusters(config).items()}
     if renamed := prefixed(clusters, config.is_topic_included):
         (alias, prefix), count = renamed.most_common(1)[0]
-        mirror["names"] = "mm2"
+        tree["mirror"]["names"] = "mm2"
         lines.append(f"{alias} has {count:,} of {prefix}'s topics with the prefix {prefix}.: mirror.names is mm2")
-        sample = take_sample(parse_config(tree))
-    elif own := sorted({name for each in clusters.values() for name in own_topics(config, each).values()}):
-        tree["topics"]["exclude"] = mirror_makers(clusters)
-        lines.append(f"topics.exclude leaves out MirrorMaker's own topics: {some(own, 8)}")
-    stamped = sample.stamped
-    presets = (each.said for records in stamped.values() for each in records if each.rule is rules.OTHER_PRESET)
-    if preset := next(presets, None):
-        mirror["preset"] = preset
-        stamped = stamped_records(with_found_ids(parse_config(tree), sample.clusters), sample.seen)
-    return lines + note_stamps(tree, stamped)
+    return lines + note_origins(tree["clusters"], take_sample(parse_config(tree)).stamped)
 
 
-def mirror_makers(aliases: Iterable[str]) -> list[str]:
-    """Return patterns of MirrorMaker's own topics; ``mirror.names: mm2`` knows these by itself.
-
-    Errs to too few: groups are not synced on an excluded topic.
-    """
-    prefix = "|".join(map(re.escape, aliases))
-    mm2 = r"mm2-(offset-syncs|configs|offsets|status)[._-].+[._-]internal"
-    return [rf"(({prefix})[._-])?heartbeats", mm2, r".+[._-]checkpoints[._-]internal"]
-
-
-def prefixed(clusters: Mapping[str, Cluster], is_included: Callable[[str], bool]) -> Counter[tuple[str, str]]:
+def prefixed(clusters: Mapping[str, Collection[str]], is_included: Callable[[str], bool]) -> Counter[tuple[str, str]]:
     """Return, by cluster and prefix, how many topics are called ``dc1.orders`` where cluster dc1 has ``orders``.
 
     Only topics whose original is included count: others may be mirrored by another tool.
     """
     found = Counter[tuple[str, str]]()
-    for alias, each in clusters.items():
-        for topic in each.partitions:
+    for alias, topics in clusters.items():
+        for topic in topics:
             prefix, _, original = topic.partition(".")
-            is_there = prefix != alias and prefix in clusters and original in clusters[prefix].partitions
+            is_there = prefix != alias and original in clusters.get(prefix, ())
             if original != HEARTBEATS and is_there and is_included(original):
                 found[alias, prefix] += 1
     return found
 
 
-def note_stamps(tree: Tree, stamped: Mapping[str, Sequence[Stamped]]) -> list[str]:
-    """Fill in what the headers call a cluster where that is not its alias; return lines on the copies."""
-    clusters, lines, has_headers = tree["clusters"], list[str](), False
+def note_origins(clusters: Tree, stamped: Mapping[str, Sequence[Stamped]]) -> list[str]:
+    """Fill in what the headers call the other one of two clusters where that is not its alias; return why."""
+    lines = list[str]()
     for alias, records in stamped.items():
-        has_headers |= any(each.rule not in _WITHOUT_HEADERS for each in records)
         unknown = sorted({each.said for each in records if each.rule is rules.UNKNOWN})
         others = [each for each in clusters if each != alias]
         if len(unknown) == len(others) == 1:
             clusters[others[0]]["origin"] = unknown[0]
             lines.append(f"{alias}: headers call {others[0]} {unknown[0]!r}: clusters.{others[0]}.origin")
-        copies = Counter(each.origin for each in records if each.rule is rules.STAMPED)
-        for origin, count in sorted(copies.items()):
-            lines.append(f"{alias}: has copies of records of {origin}: {count:,} of {len(records):,} records checked")
-    recipe = "no copy has headers yet: docs/mirrors.md is the recipe for MirrorMaker 2; docs/mirrors-contents.md says "
-    return lines if has_headers else [*lines, recipe + "what is possible without"]
+    return lines
 
 
 def to_text(tree: Tree, path: Path) -> str:
     """Return the text of the file *path*; without the wheel, editors find its keys by the first line."""
     schema = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
     modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, path.parent)}\n" if schema.exists() else ""
-    return _FILE.format(modeline=modeline, **{name: to_yaml({name: each}) for name, each in tree.items()})
+    written = {name: to_yaml({name: each}) for name, each in tree.items()}
+    return _FILE.format(modeline=modeline, **written)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that must not be there yet, whole or not at all; raises ConfigError where it cannot be written."""
+    """Write a file that must not be there yet; raises ConfigError where it cannot be written."""
     try:
-        path.touch(exist_ok=False)
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError:
-            path.unlink()
-            raise
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
     except OSError as problem:
         raise ConfigError([f"{path}: cannot be written ({problem.strerror}); name another file"]) from None

@@ -17,17 +17,20 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from offset_sync.jobs.log_format import tell
 from offset_sync.model.errors import JvmEndedError
-from offset_sync.spark.jvm_end import is_connection_lost, jvm_exit_code
 
 logger = logging.getLogger(__name__)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 PATIENCE_S = 3.0
 """How long the main thread may take to check the flag."""
+LOG_FORMAT = "OFFSET_SYNC_LOG_FORMAT"
+"""Environment variable for Python and the JVM of driver and executors: text, the default, or json."""
+JOB = "OFFSET_SYNC_JOB"
+"""Environment variable: how each line of this process begins, or what its key ``job`` is, among those of other jobs."""
 PARENT = "OFFSET_SYNC_PARENT"
 """Environment variable: the process id of the job ``run`` that started this one, which ends with it."""
 _POLL_S = 0.5
@@ -73,25 +76,19 @@ class StopFlag(threading.Event):
 class ProcessEnd:
     """Inside it signals set the flag ``stop``, and a dead JVM ends the process.
 
-    *code_when_stopped* is the exit code of a stopped job that could not end by itself.
+    *tell* prints a line. *code_when_stopped* is the exit code of a stopped job that could not end by itself.
     """
 
-    def __init__(self, log_format: str, code_when_stopped: int) -> None:
+    def __init__(self, tell: Callable[[str], None], code_when_stopped: int) -> None:
         self.stop = StopFlag()
-        self._log_format, self._code_when_stopped = log_format, code_when_stopped
-        self._signal, self._is_over = "", threading.Event()
-        self._filter = _Consequences()
-        self._lock = threading.Lock()
+        self._tell, self._code_when_stopped = tell, code_when_stopped
+        self._signal, self._is_over, self._lock = "", threading.Event(), threading.Lock()
 
     def __enter__(self) -> ProcessEnd:
-        self._wakeup_in, wakeup_out = socket.socketpair()
-        wakeup_out.setblocking(False)
-        self._wakeup_out = wakeup_out
+        self._wakeup_in, self._wakeup_out = socket.socketpair()
+        self._wakeup_out.setblocking(False)
         self._handlers = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
-        self._old_fd = signal.set_wakeup_fd(wakeup_out.fileno(), warn_on_full_buffer=False)
-        self._excepthook, threading.excepthook = threading.excepthook, self._on_exception
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(self._filter)
+        self._old_fd = signal.set_wakeup_fd(self._wakeup_out.fileno(), warn_on_full_buffer=False)
         for name, run in (("signals", self._read_signals), ("ends", self._watch_ends)):
             threading.Thread(target=run, name=name, daemon=True).start()
         return self
@@ -99,23 +96,15 @@ class ProcessEnd:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if problem is not None and not isinstance(problem, SystemExit) and self._filter.is_jvm_gone(problem):
+        if problem is not None and not isinstance(problem, SystemExit) and has_jvm_ended(within_s=_CLEANED_UP_S):
             self._end_without_jvm()
         if isinstance(problem, JvmEndedError) and self.stop.wait(_SAME_SIGNAL_S):
-            self._end(f"stopped by {self._signal} while starting", is_stop=True)
+            self._end(f"stopped by {self._signal} while starting", self._code_when_stopped)
         self._is_over.set()
         signal.set_wakeup_fd(self._old_fd)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        threading.excepthook = self._excepthook
-        for each in logging.getLogger().handlers:
-            each.removeFilter(self._filter)
         self._wakeup_out.close()  # which ends the thread that reads
-
-    @property
-    def was_interrupted(self) -> bool:
-        """True after a signal: a KeyboardInterrupt is then Spark's reaction to it."""
-        return bool(self._signal)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         """Note the signal only: the main thread, interrupted between two instructions, may hold the flag's lock."""
@@ -135,12 +124,12 @@ class ProcessEnd:
         self.stop.set()
         logger.info("%s: stopping", self._signal)
         if not self.stop.is_heard.wait(PATIENCE_S) and not self._is_over.is_set():
-            self._end(f"stopped by {self._signal}; the next start continues from there", is_stop=True)
+            self._end(f"stopped by {self._signal}; the next start continues from there", self._code_when_stopped)
 
     def _watch_ends(self) -> None:
         parent = int(os.environ.get(PARENT, 0))
         while not self._is_over.wait(_POLL_S):
-            if jvm_exit_code() is not None:
+            if has_jvm_ended():
                 self._end_without_jvm()
             if parent and os.getppid() != parent:
                 parent = 0
@@ -149,49 +138,39 @@ class ProcessEnd:
 
     def _end_without_jvm(self) -> None:
         if self.stop.wait(_SAME_SIGNAL_S):
-            self._end(
-                f"stopped by {self._signal}, and so was the JVM; the next start continues from there", is_stop=True
-            )
-        code = jvm_exit_code()
-        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
-        self._end(
-            f"the JVM {how}, so this job ends: see the lines above for the cause, and start it again", is_stop=False
-        )
+            stopped = f"stopped by {self._signal}, and so was the JVM; the next start continues from there"
+            self._end(stopped, self._code_when_stopped)
+        how = how_ended(jvm_exit_code() or 0)
+        self._end(f"the JVM {how}, so this job ends: see the lines above for the cause, and start it again", 1)
 
-    def _end(self, line: str, *, is_stop: bool) -> None:
+    def _end(self, line: str, code: int) -> None:
         with self._lock:  # one thread only
-            self._filter.open_to = threading.get_ident()
-            tell(line, self._log_format)
+            self._tell(line)
             logging.shutdown()
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(self._code_when_stopped if is_stop else 1)
-
-    def _on_exception(self, given: Any) -> None:
-        if not self._filter.is_jvm_gone(given.exc_value):
-            self._excepthook(given)
+            os._exit(code)
 
 
-class _Consequences(logging.Filter):
-    """Drops errors that only follow from the JVM's end: a stack trace from each thread that used it.
+def has_jvm_ended(within_s: float = 0.0) -> bool:
+    """Return whether the JVM of this process has ended; a broken connection may be noticed a moment before its end."""
+    ends_at = time.monotonic() + within_s
+    while "offset_sync.spark.jvm" in sys.modules:
+        if jvm_exit_code() is not None:
+            return True
+        if time.monotonic() >= ends_at:
+            break
+        time.sleep(0.05)
+    return False
 
-    Then only the thread that ends the process may still log: the others would have time for a line before the end.
-    """
 
-    open_to: int | None = None
+def jvm_exit_code() -> int | None:
+    """Return how it has ended; None as long as it runs, is not the child of this process, or was never started."""
+    jvm = sys.modules.get("offset_sync.spark.jvm")  # without loading pyspark
+    code: int | None = None if jvm is None else jvm.jvm_exit_code()
+    return code
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        given = record.args if isinstance(record.args, tuple) else ()
-        told = next((each for each in given if isinstance(each, BaseException)), None)
-        problem = record.exc_info[1] if record.exc_info else told
-        is_news = record.levelno < logging.WARNING and problem is None
-        return record.thread == self.open_to or is_news or not self.is_jvm_gone(problem)
 
-    def is_jvm_gone(self, problem: BaseException | None) -> bool:
-        """Return whether the JVM has ended; a broken connection may be noticed a moment before its end."""
-        ends_at = time.monotonic() + (_CLEANED_UP_S if is_connection_lost(problem) else 0.0)
-        while jvm_exit_code() is None:
-            if time.monotonic() >= ends_at:
-                return False
-            time.sleep(0.05)
-        return True
+def how_ended(code: int) -> str:
+    """Return an exit code of a process as words."""
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -7,23 +7,20 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timezone
-
-import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.jobs.runner import open_tables
 from offset_sync.model.reasons import Reason
-from offset_sync.model.text import to_duration, visible
-from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
+from offset_sync.model.text import visible
+from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import ReportOutput, asked_for, open_outputs, status_arguments
+from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
-from offset_sync.tables.catalog import DRIVERS, SYNC_DRIFT, SYNC_STATUS
-from offset_sync.terminal.waiting import waiting
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.terminal import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments
@@ -52,9 +49,7 @@ class StatusJob:
         status = self._state.published(now_ms)
         drift = self._drift.add(status, now)
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
-        notes += clock_notes(self._state.clocks_ahead_ms())
         notes += [visible(str(each)) for each in self._state.silent]
-        notes += self._notes_on_nothing() if status.num_rows == 0 else []
         rehearsals = self._rehearsals.follow()
         notes += [visible(each.note(now)) for each in rehearsals]
         return Report(status, drift, now, notes, rehearsals)
@@ -67,13 +62,6 @@ class StatusJob:
         finally:
             self._state.tables.replace(SYNC_STATUS, report.status)
             self._state.tables.append(SYNC_DRIFT, report.newest_drift)
-
-    def _notes_on_nothing(self) -> list[str]:
-        """Return possible reasons for an empty report."""
-        rows, _ = self._state.tables.rows_since(DRIVERS, None)
-        root = visible(self._config.tables.root)
-        never = [job for job in ("sync_offsets", "index_records") if job not in pc.unique(rows["job"]).to_pylist()]
-        return [f"{job} has never run with tables.root {root}: start it, or correct tables.root" for job in never]
 
     def run_until_stopped(self) -> None:
         """Report every interval; a failed report is retried at the next one."""
@@ -93,40 +81,17 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
     with open_tables(config, "offset-sync report_status") as tables:
         if arguments.once:
             with waiting(f"the tables and clusters {', '.join(config.clusters)}"):
-                state = LiveState(config, tables)
-                job = StatusJob(config, state, stop, open_outputs(config, arguments, sys.stdout))
+                job = StatusJob(config, LiveState(config, tables), stop, open_outputs(config, arguments, sys.stdout))
                 report = job.make()
             job.show(report)
-            return [each["text"] for each in asked_for(report, arguments).document["problems"]]
-        with _served(config, arguments) as outputs:
-            StatusJob(config, LiveState(config, tables), stop, outputs).run_until_stopped()
-        return []
+            return [each["text"] for each in report.select(arguments.group).document["problems"]]
+        # Imported here: a single report needs no endpoint, and starts faster.
+        from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
-
-@contextmanager
-def _served(config: Config, arguments: argparse.Namespace) -> Iterator[Sequence[ReportOutput]]:
-    """Open the endpoint that shows reports as metrics and as pages; yields all outputs of a report."""
-    # Imported here: a single report needs no endpoint, and starts faster.
-    from offset_sync.jobs.metrics.endpoint import open_endpoint
-    from offset_sync.jobs.metrics.report import PageServer, ReportMetrics, is_open_to_others
-
-    metrics = ReportMetrics(config)
-    pages = PageServer(is_open=is_open_to_others(config.metrics))
-    endpoint = open_endpoint("report_status", config.metrics, [metrics.collect], pages.over)
-    if endpoint is not None:
-        logger.info("status page: http://localhost:%d/", endpoint.port)
-    try:
-        yield [metrics.show, *open_outputs(config, arguments, sys.stdout, pages.put if endpoint is not None else None)]
-    finally:
-        if endpoint is not None:
-            endpoint.close()
-
-
-def clock_notes(ahead_ms: Mapping[str, int]) -> list[str]:
-    """Return a line for each cluster whose clock differs too much from that of ``sync_offsets``, which measures it."""
-    return [
-        f"clusters.{alias}: its clock is {to_duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}; "
-        "times of commits are corrected by that; correct the brokers' clocks anyway"
-        for alias, ahead in sorted(ahead_ms.items())
-        if abs(ahead) > WRONG_MS
-    ]
+        metrics, pages = ReportMetrics(), PageServer(is_open=is_open_to_others(config.metrics))
+        with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
+            if port is not None:
+                logger.info("status page: http://localhost:%d/", port)
+            shown = open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)
+            StatusJob(config, LiveState(config, tables), stop, [metrics.show, *shown]).run_until_stopped()
+    return []

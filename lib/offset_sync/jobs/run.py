@@ -16,7 +16,6 @@ largest of all jobs: they must not be restarted after a 3, or two drivers would 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import shlex
@@ -26,16 +25,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, TextIO
 
 from offset_sync.config import Config
-from offset_sync.jobs.process_end import PARENT
+from offset_sync.jobs.process_end import JOB, LOG_FORMAT, PARENT, how_ended
 from offset_sync.jobs.runner import BAD_ARGUMENTS, DONE, FAILED, TAKEN_OVER
 from offset_sync.model.errors import ConfigError, TakenOverError
-from offset_sync.model.text import escaped, to_duration
-from offset_sync.spark.packages import SPARK_OPTIONS
+from offset_sync.model.text import to_duration
+from offset_sync.spark import SPARK_OPTIONS
 
 logger = logging.getLogger(__name__)
 JOBS = ("index_records", "sync_offsets", "maintain_tables", "report_status")
@@ -66,20 +63,13 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     pause: float = field(default_factory=lambda: FIRST_S)
-    reader: threading.Thread | None = field(default=None, repr=False)
 
-    def start(self, log: JobLog) -> None:
-        """Start the process, and have its output written to *log*."""
+    def start(self) -> None:
+        """Start the process; it writes to our output, and begins each line of its log with its name."""
         self.due_at, self.started_at = None, time.monotonic()
-        self.process = subprocess.Popen(
-            self.command,
-            env=os.environ | {PARENT: str(os.getpid())},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self.reader = threading.Thread(target=log.follow, args=(self.name, self.process.stdout), daemon=True)
-        self.reader.start()
+        name = self.name if os.environ.get(LOG_FORMAT) == "json" else f"{self.name:<15} "
+        environment = os.environ | {PARENT: str(os.getpid()), JOB: name}
+        self.process = subprocess.Popen(self.command, env=environment, stdin=subprocess.DEVNULL)
 
     @property
     def code(self) -> int:
@@ -97,8 +87,8 @@ class Child:
 class Supervisor:
     """Runs *children* until *stop* is set or one of them must not be restarted."""
 
-    def __init__(self, children: Sequence[Child], stop: threading.Event, log: JobLog) -> None:
-        self._children, self._stop, self._log = children, stop, log
+    def __init__(self, children: Sequence[Child], stop: threading.Event) -> None:
+        self._children, self._stop = children, stop
 
     def run(self) -> dict[str, int]:
         """Return the exit code of each job; a job that was killed counts as FAILED."""
@@ -114,7 +104,7 @@ class Supervisor:
         now = time.monotonic()
         if child.due_at is not None:
             if now >= child.due_at:
-                child.start(self._log)
+                child.start()
             return False
         code = None if child.process is None else child.process.poll()
         if code is None:
@@ -147,43 +137,6 @@ class Supervisor:
                 logger.warning("%s: did not end within %.0f s, killed", name, STOPPING_S)
                 process.kill()
                 process.wait()
-        for each in self._children:
-            if each.reader is not None:
-                each.reader.join(1.0)
-
-
-class JobLog:
-    """Writes the output of jobs to *out*, each line with the name of its job; as JSON it becomes the key ``job``."""
-
-    def __init__(self, out: TextIO, log_format: str) -> None:
-        self._out, self._is_json, self._lock = out, log_format == "json", threading.Lock()
-
-    def follow(self, name: str, said: IO[bytes]) -> None:
-        """Write all lines of one job until it ends."""
-        for line in said:
-            text = self.line(name, line.decode(errors="replace").rstrip("\r\n"))
-            with self._lock, suppress(OSError):  # as of a full disk; a job whose output is not read would block
-                self._out.write(text + "\n")
-                self._out.flush()
-
-    def line(self, name: str, line: str) -> str:
-        """Return a line of a job in the output format."""
-        if not self._is_json:
-            return f"{name:<15} {escaped(line)}"
-        if line.startswith('{"'):
-            return f'{{"job": {json.dumps(name)}, {line[1:]}'
-        return json.dumps({"job": name, "level": "INFO", "logger": name, "msg": line})
-
-
-class _Named(logging.Formatter):
-    """Formats the text of *formatter* as lines of the job ``run``."""
-
-    def __init__(self, log: JobLog, formatter: logging.Formatter) -> None:
-        super().__init__()
-        self._log, self._formatter = log, formatter
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(self._log.line("run", line) for line in self._formatter.format(record).split("\n"))
 
 
 def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
@@ -191,11 +144,8 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
 
     Raises TakenOverError or ConfigError if a job ended for that reason.
     """
-    log = JobLog(sys.stderr, arguments.log_format)
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(_Named(log, handler.formatter or logging.Formatter()))
     logger.info("status page: %s", config.status.page)
-    codes = Supervisor(children(config, arguments.conf), stop, log).run()
+    codes = Supervisor(children(config, arguments.conf), stop).run()
     worst = max(codes.values())
     lines = [f"{name} ended with exit code {code}" for name, code in codes.items() if code != DONE]
     if worst == BAD_ARGUMENTS:
@@ -212,7 +162,8 @@ def children(config: Config, config_file: str) -> list[Child]:
     if settings.groups:
         every = settings.interval.total_seconds()
         first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
-        jobs.append(Child("rehearse", _command("cutover", config_file, "rehearse"), first_at, every))
+        words = ("rehearse", "--format", os.environ.get(LOG_FORMAT, "text"))  # a line as the log's
+        jobs.append(Child("rehearse", _command("cutover", config_file, *words), first_at, every))
     return jobs
 
 
@@ -221,8 +172,3 @@ def _command(job: str, config_file: str, *words: str) -> list[str]:
     if not submit:  # the wheel; there each job takes the options from the environment
         return [sys.executable, "-m", "offset_sync.jobs.console", job, "--conf", config_file, *words]
     return [*submit, job, *shlex.split(os.environ.get(SPARK_OPTIONS, "")), "--conf", config_file, *words]
-
-
-def how_ended(code: int) -> str:
-    """Return an exit code of a process as words."""
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

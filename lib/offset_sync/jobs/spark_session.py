@@ -15,16 +15,16 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import HIDDEN_NAMES, Config
 from offset_sync.config.client_options import MSK_HANDLER
+from offset_sync.jobs.process_end import LOG_FORMAT
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ConfigError, PlatformError
 from offset_sync.spark import CHECKPOINT_FORMAT
-from offset_sync.spark.jvm import processors, start_jvm, version_and_jar
+from offset_sync.spark.jvm import default_file_system, jar_of, processors, start_jvm
 from offset_sync.spark.platform import check_platform
 from offset_sync.tables.catalog import TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
-from offset_sync.terminal.waiting import LOG_FORMAT
 
 logger = logging.getLogger(__name__)
 _REQUIRED = {
@@ -115,6 +115,7 @@ def opened_tables(
     spark = open_session(f"offset-sync {job}", reads_internal_topics=reads_internal_topics, clusters=clusters)
     try:
         check_logins(config)
+        check_places(config, default_file_system(spark))
         tables = TableStore.of(config)
         tables.create((*TABLES, *more))
         check_checkpoints(tables.files, config.tables.checkpoints)
@@ -123,17 +124,27 @@ def opened_tables(
         spark.stop()
 
 
+def check_places(config: Config, default: str) -> None:
+    """Raise ConfigError where a path without a scheme could be meant for Hadoop's *default* file system, such as HDFS.
+
+    On the local disk another machine would begin with new tables, and not see that this driver is alive.
+    """
+    for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
+        if not default.startswith("file:") and ":" not in path:
+            remedy = "write it with its scheme; file:///… is this machine's disk"
+            raise ConfigError([f"tables.{key}: {path} has no scheme, and fs.defaultFS is {default}: {remedy}"])
+
+
 def check_logins(config: Config) -> None:
     """Raise PlatformError, in one line, where Spark lacks the jar by which its clients log in at Amazon MSK."""
     for alias in config.clusters:
-        if MSK_HANDLER not in config.java_options(alias).values():
-            continue
-        try:
-            version_and_jar(MSK_HANDLER)
-        except LookupError as missing:
-            text = f"clusters.{alias}: Spark lacks the class {MSK_HANDLER}"
-            remedy = "start the job with --jars aws-msk-iam-auth-2.3.6-all.jar (Maven: software.amazon.msk)"
-            raise PlatformError(f"{text}, by which it logs in; {remedy}") from missing
+        if MSK_HANDLER in config.java_options(alias).values():
+            try:
+                jar_of(MSK_HANDLER)
+            except LookupError as missing:
+                text = f"clusters.{alias}: Spark lacks the class {MSK_HANDLER}, by which it logs in"
+                remedy = "start the job with --jars aws-msk-iam-auth-2.3.6-all.jar (Maven: software.amazon.msk)"
+                raise PlatformError(f"{text}; {remedy}") from missing
 
 
 def with_slots(master: str, cores: int, clusters: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from offset_sync.ingest.commit_batch import CommitBatch, changed_logs
 from offset_sync.ingest.commit_ingester import Ingester
-from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.model.values import ABSENT
 from offset_sync.state import failpoints
 from offset_sync.state.cluster_clock import Read
@@ -34,39 +33,36 @@ class SyncBatch:
         ingester: Ingester,
         state: SyncState,
         reconcile: Callable[[str, KeyRows, int], None],
-        metrics: SyncMetrics,
         is_ready: threading.Event,
         left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
         self._reconcile = reconcile
-        self._metrics = metrics
         self._is_ready, self._left_writes = is_ready, left_writes
         self._last: tuple[int, CommitRecords, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read up to the log's end
         self._dated = -1, False  # the last one that was dated, and whether the one before it read up to the end
 
-    def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Decode, record, reconcile, and append the commits to the history."""
-        with self._metrics.batch(self._alias):
-            with self._ingester.taking_in:
-                missed = self._ingester.restore_missed(self._state, batch_id)
-                batch = self._as_read_now(self._ingester.decode(records, batch_id))
-                self._ingester.restore_lost(self._state, batch)
-                batch = self._with_times(batch)
-                recorded = self._record(batch)
-                self._ingester.note_taken_in(batch_id)
-            recorded = self._settled(batch, recorded)
-            if self._is_ready.is_set():
-                rows = np.concatenate((missed, recorded.genuine))
-                self._reconcile(self._alias, rows, batch_id)
-            # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
-            counts = self._ingester.write(batch, recorded.is_own)
-            self._metrics.count_records(self._alias, counts)
-            self._ended_ms = self._ended_ms[1], self._state.now_ms()
-            failpoints.failpoint(failpoints.AFTER_HISTORY)
+    def __call__(self, records: DataFrame, batch_id: int) -> Mapping[str, int]:
+        """Decode, record, reconcile, and append the commits to the history; return how many records of each kind."""
+        with self._ingester.taking_in:
+            missed = self._ingester.restore_missed(self._state, batch_id)
+            batch = self._as_read_now(self._ingester.decode(records, batch_id))
+            self._ingester.restore_lost(self._state, batch)
+            batch = self._with_times(batch)
+            recorded = self._record(batch)
+            self._ingester.note_taken_in(batch_id)
+        recorded = self._settled(batch, recorded)
+        if self._is_ready.is_set():
+            rows = np.concatenate((missed, recorded.genuine))
+            self._reconcile(self._alias, rows, batch_id)
+        # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
+        counts = self._ingester.write(batch, recorded.is_own)
+        self._ended_ms = self._ended_ms[1], self._state.now_ms()
+        failpoints.failpoint(failpoints.AFTER_HISTORY)
+        return counts
 
     def note_start(self) -> None:
         """Note that the query is started, maybe with more partitions: its first records may be as old as the log."""

@@ -5,31 +5,40 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import os
+import socket
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from prometheus_client.metrics_core import Metric
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
-from offset_sync.jobs.commit_query import LOOKS, CommitQuery, Run, SyncParts, opened
-from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.jobs.metrics.positions import Positions, SyncSummary
-from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics, health
+from offset_sync.jobs.commit_query import LOOKS, CommitQuery, SyncParts
+from offset_sync.jobs.endpoint import Gauges, served
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.watches import CoordinatorWatch, HomeWatch, Members, PartitionWatch, look_until
+from offset_sync.jobs.sync_metrics import HEALTH, CountedHistory, Health, SyncMetrics
+from offset_sync.jobs.watches import (
+    LOGS,
+    CoordinatorWatch,
+    HomeWatch,
+    LogWatch,
+    Members,
+    PartitionWatch,
+    look_until,
+)
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.model.errors import ConfigError
+from offset_sync.model.text import to_count
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_clock import system_now_ms
-from offset_sync.state.cluster_ids import with_first_ids, with_known_ids
+from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.heartbeat import EVERY_S, Heartbeat, beat
+from offset_sync.state.heartbeat import EVERY_S, beat
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
-from offset_sync.state.lease import FencedTables, UnwrittenTables
+from offset_sync.state.lease import Claim, FencedTables, Lease, held, to_claims, unended
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -41,78 +50,92 @@ from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import ReconcileLoop, Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
-from offset_sync.tables.catalog import CUTOVERS
+from offset_sync.tables.catalog import CUTOVERS, DRIVERS
 from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
 _MOVES_S, _ASK_S, _SUMMARY_S, _DUE_S = 1.0, 10.0, 60.0, 0.2
 RENEWAL_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
+DRY_BESIDE = (
+    "--dry-run: {} runs sync_offsets, and would be taken over; stop it (if it was killed, start it again), or give "
+    "tables.root and tables.checkpoints other places"
+)
 WORTH_WHILE = 10_000
 """The least number of keys that are over, beside more than half of all: some megabytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the job's arguments."""
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--dry-run", action="store_true", help="write the plan with outcome DRY_RUN, touch no cluster")
-    kind.add_argument("--no-writes", action="store_true", help="the job itself, with its tables, but touch no cluster")
+    parser.add_argument("--dry-run", action="store_true", help="do all but commit: answers have the outcome DRY_RUN")
 
 
 def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.Event) -> Sequence[str]:
     """Sync until stopped, or with ``--once`` up to the present ends; return one line per failure."""
     with opened_tables(config, "sync_offsets", CUTOVERS, reads_internal_topics=True) as (spark, tables):
-        with_ids = with_known_ids if arguments.dry_run else with_first_ids
-        config = with_ids(config, tables.files)
-        with opened(config, tables, arguments, stop) as run:
+        for claim in unended(to_claims(tables.all_rows(DRIVERS)), "sync_offsets", None) if arguments.dry_run else ():
+            if may_run(claim):
+                raise ConfigError([DRY_BESIDE.format(claim.who)])
+        config = with_first_ids(config, tables.files)
+        with held(Lease(tables, "sync_offsets", stop)) as lease:
+            job = partial(SyncJob, config, spark, lease, is_writing=not arguments.dry_run)
             while not arguments.once and not stop.is_set():
-                SyncJob(config, spark, run, is_once=False).run()
+                job(is_once=False).run()
                 gc.collect()  # its state and its clients go before the next one restores its own
-            return SyncJob(config, spark, run, is_once=True).run() if arguments.once else []
+            return job(is_once=True).run() if arguments.once else []
+
+
+def may_run(claim: Claim) -> bool:
+    """Return whether the process of a claim may be alive; errs to True, as for one of another host."""
+    if claim.host == socket.gethostname():
+        try:
+            os.kill(claim.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+    return True
 
 
 class SyncJob:
     """Wires the parts: a query per cluster, the reconcile loop beside them, the history after them.
 
-    A dry run does not disturb a running job: it continues from that job's position, and writes only its plan.
+    Unless it *is_writing*, no cluster is written to.
     """
 
-    def __init__(self, config: Config, spark: SparkSession, run: Run, *, is_once: bool) -> None:
-        self._config, self._run, self._is_once, self._lease = config, run, is_once, run.lease
+    def __init__(self, config: Config, spark: SparkSession, lease: Lease, *, is_writing: bool, is_once: bool) -> None:
+        self._config, self._lease, self._is_writing, self._is_once = config, lease, is_writing, is_once
         self._over, self._is_ready, soon = threading.Event(), threading.Event(), threading.Event()
         names, folders = config.names, (config.tables.root, config.tables.checkpoints)
-        tables = FencedTables(config.tables.root, run.lease, files_of(config), names)
-        seen = UnwrittenTables.of(config, names) if run.is_dry else tables
+        tables = FencedTables(config.tables.root, lease, files_of(config), names)
         self._at_once = {
             alias: GroupsAtOnce(alias, partial(config.java_options, alias), cluster_id=config.ids.get(alias, ""))
             for alias in config.clusters
         }
         self._admins = open_clusters(config, self._at_once)
-        keep = None if run.is_dry else config.maintenance.keep_versions
-        index = RecordIndex(tables, config.timed_topics(), memory_bytes=config.sync.index_memory, keep=keep)
+        keep, memory_bytes = config.maintenance.keep_versions, config.sync.index_memory
+        index = RecordIndex(tables, config.timed_topics(), memory_bytes=memory_bytes, keep=keep)
         self._state = state = SyncState(config, index)
-        self._history = TranslationHistory(tables, state.offsets.keys, config, is_dry=run.is_dry)
-        self._metrics = SyncMetrics(config)
-        self._positions = Positions(state, self._metrics.waiting)
-        self._summary = SyncSummary(state, self._metrics, self._positions)
+        self._history = TranslationHistory(tables, state.offsets.keys, config)
+        self._metrics = SyncMetrics(config, state)
         fetcher = checked_metadata(config, self._admins, index, soon.set, is_once=is_once)
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
         lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
         self._reconciler = Reconciler(config, state, fetcher, writers, history, lists)
         ended = self._metrics.reconciled
         self._loop = ReconcileLoop(config.sync, state, self._reconciler, ended, soon, self._is_ready)
-        self._last_known = LastKnown(tables, config, replaces=not run.is_dry)
-        self._incarnations = CommitLogIncarnations(seen, config.polled())
-        self._queries = QuerySupervisor(run.lease.stop, self._over, folders)
+        self._last_known = LastKnown(tables, config, replaces=True)
+        self._incarnations = CommitLogIncarnations(tables, config.polled())
+        self._queries = QuerySupervisor(lease.stop, self._over, folders)
         left = LeftWrites(state, Translator(config, state), fetcher, self._queries.has_read)
-        self._left_writes = left if run.lease.may_have_written else None
-        run.lease.is_followed_up = self._left_writes is None
+        self._left_writes = left if lease.may_have_written else None
+        lease.is_followed_up = self._left_writes is None
         self._homes = HomeWatch(state, Members(self._admins), Moves(tables, dates=True), soon.set)
         state.before_foreign = self._homes.follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)
         parts = SyncParts(
-            *(config, spark, run, is_once, seen, state, self._incarnations, self._reconciler, self._metrics),
+            *(config, spark, lease, is_once, tables, state, self._incarnations, self._reconciler, self._metrics),
             *(self._queries, self._partitions, self._is_ready, self._left_writes),
         )
         self._by_alias = {alias: CommitQuery(parts, admin) for alias, admin in self._admins.items()}
@@ -124,7 +147,7 @@ class SyncJob:
         return TargetWriter(
             admin.alias,
             self._config.admin_options(admin.alias),
-            not self._run.is_writing,
+            not self._is_writing,
             fence=self._lease,
             admin=admin,
             by_tasks=TaskWrites(spark, self._lease),
@@ -145,8 +168,6 @@ class SyncJob:
             self._left_writes.begin()
             self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
-        for pair, waiting in self._metrics.waiting.items():
-            waiting.restore(self._state.last(*pair))
 
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
@@ -171,29 +192,37 @@ class SyncJob:
             self._state.index.refresh()
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
-        logger.info("%s", self._summary.ended())
+        logger.info("done: %s", self._metrics.summary())
         return failures + ([self._history.error] if self._history.error else [])
 
     def _run_until_over(self) -> list[str]:
         """Sync until the job is stopped, or has to restart in the process; failures are retried."""
         logs = LogWatch(self._config, self._admins, self._state.index)
-        told = [self._health, self._metrics.collect, self._positions.collect, logs.collect]
-        endpoint = None if self._run.is_dry else open_endpoint("sync_offsets", self._config.metrics, told)
-        always: dict[Callable[[], object], float] = {
-            self._loop.pass_if_due: _DUE_S,
-            self._loop.follow_index: max(_DUE_S, (self._config.sync.trigger_interval / LOOKS).total_seconds()),
-            self._homes.follow_moves: _MOVES_S,
-            self._homes.ask_members: _ASK_S,
-            self._partitions.note_growth: _ASK_S,
-        }
-        always |= {} if endpoint is None else {logs.check: self._config.sync.reconcile_interval.total_seconds()}
-        later: dict[Callable[[], object], float] = {self._summary.log: _SUMMARY_S, self._coordinators.compare: _MOVES_S}
-        if not self._run.is_dry:
-            later |= {self._renew: RENEWAL_S, self._beat: EVERY_S, self._last_known.replace_if_grown: LOOK_S}
+        told = [*self._metrics.collectors(), Gauges(HEALTH, self._health), Gauges(LOGS, lambda: logs)]
+        with served("sync_offsets", self._config.metrics, told):
+            self._run_beside(logs)
+        return []
+
+    def _run_beside(self, logs: LogWatch) -> None:
+        """Run the queries, and beside them all that is looked at from time to time."""
+        ready = self._is_ready
+        looks: list[tuple[Callable[[], object], float, threading.Event | None]] = [
+            (self._loop.pass_if_due, _DUE_S, None),
+            (self._loop.follow_index, max(_DUE_S, (self._config.sync.trigger_interval / LOOKS).total_seconds()), None),
+            (self._homes.follow_moves, _MOVES_S, None),
+            (self._homes.ask_members, _ASK_S, None),
+            (self._partitions.note_growth, _ASK_S, None),
+            (self._summarize, _SUMMARY_S, ready),
+            (self._coordinators.compare, _MOVES_S, ready),
+            (self._renew, RENEWAL_S, ready),
+            (self._beat, EVERY_S, ready),
+            (self._last_known.replace_if_grown, LOOK_S, ready),
+        ]
+        if self._config.metrics.sync_offsets_port is not None:
+            looks.append((logs.check, self._config.sync.reconcile_interval.total_seconds(), None))
         beside = [
-            threading.Thread(target=look_until, args=(pause_s, look, self._over, is_ready), daemon=True)
-            for looks, is_ready in ((always, None), (later, self._is_ready))
-            for look, pause_s in looks.items()
+            threading.Thread(target=look_until, args=(pause_s, look, self._over, is_due), daemon=True)
+            for look, pause_s, is_due in looks
         ]
         for each in beside:
             each.start()
@@ -202,9 +231,9 @@ class SyncJob:
         for each in beside[:1] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
             each.join()
         self._history.close()
-        if endpoint is not None:
-            endpoint.close()
-        return []
+
+    def _summarize(self) -> None:
+        logger.info("%s", self._metrics.summary())
 
     def _note_readiness(self) -> None:
         has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded
@@ -213,7 +242,10 @@ class SyncJob:
         if unread := self._state.unread.aliases:
             self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])
         if not self._is_ready.is_set():
-            logger.info("%s", self._summary.caught_up())
+            with self._state.lock:
+                keys = self._state.offsets.keys
+                partitions, groups = to_count(len(keys)), to_count(len({key.group_id for key in keys}))
+            logger.info("every commit log is read to its end: syncing %s partitions of %s groups", partitions, groups)
             self._is_ready.set()
             # A restart in this process has no previous driver.
             self._lease.may_have_written, self._lease.is_followed_up = False, True
@@ -249,10 +281,9 @@ class SyncJob:
     def _beat(self) -> None:
         """Tell readers of the tables that the answers there are of now."""
         # Without writes no answer is tried, so none is published.
-        is_publishing = self._run.is_writing and not self._loop.is_first
+        is_publishing = self._is_writing and not self._loop.is_first
         if is_publishing and self._lease.is_open() and self._history.error is None:
-            said = Heartbeat(self._lease.epoch, system_now_ms(), self._state.clocks_ahead_ms())
-            beat(files_of(self._config), self._config, said)
+            beat(files_of(self._config), self._config, self._lease.epoch, system_now_ms())
 
-    def _health(self) -> Iterator[Metric]:
-        return health(self._is_ready.is_set(), self._history.error, self._config.clusters, self._queries.errors())
+    def _health(self) -> Health:
+        return self._metrics.health(self._is_ready.is_set(), self._history.error, self._queries.errors())

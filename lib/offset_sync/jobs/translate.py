@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -33,9 +32,6 @@ from offset_sync.status.live_state import LiveState
 
 GIVEN = ("topic", "partition", "offset")
 ANSWERED = ("target_topic", "target_offset", "state", "duplicates", "duplicates_at_most", "lost", "reason")
-STANDARD_INPUT = "-"
-_MOST_LINES = 100
-"""The most bad names reported one by one."""
 _TYPES = {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64()}
 _SERIAL = arrow_csv.ReadOptions(use_threads=False)
 """So errors have the number of a row."""
@@ -89,10 +85,9 @@ def _read(arguments: argparse.Namespace) -> KeptOffsets:
         text = io.StringIO()
         csv.writer(text).writerows([GIVEN, one])
         return read_csv(text.getvalue().encode(), "arguments", arguments.taken_at)
-    if arguments.file == STANDARD_INPUT:
-        return read_csv(sys.stdin.buffer.read(), "standard input", arguments.taken_at)
+    path = "/dev/stdin" if arguments.file == "-" else arguments.file
     try:
-        return read_csv(Path(arguments.file).read_bytes(), arguments.file, arguments.taken_at)
+        return read_csv(Path(path).read_bytes(), path, arguments.taken_at)
     except OSError as error:
         raise ConfigError([f"--file {arguments.file}: {error.strerror}"]) from None
 
@@ -113,11 +108,10 @@ def read_csv(content: bytes, place: str, taken_at_ms: int) -> KeptOffsets:
     topic = rows["topic"].combine_chunks().dictionary_encode()
     topics = topic.dictionary.to_pylist()
     problems = [f"topic {escaped(name[:60])!r} is no topic's name" for name in topics if not is_topic_name(name)]
-    problems += (
-        ["a partition or an offset is below 0"] if min(partition.min(initial=0), offset.min(initial=0)) < 0 else []
-    )
+    if min(partition.min(initial=0), offset.min(initial=0)) < 0:
+        problems.append("a partition or an offset is below 0")
     if problems:
-        raise ConfigError([f"{place}: {each}" for each in problems[:_MOST_LINES]])
+        raise ConfigError([f"{place}: {each}" for each in problems])
     return KeptOffsets(topics, topic.indices.to_numpy().astype(np.int64), partition, offset, taken_at_ms)
 
 
@@ -141,28 +135,18 @@ def _time(text: str) -> int:
 def print_answers(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None], out: TextIO) -> None:
     """Print a header and a line per offset, in their order; a withheld answer has no offset and counts, but a reason.
 
-    *target_topics* has the name at the target for each of the topics of *offsets*. The reader of *out* may close it.
+    *target_topics* has the name at the target for each of the topics of *offsets*.
     """
     lines = csv.writer(out, lineterminator="\n")
-    try:
-        lines.writerows([[*GIVEN, *ANSWERED], *_rows(offsets, answers, target_topics)])
-        out.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # or Python complains when it ends
-
-
-def _rows(
-    offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None]
-) -> Iterable[Sequence[object]]:
+    lines.writerow([*GIVEN, *ANSWERED])
     given = (offsets.topic, offsets.partition, offsets.offset, answers.state, answers.reason)
     found = (answers.target_offset, answers.duplicates, answers.duplicates_at_most, answers.lost)
     columns = [column.tolist() for column in (*given, *found)]
-    for topic, partition, offset, state, reason, to, repeats, at_most, lost in zip(*columns, strict=True):
-        row = (offsets.topics[topic], partition, offset, target_topics[topic])
-        if reason is None:
-            yield *row, to, State(state).name, repeats, at_most, lost, None
-        else:
-            yield *row, None, State(state).name, None, None, None, reason
+    for topic, partition, offset, state, reason, *numbers in zip(*columns, strict=True):
+        to, *costs = numbers if reason is None else [None] * len(found)
+        place = offsets.topics[topic], partition, offset, target_topics[topic]
+        lines.writerow([*place, to, State(state).name, *costs, reason])
+    out.flush()
 
 
 def summary(answers: KeptAnswers) -> list[str]:

@@ -1,7 +1,8 @@
 """Polls for changes other than commits, each kind in a thread of its own.
 
-Inputs of the homes of groups: moves by ``cutover``, and members. What coordinators hold. And partition counts: of
-``__consumer_offsets``, for the order of commits, and of the topics that groups commit.
+Inputs of the homes of groups: moves by ``cutover``, and members. What coordinators hold. Partition counts: of
+``__consumer_offsets``, for the order of commits, and of the topics that groups commit. And log ends, for metrics:
+neither a micro-batch nor a scrape waits for a cluster.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
+from offset_sync.jobs.endpoint import Gauge, Labels, worst
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError, TakenOverError
-from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.moves import Moves
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-_FAILED_S, _AGAIN_S, _DAY_S, _MEMBERS_S = 1.0, 60.0, 86_400.0, 5.0
+_FAILED_S, _AGAIN_S, _DAY_S, _MEMBERS_S, _DEADLINE_S = 1.0, 60.0, 86_400.0, 5.0, 10.0
 
 
 def look_until(
@@ -139,13 +144,6 @@ class CoordinatorWatch:
         return check.is_whole(number)
 
 
-class Admin(Protocol):
-    """A cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def describe(self, topics: list[str]) -> Mapping[str, TopicInfo | ClusterError]:
-        """Return the id and partition count of *topics*."""
-
-
 class PartitionWatch:
     """Keeps the partition counts in *state* and *incarnations* up to date.
 
@@ -156,7 +154,7 @@ class PartitionWatch:
     def __init__(
         self,
         state: SyncState,
-        admins: Mapping[str, Admin],
+        admins: Mapping[str, ClusterAdmin],
         incarnations: CommitLogIncarnations,
         on_change: Callable[[], None],
         on_growth: Callable[[str], None],
@@ -198,3 +196,112 @@ class PartitionWatch:
                 logger.warning("clusters.%s: %s has %d partitions, %d before", alias, CONSUMER_OFFSETS, now, before)
                 self._on_growth(alias)
         self.begin_new_partitions()
+
+
+class LogWatch:
+    """Checks every cluster's logs, and keeps the last results; a cluster that does not answer has none of its logs.
+
+    *stalled* waits for the last stable offset to reach the high watermark, *behind* for the index to reach the former.
+    """
+
+    def __init__(self, config: Config, clusters: Mapping[str, ClusterAdmin], index: RecordIndex) -> None:
+        self._config, self._clusters, self._index = config, clusters, index
+        self.is_up: dict[Labels, bool] = {}
+        self._stalled, self._behind = Waits(), Waits()
+
+    def check(self, now_s: float | None = None) -> None:
+        """Query every cluster once."""
+        is_included = self._config.is_topic_included
+        stable, indexed = dict[ClusterPartition, tuple[int, int]](), dict[ClusterPartition, tuple[int, int]]()
+        with self._index.lock:
+            frontiers = {log: each.frontier for log, each in self._index.all_logs().items()}
+        for alias, cluster in self._clusters.items():
+            try:
+                reaches = cluster.reaches(lambda name: name == CONSUMER_OFFSETS or is_included(name), _DEADLINE_S)
+            except ClusterError as problem:
+                logger.debug("%s", problem)  # logged where metadata is fetched
+                self.is_up[alias,] = False
+                continue
+            self.is_up[alias,] = True
+            for partition, reach in reaches.items():
+                log = ClusterPartition(alias, *partition)
+                stable[log] = reach.stable, reach.high
+                if partition.topic != CONSUMER_OFFSETS:
+                    indexed[log] = frontiers.get(log, 0), reach.stable
+        now_s = time.monotonic() if now_s is None else now_s
+        self._stalled.note(now_s, stable)
+        self._behind.note(now_s, indexed)
+
+    def stalled(self) -> dict[Labels, float]:
+        """Return the longest wait of each topic in seconds: a transaction is open there."""
+        return self._stalled.longest(lambda log: (log.cluster, self._config.names.outside(log.cluster, log.topic)))
+
+    def behind(self) -> dict[Labels, float]:
+        """Return the longest wait of each cluster in seconds."""
+        none = {alias: 0.0 for alias, is_up in [*self.is_up.items()] if is_up}
+        return none | self._behind.longest(lambda log: (log.cluster,))
+
+    def unknown_records(self) -> dict[Labels, float]:
+        """Return how many records of unknown origin each cluster has; nothing before the table is read.
+
+        To Prometheus, a jump from 0 would look like growth.
+        """
+        with self._index.lock:
+            logs = self._index.all_logs()
+            counts: dict[Labels, float] = {(alias,): 0 for alias in self._clusters if logs}
+            for (alias, _, _), log in logs.items():
+                if (alias,) in counts:  # rows of a cluster removed from the configuration stay in the table
+                    counts[alias,] += int(log.unknown_ranges[1].sum())
+        return counts
+
+
+class Waits:
+    """For how many seconds logs have not reached the offset that was their goal when they were first behind it."""
+
+    def __init__(self) -> None:
+        self._goals, self._noted_s = dict[ClusterPartition, tuple[int, float]](), 0.0
+
+    def note(self, now_s: float, found: Mapping[ClusterPartition, tuple[int, int]]) -> None:
+        """Note how far each log is, and its goal now."""
+        before, self._noted_s = self._goals, now_s
+        self._goals = {
+            log: before[log] if log in before and reached < before[log][0] else (goal, now_s)
+            for log, (reached, goal) in found.items()
+            if reached < goal
+        }
+
+    def longest(self, labels_of: Callable[[ClusterPartition], Labels]) -> dict[Labels, float]:
+        """Return the longest wait by labels."""
+        found = dict[Labels, float]()
+        for log, (_, since_s) in self._goals.items():
+            labels = labels_of(log)
+            found[labels] = max(found.get(labels, 0.0), self._noted_s - since_s)
+        return found
+
+
+LOGS: Sequence[Gauge[LogWatch]] = (
+    Gauge(
+        "cluster_up",
+        "1 if the cluster answered the last request for log ends",
+        ("cluster",),
+        lambda watch: {**watch.is_up},
+    ),
+    Gauge(
+        "index_behind_seconds",
+        "least age of the oldest offset not in the index",
+        ("cluster",),
+        LogWatch.behind,
+    ),
+    Gauge(
+        "log_stalled_seconds",
+        "least age of the oldest record above a topic's last stable offset, of the worst; __consumer_offsets too",
+        ("cluster", "topic"),
+        lambda watch: worst(watch.stalled()),
+    ),
+    Gauge(
+        "index_unknown_records",
+        "records of unknown origin in the index, unread by all groups",
+        ("cluster",),
+        LogWatch.unknown_records,
+    ),
+)

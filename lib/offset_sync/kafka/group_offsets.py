@@ -2,7 +2,7 @@
 
 librdkafka takes one group per request, so a batch keeps many requests in flight on one queue and takes the answers in
 order of arrival. Every group gets an answer: a ``RequestFailure`` if it could not be requested or timed out. Reads are
-retried by :class:`Coordinators`, writes by its caller, which knows what may be written again.
+retried by :class:`ClusterAdmin`, writes by its caller, which knows what may be written again.
 
 We time requests out ourselves. If librdkafka times a request out while it looks up the coordinator, it aborts the whole
 process (SIGABRT) when the coordinator is found later (librdkafka issue 4605, pull request 5397). So no request may time
@@ -11,7 +11,6 @@ out in librdkafka, and a client with unanswered requests has to be replaced.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from offset_sync.kafka.client_callbacks import Callbacks, destroy_later
-from offset_sync.kafka.clients import opening
 from offset_sync.kafka.librdkafka import elements, library, metadata_of, text
 from offset_sync.kafka.requests import (
-    ABSENT_TOPIC,
-    GROUP_REFUSED,
     LONGEST_S,
     MOVED_COORDINATOR,
     RETRIABLE,
@@ -33,21 +29,9 @@ from offset_sync.kafka.requests import (
     UNREACHABLE,
     UNSTABLE,
     CommitParts,
-    Committed,
     Errors,
-    ManyGroups,
     PartitionAnswer,
-    SilentError,
-    TransientError,
-    attempts,
-    invalid_group,
-    invalid_write,
-    missing_right,
-    partition_of,
-    with_remedy,
 )
-from offset_sync.kafka.topic_requests import TopicRequests
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, TopicPartition
 
 _LIST, _ALTER = "ListConsumerGroupOffsets", "AlterConsumerGroupOffsets"
@@ -55,11 +39,7 @@ _ANY_OPERATION = 0
 _POLL_MS = 100
 IN_FLIGHT = 500
 """Requests that wait for an answer at once."""
-_REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
-_UNSTABLE_PATIENCE_S = 2.0  # a transaction ends at once or hangs for minutes; a batch must not wait for the latter
-_PROOF_SHARE = 0.2  # of a deadline, reserved to check whether the whole cluster is silent or only some coordinators
-_SHOWN_CHARACTERS = 80
-_GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"}  # never joined; see librdkafka.py
+REQUEST_S = 6.0  # above the broker's own offsets.commit.timeout.ms of 5 s, so that we get the broker's answer
 
 
 @dataclass(frozen=True)
@@ -71,7 +51,7 @@ class RequestFailure:
 
 
 GroupAnswer = list[PartitionAnswer] | RequestFailure
-_Parts = Sequence[Sequence[OffsetWrite]]
+Parts = Sequence[Sequence[OffsetWrite]]
 NOT_ASKED = RequestFailure("_TIMED_OUT", "the deadline passed before the request was sent")
 NOT_SENT = RequestFailure("REQUEST_NOT_SENT", "not sent: the driver's lease has to be verified again first")
 _NO_ANSWER = RequestFailure("_TIMED_OUT", "the group's coordinator did not answer in time")
@@ -114,7 +94,7 @@ class GroupOffsets:
         wanted = [*dict.fromkeys(groups)]
         return dict(zip(wanted, self._run(_LIST, [(group, None) for group in wanted], ends_at), strict=True))
 
-    def write(self, parts: _Parts, ends_at: float, may_send: Callable[[], bool]) -> list[GroupAnswer]:
+    def write(self, parts: Parts, ends_at: float, may_send: Callable[[], bool]) -> list[GroupAnswer]:
         """Commit without a member, with leader epoch and metadata of each write; each part is of one group.
 
         *may_send* is called just before each request: after a pause it may no longer be allowed.
@@ -156,7 +136,7 @@ class GroupOffsets:
                 self._take_events()
                 since = heard_at if self._callbacks.delay_ms else 0.0
                 now = time.monotonic()
-                late = [n for n, at in asked.items() if min(max(at, since) + _REQUEST_S, ends_at) <= now]
+                late = [n for n, at in asked.items() if min(max(at, since) + REQUEST_S, ends_at) <= now]
                 for number in late:
                     del asked[number]
                     answers[number] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
@@ -253,134 +233,3 @@ def _error_names(answer: GroupAnswer) -> set[str]:
     if isinstance(answer, RequestFailure):
         return {answer.error}
     return {each.error for each in answer if each.error is not None}
-
-
-class Coordinators:
-    """Reads and writes committed offsets at the groups' coordinators, by the cluster's own names of topics.
-
-    *topics* tells whether a cluster with silent coordinators answers at all.
-    """
-
-    def __init__(self, topics: TopicRequests, options: Mapping[str, str], at_once: ManyGroups | None = None) -> None:
-        self.alias = topics.alias
-        self._topics, self._options, self._at_once = topics, options, at_once
-        self._lock = threading.Lock()
-        self._connected: GroupOffsets | None = None
-
-    def committed_offsets(
-        self, groups: Sequence[str], deadline: float
-    ) -> dict[str, dict[TopicPartition, Committed] | ClusterError]:
-        """Return what each group has committed; a group that does not exist has committed nothing.
-
-        Reads are stable: while a partition has a pending transactional commit the group is read again, for at most two
-        seconds, and then it is an error. So it errs to an error rather than to a value about to be replaced. The error
-        is a TransientError if the next call may succeed. One is raised if the cluster does not answer at all.
-        """
-        refused = {group: reason for group in groups if (reason := invalid_group(group)) is not None}
-        pending = [group for group in dict.fromkeys(groups) if group not in refused]
-        answers = dict[str, GroupAnswer](self._at_once.read(pending, deadline) if self._at_once else {})
-        pending = [group for group in pending if group not in answers]
-        asked = bool(pending)
-        ends_at = time.monotonic() + deadline * (1 - _PROOF_SHARE)
-        patient_until = time.monotonic() + min(deadline / 3, _UNSTABLE_PATIENCE_S)
-        for _ in attempts(ends_at) if pending else ():
-            client = self._client()
-            found = client.read(pending, ends_at)
-            self._check(client, found.values())
-            answers |= found
-            is_patient = time.monotonic() < patient_until
-            pending = [group for group in pending if is_worth_repeating(answers[group], is_patient)]
-            if not pending:
-                break
-        if asked and all(is_unreachable(answer) for answer in answers.values()):
-            try:
-                self._topics.names(time.monotonic() + deadline * _PROOF_SHARE)
-            except ClusterError as error:
-                said = f"no answer within {deadline:g} s from {self._options.get('bootstrap.servers')}: {error.message}"
-                raise TransientError(self.alias, said) from error
-        read = {group: self._to_committed(group, answer) for group, answer in answers.items()}
-        return read | {group: self._group_error(group, reason) for group, reason in refused.items()}
-
-    def write_offsets(
-        self,
-        writes: Mapping[str, Sequence[OffsetWrite]],
-        deadline: float,
-        may_send: Callable[[], bool],
-    ) -> dict[str, Errors | ClusterError]:
-        """Commit each group's offsets with a single attempt; the caller has to read before it retries.
-
-        Offsets are stored with the write's metadata and leader epoch. An error of a request, of which a large group has
-        several, is given to each of its partitions; after an UNREACHABLE one they may have been written. ClusterError:
-        no request can be made for the group id. *may_send* is called before each request: REQUEST_NOT_SENT if it
-        returns False.
-        """
-        answer: dict[str, Errors | ClusterError] = {}
-        client, parts = self._client(), list[Sequence[OffsetWrite]]()
-        for group, wanted in writes.items():
-            if (reason := invalid_group(group)) is not None:
-                answer[group] = self._group_error(group, reason)
-                continue
-            answer[group] = {partition_of(each): invalid_write(each) for each in wanted}
-            parts += client.parts.of(each for each in wanted if invalid_write(each) is None)
-        found = self._written(client, parts, time.monotonic() + deadline, may_send)
-        for part, written in zip(parts, found, strict=True):
-            errors = answer[part[0].group_id]
-            assert not isinstance(errors, ClusterError)
-            by_partition = errors_by_partition([partition_of(each) for each in part], written)
-            noted = client.parts.noted(part, by_partition)
-            errors |= {each: with_remedy(self.alias, error) for each, error in noted.items()}
-        return answer
-
-    def _written(
-        self, client: GroupOffsets, parts: _Parts, ends_at: float, may_send: Callable[[], bool]
-    ) -> list[GroupAnswer]:
-        if not parts:
-            return []
-        is_connected = client.cluster_id(min(_REQUEST_S, max(0.0, ends_at - time.monotonic())))
-        self._check(client, ())
-        if not is_connected:
-            return [NOT_ASKED for _ in parts]
-        self._check(client, found := client.write(parts, ends_at, may_send))
-        return found
-
-    def _client(self) -> GroupOffsets:
-        with self._lock:
-            if self._connected is None:
-                with opening(self.alias, self._options):
-                    self._connected = GroupOffsets({**_GROUP_OPTIONS, **self._options})
-            return self._connected
-
-    def _check(self, client: GroupOffsets, answers: Iterable[GroupAnswer]) -> None:
-        """Drop *client* if a coordinator has moved or does not answer, or it is of another cluster.
-
-        librdkafka caches coordinators: outside of transactions also one that answers NOT_COORDINATOR, and one that was
-        away for a moment, for whose abandoned connection it waits. Only a new client looks them up again.
-        """
-        is_over = True
-        try:
-            self._topics.refuse_others(client.cluster_id())
-            is_over = any(needs_new_client(answer) for answer in answers)
-        finally:
-            if is_over:
-                with self._lock:
-                    self._connected = None
-
-    def _to_committed(self, group: str, answer: GroupAnswer) -> dict[TopicPartition, Committed] | ClusterError:
-        if isinstance(answer, RequestFailure):
-            if answer.error == GROUP_REFUSED:
-                return self._group_error(group, f"{GROUP_REFUSED}: {missing_right('group', 'Describe')}")
-            kind = TransientError if answer.error in RETRIABLE else ClusterError
-            reason = f"{answer.error}: {answer.message}"
-            return self._group_error(group, reason, SilentError if is_unreachable(answer) else kind)
-        for each in answer:
-            if each.error is not None and each.error not in ABSENT_TOPIC:
-                kind = TransientError if each.error in RETRIABLE - {UNSTABLE} else ClusterError
-                return self._group_error(group, f"{each.error} for {each.topic}-{each.partition}", kind)
-        return {
-            TopicPartition(each.topic, each.partition): Committed(each.offset, each.metadata, each.leader_epoch)
-            for each in answer
-            if each.offset >= 0 and each.error is None
-        }
-
-    def _group_error(self, group: str, reason: str, kind: type[ClusterError] = ClusterError) -> ClusterError:
-        return kind(self.alias, f"group {group[:_SHOWN_CHARACTERS]!a}: {reason}")

@@ -12,21 +12,19 @@ A broker without records of an epoch returns the end of the last epoch before, a
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from confluent_kafka import Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from offset_sync.kafka.log_reader import StreamReader, log_consumer, next_messages, place_of
+from offset_sync.kafka.log_reader import StreamReader, log_consumer, read_logs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, EpochChange, ReportedEnd, TopicPartition
 
 _BEYOND_ALL = 1 << 60
-_POLL_S = 0.2
-_AT_ONCE = 1_000
 _TRUNCATED = re.compile(r"truncation detected .*: broker end offset is (\d+) \(offset leader epoch (\d+)\)")
 _NO_EPOCH = "No epoch found less or equal to"
 _BY = re.compile(r"\(broker (\d+)\)$")
@@ -75,32 +73,34 @@ class LeaderEpochs(StreamReader):
         self, epochs: Mapping[TopicPartition, EpochChange], deadline: float = 5.0
     ) -> dict[TopicPartition, ReportedEnd]:
         """Return the same for the partitions that answer within *deadline* (seconds)."""
-        found: dict[TopicPartition, ReportedEnd] = {}
-        epochs = self._door.out(epochs)
-        left, ends_at = list(epochs), time.monotonic() + deadline
-        random.shuffle(left)  # so that silent ones do not come first each time
-        while left and time.monotonic() < ends_at:
-            asked, left = left[:_AT_ONCE], left[_AT_ONCE:]
-            present = self._reported({each: epochs[each].now for each in asked}, ends_at)
-            leaders = {each: reported.broker for each, reported in present.items() if reported.end is not None}
-            known = self._reported({each: epochs[each].known for each in leaders}, ends_at)
-            known = {each: reported for each, reported in known.items() if reported.broker == leaders[each]}
-            found |= {each: reported.of_change(epochs[each]) for each, reported in known.items()}
-        return self._door.into(found)
+        epochs, began = self._door.out(epochs), time.monotonic()
+        now = {place: change.now for place, change in epochs.items()}
+        # Silent leaders of the first question leave time for the second one.
+        present = self._reported(now, began + deadline / 2)
+        leaders = {place: reported.broker for place, reported in present.items() if reported.end is not None}
+        known = self._reported({place: epochs[place].known for place in leaders}, began + deadline)
+        return self._door.into(
+            {
+                place: reported.of_change(epochs[place])
+                for place, reported in known.items()
+                if reported.broker == leaders[place]
+            }
+        )
 
     def _reported(self, epochs: Mapping[TopicPartition, int], ends_at: float) -> dict[TopicPartition, _Reported]:
         """Return where epochs end, of partitions that answer; a client requests each partition only once."""
         found: dict[TopicPartition, _Reported] = {}
-        waiting = set(epochs)
-        if not epochs:
-            return found
-        with log_consumer(self._alias, self._options, _WANTED) as consumer:
-            consumer.assign([ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()])
-            while waiting and time.monotonic() < ends_at:
-                for message in next_messages(consumer, len(waiting), _POLL_S):
-                    partition, error = place_of(message), message.error()
-                    if error is not None and error.name() == "_AUTO_OFFSET_RESET" and partition in waiting:
-                        waiting.remove(partition)
-                        if (reported := _Reported.of(error.str())) is not None:
-                            found[partition] = reported
+
+        def take(place: TopicPartition, message: Message) -> bool:
+            error = message.error()
+            if error is None or error.name() != "_AUTO_OFFSET_RESET":
+                return False
+            if (reported := _Reported.of(error.str())) is not None:
+                found[place] = reported
+            return True
+
+        starts = [ClientPartition(*each, _BEYOND_ALL, leader_epoch=epoch) for each, epoch in epochs.items()]
+        if starts:
+            with log_consumer(self._alias, self._options, _WANTED) as consumer:
+                read_logs(consumer, starts, take, ends_at)
         return found

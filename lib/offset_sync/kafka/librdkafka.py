@@ -120,7 +120,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "AdminOptions_set_opaque": (None, (c_void_p, c_void_p)),
     "topic_partition_list_new": (PartitionList, (c_int,)),
     "topic_partition_list_add": (POINTER(PartitionStruct), (PartitionList, c_char_p, c_int32)),
-    "topic_partition_list_copy": (PartitionList, (PartitionList,)),
     "topic_partition_list_destroy": (None, (PartitionList,)),
     "topic_partition_get_leader_epoch": (c_int32, (c_void_p,)),
     "topic_partition_set_leader_epoch": (None, (c_void_p, c_int32)),
@@ -149,7 +148,6 @@ class Library:
                 setattr(self, name, function)
         except (OSError, AttributeError) as error:
             raise PlatformError(f"expected librdkafka {LIBRDKAFKA}, found another: {error}; {_REMEDY}") from error
-        self._refuse_another_layout()
 
     def __getattr__(self, name: str) -> Any:  # only for names that __init__ has not set; tells mypy that others exist
         raise AttributeError(name)
@@ -225,7 +223,7 @@ class Library:
         """Give a client its next token, or the reason why there is none: it asks again ten seconds later."""
         reason = ctypes.create_string_buffer(_ERRSTR_BYTES)
         try:
-            value, _, ends_ms = token_for(option)
+            value, ends_ms = token_for(option)
             failed = self.oauthbearer_set_token(handle, value.encode(), ends_ms, b"", None, 0, reason, _ERRSTR_BYTES)
             problem = text(reason.value) if failed else ""
         except (TokenError, PlatformError) as error:
@@ -245,24 +243,6 @@ class Library:
         found: int = getattr(self, f"{operation}_result_groups")(result, ctypes.byref(c_size_t()))[0]
         return found
 
-    def _refuse_another_layout(self) -> None:
-        """Raise PlatformError unless librdkafka reads from the structures what was written to them."""
-        partitions = self.topic_partition_list_new(2)
-        self.add_partition(partitions, "first", 1, 11, 3, "a\0b")
-        self.add_partition(partitions, "second", 2, 22, None, "é")
-        copied = self.topic_partition_list_copy(partitions)
-        self.topic_partition_list_destroy(partitions)
-        found = [
-            (
-                (each.topic, each.partition, each.offset, metadata_of(each), each.err),
-                self.topic_partition_get_leader_epoch(ctypes.byref(each)),
-            )
-            for each in elements(copied)
-        ]
-        self.topic_partition_list_destroy(copied)
-        if found != [((b"first", 1, 11, "a\0b", 0), 3), ((b"second", 2, 22, "é", 0), -1)]:
-            raise PlatformError(f"expected librdkafka's structures as in {LIBRDKAFKA}, found others; {_REMEDY}")
-
 
 def _refresh(handle: int, option: bytes | None, _: int | None) -> None:
     library().set_token(handle, text(option))
@@ -274,17 +254,23 @@ _REFRESH = _RefreshToken(_refresh)
 
 @functools.lru_cache(maxsize=1)
 def library() -> Library:
-    """Return the bound library, checked once per process."""
-    return Library(cimpl.__file__)
+    """Return the bound library; it is checked once per process, as by :func:`check_client`."""
+    bound = Library(cimpl.__file__)
+    _remarks(bound)  # the layout of structures is known by the version
+    return bound
 
 
 def check_client() -> list[str]:
     """Return lines for the log; raises PlatformError, in one line, for a client that cannot be used.
 
     The rule for versions is that of ``model/versions.py``; the one client with Kerberos is accepted too. All functions
-    are looked up, and a list of partitions is written and read back, without a request to a broker.
+    are looked up, without a request to a broker.
     """
-    found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(library().version_str())}
+    return _remarks(library())
+
+
+def _remarks(bound: Library) -> list[str]:
+    found = {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": text(bound.version_str())}
     if set(found.values()) == {WITH_KERBEROS}:
         return []
     expected = {"confluent-kafka": CONFLUENT_KAFKA, "librdkafka": LIBRDKAFKA}
@@ -300,12 +286,12 @@ def of_librdkafka(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name != CLUSTER_ID}
 
 
-def cluster_id_of(client: Any) -> str:
+def cluster_id_of(client: Any, seconds: float = 0.0) -> str:
     """Return :meth:`Library.cluster_id` of a client of confluent-kafka, whose first field is its handle (2.16.1)."""
     if not isinstance(client, _CLIENTS):
         return ""  # of a test
     handle = ctypes.c_void_p.from_address(id(client) + object.__basicsize__).value
-    return library().cluster_id(handle) if handle else ""
+    return library().cluster_id(handle, seconds) if handle else ""
 
 
 def refuse_other(alias: str, known: str, found: str) -> None:

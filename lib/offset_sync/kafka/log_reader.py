@@ -22,12 +22,11 @@ PATIENCE_S = 30.0
 _ENDED_S = 3.0
 """How long to wait where all remaining logs end before their range: a new leader may not know its high watermark."""
 _POLL_S = 0.2
-_MOST_RECORDS = 200
+_MOST_MESSAGES = 200
 # Consumer requires a group id. The end of a log is reported, so that it is not waited for.
 _OPTIONS = {
     "group.id": "offset-sync-reader",
     "enable.auto.commit": "false",
-    "enable.auto.offset.store": "false",
     "isolation.level": "read_committed",
     "enable.partition.eof": "true",
     "auto.offset.reset": "earliest",
@@ -83,36 +82,35 @@ def log_consumer(alias: str, options: Mapping[str, str], wanted: Mapping[str, st
         closing.join(DEADLINE_S)
 
 
-def next_messages(consumer: Consumer, most: int, seconds: float) -> list[Message]:
-    """Return the messages available now, at most *most*; if none are, the first within *seconds*.
+def polls(
+    consumer: Consumer, starts: Sequence[ClientPartition], take: Callable[[TopicPartition, Message], bool]
+) -> Iterator[set[TopicPartition]]:
+    """Pass every message from *starts* on to *take*, until it returns True for each log; yield those not done.
 
-    ``consume`` alone would wait for that many messages, or all of that time.
+    Yields after each poll of at most 200 messages, including errors, after which the client retries by itself, and
+    ends of logs; at the latest after 0.2 s.
     """
-    first = consumer.poll(seconds)
-    return [first, *consumer.consume(most - 1, 0)] if first is not None else []
-
-
-def read_logs(
-    consumer: Consumer,
-    starts: Mapping[TopicPartition, int],
-    take: Callable[[TopicPartition, Message], bool],
-    ends_at: float,
-    most: int,
-) -> set[TopicPartition]:
-    """Pass every message from *starts* on to *take*, until it returns True for each log, or until *ends_at*.
-
-    At most *most* at a time, including errors, after which the client retries by itself, and ends of logs. Returns the
-    logs that are not done. *ends_at* is on ``time.monotonic``'s clock.
-    """
-    waiting = set(starts)
-    consumer.assign([ClientPartition(*place, start) for place, start in starts.items()])
-    while waiting and time.monotonic() < ends_at:
-        for message in next_messages(consumer, most, _POLL_S):
+    waiting = {TopicPartition(each.topic, each.partition) for each in starts}
+    consumer.assign([*starts])
+    while waiting:
+        first = consumer.poll(_POLL_S)  # alone, consume would wait for so many messages, or all of that time
+        for message in [first, *consumer.consume(_MOST_MESSAGES - 1, 0)] if first is not None else ():
             place = place_of(message)
             if place in waiting and take(place, message):
                 waiting.remove(place)
                 consumer.incremental_unassign([ClientPartition(*place)])
-    return waiting
+        yield waiting
+
+
+def read_logs(
+    consumer: Consumer,
+    starts: Sequence[ClientPartition],
+    take: Callable[[TopicPartition, Message], bool],
+    ends_at: float,
+) -> set[TopicPartition]:
+    """Do the same until *ends_at* on ``time.monotonic``'s clock; return the logs that are not done."""
+    looks = polls(consumer, starts, take)
+    return next((waiting for waiting in looks if not waiting or time.monotonic() >= ends_at), set())
 
 
 def place_of(message: Message) -> TopicPartition:
@@ -169,6 +167,7 @@ class RecordReader(StreamReader):
         seconds) passes, as the client gets no error.
         """
         wanted, ends_at = self._door.out(offsets), time.monotonic() + deadline
+        starts = [ClientPartition(*place, start) for place, start in wanted.items()]
         found: dict[TopicPartition, RecordContent] = {}
 
         def take(place: TopicPartition, message: Message) -> bool:
@@ -178,7 +177,7 @@ class RecordReader(StreamReader):
 
         try:
             with log_consumer(self._alias, self._options, _ONE_RECORD) as consumer:
-                read_logs(consumer, wanted, take, ends_at, len(wanted))
+                read_logs(consumer, starts, take, ends_at)
         except ClusterError as error:
             return error
         return self._door.into(found)
@@ -223,50 +222,34 @@ class RangeReader(StreamReader):
             yield from self._read(consumer, waiting)
 
     def _read(self, consumer: Consumer, waiting: dict[TopicPartition, OffsetRange]) -> Iterator[Chunk]:
-        consumer.assign([ClientPartition(*place, each.start) for place, each in waiting.items()])
-        seen = dict.fromkeys(waiting, _SILENT)
-        came_at, is_silent = time.monotonic(), True
-        while waiting:
-            chunk: Chunk = []
-            for message in next_messages(consumer, _MOST_RECORDS, _POLL_S):
-                place, is_silent = place_of(message), False
-                if place in waiting and _take(place, message, waiting, chunk, seen):
-                    del waiting[place]
-                    consumer.incremental_unassign([ClientPartition(*place)])
+        seen, chunk, came_at = dict[TopicPartition, _Seen](), Chunk(), time.monotonic()
+
+        def take(place: TopicPartition, message: Message) -> bool:
+            wanted, offset, error = waiting[place], offset_of(message), message.error()
+            if seen.setdefault(place, _SILENT).is_broken:
+                return False  # the client fetches the records before an unreadable one again and again
+            if error is not None:
+                # A new leader may not know its high watermark yet: then more will come.
+                is_end = is_end_of_log(message)
+                reason = f"the log ends at offset {offset}" if is_end else str(error.str())
+                seen[place] = _Seen(reason, is_end, error.name() in _BROKEN)
+                return is_end and offset >= wanted.end
+            if wanted.start <= offset < wanted.end:
+                chunk.append((place, to_content(message)))
+                waiting[place] = wanted._replace(start=offset + 1)
+            return offset >= wanted.end - 1
+
+        starts = [ClientPartition(*place, each.start) for place, each in waiting.items()]
+        for left in polls(consumer, starts, take):
             if chunk:
                 came_at = time.monotonic()
-                yield chunk
-            elif waiting and time.monotonic() > came_at + self._patience_for([seen[each] for each in waiting]):
-                stops = {each: Stop(waiting[each].start, seen[each].reason) for each in sorted(waiting)}
-                raise UnreadError(self._alias, self._door.into(stops), is_silent)
+                yield [*chunk]
+                chunk.clear()
+            elif left and time.monotonic() > came_at + self._patience_for([seen.get(each, _SILENT) for each in left]):
+                stops = {each: Stop(waiting[each].start, seen.get(each, _SILENT).reason) for each in sorted(left)}
+                raise UnreadError(self._alias, self._door.into(stops), is_silent=not seen)
 
     def _patience_for(self, seen: Sequence[_Seen]) -> float:
         if all(each.is_broken for each in seen):
             return 0.0
         return min(_ENDED_S, self._patience) if all(each.is_end for each in seen) else self._patience
-
-
-def _take(
-    place: TopicPartition,
-    message: Message,
-    waiting: dict[TopicPartition, OffsetRange],
-    chunk: Chunk,
-    seen: dict[TopicPartition, _Seen],
-) -> bool:
-    """Add a wanted record to *chunk*; return whether its range is done.
-
-    Each is added once: the client fetches the records before an unreadable one again and again.
-    """
-    wanted, offset, error = waiting[place], offset_of(message), message.error()
-    if seen[place].is_broken:
-        return False
-    if error is not None:
-        # A new leader may not know its high watermark yet: then more will come.
-        is_end = is_end_of_log(message)
-        reason = f"the log ends at offset {offset}" if is_end else str(error.str())
-        seen[place] = _Seen(reason, is_end, error.name() in _BROKEN)
-        return is_end and offset >= wanted.end
-    if wanted.start <= offset < wanted.end:
-        chunk.append((place, to_content(message)))
-        waiting[place] = wanted._replace(start=offset + 1)
-    return offset >= wanted.end - 1

@@ -31,15 +31,10 @@ class TokenError(ValueError):
 
 
 class Token(NamedTuple):
-    """A token, and its lifetime by the wall clock."""
+    """A token, and when it expires by the wall clock."""
 
     value: str
-    signed_at_ms: int
     expires_at_ms: int
-
-    def left(self, at_ms: int) -> float:
-        """Return the share of its lifetime that is left."""
-        return (self.expires_at_ms - at_ms) / (self.expires_at_ms - self.signed_at_ms)
 
 
 def with_tokens(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +76,7 @@ class _Signer:
     def __init__(self, login: MskLogin) -> None:
         self._login, self._lock = login, threading.Lock()
         self._last: Token | None = None
-        self._failed_ms = 0
+        self._fresh_until_ms = 0
 
     def token(self) -> Token:
         """Return a token with at least half of its lifetime left, or else the last one until it expires.
@@ -91,16 +86,15 @@ class _Signer:
         with self._lock:
             now_ms = _now_ms()
             is_valid = self._last is not None and self._last.expires_at_ms > now_ms
-            is_fresh = self._last is not None and self._last.left(now_ms) >= 0.5
-            if not is_fresh and not (is_valid and now_ms < self._failed_ms + _PAUSE_MS):
+            if self._last is None or not is_valid or now_ms > self._fresh_until_ms:
                 try:
-                    self._last = _signed(self._login, now_ms)
+                    self._last = _signed(self._login)
+                    self._fresh_until_ms = (now_ms + self._last.expires_at_ms) // 2
                 except TokenError as problem:
-                    if not is_valid:
+                    if self._last is None or not is_valid:
                         raise
-                    self._failed_ms = now_ms
+                    self._fresh_until_ms = now_ms + _PAUSE_MS
                     logger.warning("no new token, so the last one is used: %s", problem)
-            assert self._last is not None
             return self._last
 
 
@@ -113,7 +107,7 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _signed(login: MskLogin, now_ms: int) -> Token:
+def _signed(login: MskLogin) -> Token:
     """Return a new token; raises TokenError, and PlatformError where the signer is not installed."""
     try:
         from aws_msk_iam_sasl_signer import MSKAuthTokenProvider as signer
@@ -128,4 +122,4 @@ def _signed(login: MskLogin, now_ms: int) -> Token:
         raise TokenError("no login at Amazon MSK: no AWS credentials were found by the default chain") from problem
     except Exception as problem:  # any of botocore's
         raise TokenError(f"no login at Amazon MSK: {type(problem).__name__}: {escaped(str(problem))}") from problem
-    return Token(value, now_ms, expires_at_ms)
+    return Token(value, expires_at_ms)

@@ -8,36 +8,29 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LONGEST_S
-from offset_sync.kafka.topic_requests import TopicRequests, error_name
+from offset_sync.kafka.topic_requests import DEADLINE_S, answer_of, operations_of
 from offset_sync.model.errors import ClusterError
 
-DEADLINE_S = 15.0
 Operations = frozenset[str]
-"""Names of Kafka's operations: READ, DESCRIBE, ALTER_CONFIGS, …"""
 
 
-class OwnRights(TopicRequests):
+class OwnRights(ClusterAdmin):
     """One cluster, named by its alias; *options* are librdkafka's."""
 
     def brokers(self, deadline: float = DEADLINE_S) -> list[int]:
         """Return the ids of the cluster's brokers; raises ClusterError where none answers."""
-        return [node.id for node in self.cluster(time.monotonic() + deadline).nodes]
+        return sorted(self.metadata(deadline).brokers)
 
     def of_topics(self, topics: Iterable[str]) -> dict[str, Operations | ClusterError]:
         """Return the operations allowed on each topic, or the error if it may not be described; omit absent ones."""
         found = self.described(topics, time.monotonic() + DEADLINE_S, with_rights=True)
-        described: dict[str, Any] = dict(found)
-        return {
-            name: each if isinstance(each, ClusterError) else _named(each.authorized_operations)
-            for name, each in described.items()
-        }
+        return {name: each if isinstance(each, ClusterError) else each.operations for name, each in found.items()}
 
     def of_groups(self, groups: Sequence[str], deadline: float = DEADLINE_S) -> dict[str, Operations | str]:
         """Return the operations allowed on each group, whether it exists or not, or the name of an error.
@@ -52,8 +45,8 @@ class OwnRights(TopicRequests):
         found: dict[str, Operations | str] = {}
         ends_at = time.monotonic() + deadline
         for group, future in asked.items():
-            described, error = _answer(future, ends_at - time.monotonic())
-            found[group] = error or _named(described.authorized_operations)
+            described, error = answer_of(future, ends_at - time.monotonic())
+            found[group] = error or operations_of(described)
         return found
 
     def settings(self, of: int | str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
@@ -64,29 +57,5 @@ class OwnRights(TopicRequests):
         kind = ResourceType.BROKER if isinstance(of, int) else ResourceType.TOPIC
         asked = [ConfigResource(kind, str(of))]
         (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
-        entries, error = _answer(future, deadline)
+        entries, error = answer_of(future, deadline)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}
-
-    def newest_ms(self, topic: str, partitions: int) -> int | None:
-        """Return the greatest timestamp in a topic, None where it has none or no broker returns it (KIP-734)."""
-        spec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
-        wanted = {TopicPartition(topic, number): spec for number in range(partitions)}
-        asked: Mapping[Any, Future[Any]] = self._client.list_offsets(wanted, request_timeout=LONGEST_S)
-        ends_at = time.monotonic() + DEADLINE_S
-        answers = [_answer(future, ends_at - time.monotonic()) for future in asked.values()]
-        found = [answer.timestamp for answer, error in answers if not error]
-        return max((each for each in found if each >= 0), default=None)
-
-
-def _answer(future: Future[Any], seconds: float) -> tuple[Any, str]:
-    """Return the answer within *seconds* and "", or None and the name of an error."""
-    try:
-        return future.result(max(0.0, seconds)), ""
-    except KafkaException as error:
-        return None, error_name(error)
-    except FutureTimeout:
-        return None, "_TIMED_OUT"
-
-
-def _named(operations: Iterable[Any] | None) -> Operations:
-    return frozenset(each.name for each in operations or ())

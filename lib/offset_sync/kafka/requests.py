@@ -197,10 +197,16 @@ class Door:
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """*topic_id* in canonical hexadecimal form (36 characters): another id is another topic of the same name."""
+    """*topic_id* in canonical hexadecimal form (36 characters): another id is another topic of the same name.
+
+    *leaders* are the ids of brokers by partition, where one leads now; *operations* those that we may do, if asked for.
+    """
 
     topic_id: str
     partitions: int
+    leaders: Mapping[int, int] = field(default_factory=dict, compare=False)
+    operations: frozenset[str] = field(default=frozenset(), compare=False)
+    is_internal: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

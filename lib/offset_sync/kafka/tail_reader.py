@@ -25,8 +25,6 @@ from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
-_LOGS_AT_ONCE = 200
-_MOST_RECORDS = 500
 _LONGEST = 1024
 """Keys and values above this many bytes are kept as their hash: they are compared, never shown."""
 _WANTED = {"queued.max.messages.kbytes": "16384", "queued.min.messages": "100", "fetch.message.max.bytes": "262144"}
@@ -74,7 +72,7 @@ class TailReader(StreamReader):
     def read(
         self, ranges: Mapping[TopicPartition, OffsetRange], deadline: float = DEADLINE_S, *, is_committed: bool = True
     ) -> Tails:
-        """Return the records of the *ranges* that are still there, those of the first ones first.
+        """Return the records of the *ranges* that are still there.
 
         Records not read within *deadline* (seconds) are left out, and their log is *unread*. *is_committed*: without
         records of open or aborted transactions (read_committed). Raises ClusterError where the client refuses its
@@ -91,22 +89,15 @@ class TailReader(StreamReader):
                 found[place].append(_to_tail(message))
             return offset >= wanted.end - 1
 
-        waiting = [place for place, each in ranges.items() if each.end > each.start]
-        ends_at, asked = time.monotonic() + deadline, len(waiting)
-        untried = asked
+        starts = [ClientPartition(*place, each.start) for place, each in ranges.items() if each.end > each.start]
+        ends_at, unread = time.monotonic() + deadline, set[TopicPartition]()
         isolation = {"isolation.level": "read_committed" if is_committed else "read_uncommitted"}
-        while waiting and time.monotonic() < ends_at:
-            some, others = waiting[:_LOGS_AT_ONCE], waiting[_LOGS_AT_ONCE:]
-            # A silent log delays the next ones by its share of the time, and then comes last.
-            until = time.monotonic() + (ends_at - time.monotonic()) / max(1, -(-untried // _LOGS_AT_ONCE))
-            untried -= len(some)
-            starts = {each: found[each][-1].content.offset + 1 if found[each] else ranges[each].start for each in some}
+        if starts:
             with log_consumer(self._alias, self._options, {**_WANTED, **isolation}) as consumer:
-                left = read_logs(consumer, starts, take, until, _MOST_RECORDS)
-            waiting = [*others, *(each for each in some if each in left)]
-        if asked and len(waiting) == asked and not any(found.values()):
+                unread = read_logs(consumer, starts, take, ends_at)
+        if unread and len(unread) == len(starts) and not any(found.values()):
             raise ClusterError(self._alias, f"no record could be read within {deadline:g} s")
-        return Tails(self._door.into(found), frozenset(self._door.into(dict.fromkeys(waiting))))
+        return Tails(self._door.into(found), frozenset(self._door.into(dict.fromkeys(unread))))
 
     def offsets_at(
         self, times: Mapping[TopicPartition, int], deadline: float = DEADLINE_S

@@ -11,6 +11,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,14 +24,14 @@ from confluent_kafka import ConsumerGroupState, IsolationLevel, KafkaError, Kafk
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
-    DescribeClusterResult,
+    ClusterMetadata,
     ListOffsetsResultInfo,
     OffsetSpec,
     TopicDescription,
 )
 
 from offset_sync.kafka.clients import open_client
-from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
+from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, cluster_id_of, refuse_other
 from offset_sync.kafka.requests import (
     ABSENT_TOPIC,
     LONGEST_S,
@@ -38,15 +39,24 @@ from offset_sync.kafka.requests import (
     TOPIC_REFUSED,
     UNREACHABLE,
     NotAuthorizedError,
+    TopicInfo,
     attempts,
     is_topic_name,
 )
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import CLUSTER_ID, TopicPartition
 
+DEADLINE_S = 15.0
+# Defaults that the caller's options override; short backoffs, to reconnect soon to a restarted broker.
+_OPTIONS = {**CLIENT_OPTIONS, "reconnect.backoff.ms": "250", "reconnect.backoff.max.ms": "1000"}
 _REQUEST_S = 6.0
-_CLIENT_S = 5.0
-"""The longest use of an unanswered client: it is replaced after one second, the next after two, then four."""
+_BITS = 2**64 - 1
+_SILENT_S = 2.0
+"""How long an unanswered client is used.
+
+A client sends requests about topics to one broker only, its controller (any broker by KRaft), and those about leaders
+to any one, however long that one is silent while others answer. The next client may choose better.
+"""
 _SHORTEST_S = 0.001
 _OLDEST_S = 600.0
 """How long a client with abandoned requests is used: it keeps them until they are answered."""
@@ -64,75 +74,72 @@ _Value = TypeVar("_Value")
 class TopicRequests:
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it.
 
-    *ends_at* is on ``time.monotonic``'s clock. ClusterError is raised where the cluster does not answer until then, or
-    answers with an error that is not retriable; OtherClusterError where another cluster answers than the first time.
+    A *deadline* is in seconds from the call on, *ends_at* on ``time.monotonic``'s clock. ClusterError is raised where
+    the cluster does not answer until then, or answers with an error that is not retriable; OtherClusterError where
+    another cluster answers than the first time.
     """
 
     def __init__(self, alias: str, options: Mapping[str, str]) -> None:
         self.alias = alias
-        self._options = dict(options)
+        self._options = {**_OPTIONS, **options}
         self._cluster_id = self._options.get(CLUSTER_ID, "")
         self._clients = list[AdminClient]()  # the one in use is the last; those before it may still be answered
         # Else the garbage collector clears the clients of an owner in a reference cycle, as all of a job is, before
         # they are closed, which crashes the process (seen: a segmentation fault; Handle_clear of confluent-kafka 2.16
         # frees a key that closing the client still uses).
         weakref.finalize(self, _close, self._clients).atexit = False
-        self._lock, self._opened_at, self._patience_s = threading.Lock(), 0.0, TRY_S
-        self._client_errors: deque[KafkaError] = deque(maxlen=1)  # the last one, filled by the client
+        self._lock, self._opened_at = threading.Lock(), 0.0
+        self._client_errors: deque[KafkaError] = deque(maxlen=2)  # the last ones, filled by the client
 
-    def names(self, ends_at: float) -> list[str]:
-        """Return the name of every topic that we may describe, including internal ones."""
+    def metadata(self, deadline: float = DEADLINE_S) -> ClusterMetadata:
+        """Return the brokers, and every topic that we may describe, including internal ones."""
         failure = "_TIMED_OUT"
-        for left in attempts(ends_at):
+        for left in attempts(time.monotonic() + deadline):
             patience_s = left if left < 2 * TRY_S else min(_REQUEST_S, left / 2)
             try:
-                listed = self._client.list_topics(timeout=max(_SHORTEST_S, patience_s)).topics
+                listed = self._client.list_topics(timeout=max(_SHORTEST_S, patience_s))
                 self.refuse_others()
-                return sorted(listed)
+                return listed
             except KafkaException as error:
                 failure = error_name(error)
                 if failure not in RETRIABLE:
                     break
         raise self.error(f"{failure} for listing topics")
 
-    def cluster(self, ends_at: float) -> DescribeClusterResult:
-        """Return the cluster's id and its brokers, which needs no rights."""
+    def topic_names(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the cluster's own name of every topic that we may describe, including internal ones."""
+        return sorted(self.metadata(deadline).topics)
 
-        def ask(requests: list[str]) -> Mapping[str, Future[Any]]:
-            return {each: self._client.describe_cluster(request_timeout=LONGEST_S) for each in requests}
-
-        found: DescribeClusterResult
-        (found,) = allowed(self._collect(ask, ["DescribeCluster"], ends_at)).values()
-        if not found.cluster_id:
-            raise self.error("it does not return its cluster id")
+    def cluster_id(self, deadline: float = DEADLINE_S) -> str:
+        """Return Kafka's own id of the cluster, which needs no rights."""
+        if not (found := cluster_id_of(self._client, deadline)):
+            raise self.error(f"it has not told its cluster id within {deadline:g} s")
+        self.refuse_others()
         return found
 
-    def groups(self, ends_at: float) -> dict[str, bool]:
+    def groups(self, deadline: float = DEADLINE_S) -> dict[str, bool]:
         """Return the classic and consumer groups that we may describe, each with whether it has members.
 
         A state unknown to this client counts as having some. Of any other group, of another type or not described to
         us, it is unknown. Raises ClusterError if any broker does not answer, as its groups would look empty; so another
         request, or another client, would get no answer either.
         """
-        future: Future[Any] = self._client.list_consumer_groups(request_timeout=LONGEST_S)
-        try:
-            listed = future.result(max(0.0, ends_at - time.monotonic()))
-        except (KafkaException, FutureTimeout) as problem:
+        listed, error = answer_of(self._client.list_consumer_groups(request_timeout=LONGEST_S), deadline)
+        if error:
             self._replace_client(_OLDEST_S)
-            name = error_name(problem) if isinstance(problem, KafkaException) else "_TIMED_OUT"
-            raise self.error(f"{name} for ListGroups; check that all brokers run") from problem
-        self.refuse_others()
-        if listed.errors:
-            raise self.error(f"{error_name(listed.errors[0])} for ListGroups; check that all brokers run")
+        else:
+            self.refuse_others()
+        if error or listed.errors:
+            raise self.error(f"{error or error_name(listed.errors[0])} for ListGroups; check that all brokers run")
         return {each.group_id: each.state not in _WITHOUT_MEMBERS for each in listed.valid}
 
-    def groups_of_all_types(self, ends_at: float) -> list[str]:
-        """Return the groups of every type that we may describe.
+    def groups_of_all_types(self, deadline: float = DEADLINE_S) -> list[str]:
+        """Return the groups of every type that we may describe; every broker also describes all of its groups.
 
         Deprecated in favour of the call that lists consumer groups only.
         """
         try:
-            found: list[Any] = self._client.list_groups(timeout=max(0.1, ends_at - time.monotonic()))
+            found: list[Any] = self._client.list_groups(timeout=deadline)
         except KafkaException as problem:
             raise self.error(f"a broker does not list its groups: {problem.args[0].str()}") from problem
         self.refuse_others()
@@ -153,7 +160,7 @@ class TopicRequests:
 
     def described(
         self, topics: Iterable[str], ends_at: float, *, with_rights: bool = False
-    ) -> dict[str, TopicDescription | NotAuthorizedError]:
+    ) -> dict[str, TopicInfo | NotAuthorizedError]:
         """Return the descriptions of *topics*, by one request; a topic that does not exist is left out.
 
         If we may not describe a topic, it is unknown whether it exists, so its entry is the error.
@@ -163,7 +170,8 @@ class TopicRequests:
         def ask(names: list[str]) -> Mapping[str, Future[TopicDescription]]:
             return self._client.describe_topics(TopicCollection(names), request_timeout=LONGEST_S, **rights)
 
-        return self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
+        found = self._collect(ask, [name for name in dict.fromkeys(topics) if is_topic_name(name)], ends_at)
+        return {name: each if isinstance(each, NotAuthorizedError) else _to_info(each) for name, each in found.items()}
 
     def offsets(
         self, leaders: Mapping[TopicPartition, int], spec: OffsetSpec, ends_at: float, **options: IsolationLevel
@@ -208,7 +216,7 @@ class TopicRequests:
             left = [future for key in waiting for future in asked[key]]
             wait(left, max(0.0, min(again_at, ends_at) - time.monotonic()), FIRST_COMPLETED)
             if not is_answered and any(future.done() and future.exception() is None for future in left):
-                is_answered, self._patience_s = True, TRY_S
+                is_answered = True
                 if leaves_out_silent:
                     took_s = time.monotonic() - began
                     ends_at = min(ends_at, time.monotonic() + max(OTHERS_S, 3 * took_s))
@@ -218,7 +226,7 @@ class TopicRequests:
             if len(waiting) < len(failures) or not waiting or time.monotonic() >= ends_at:
                 break
             if not is_answered and UNREACHABLE.issuperset(failures.values()):
-                self._replace_silent_client()
+                self._replace_client(_SILENT_S)
         if not all(future.done() for futures in asked.values() for future in futures):
             self._replace_client(_OLDEST_S)
         self.refuse_others()
@@ -249,17 +257,6 @@ class TopicRequests:
                     failures[key] = name
         return failures
 
-    def _replace_silent_client(self) -> None:
-        """Replace the client if it has gone unanswered for long enough.
-
-        A client sends requests about topics to one broker only, its controller (any broker by KRaft), and those about
-        leaders to any one, however long that one is silent while others answer. The next client may choose better.
-        """
-        with self._lock:
-            patience_s = self._patience_s
-        if self._replace_client(patience_s):
-            self._patience_s = min(2 * patience_s, _CLIENT_S)
-
     def _replace_client(self, oldest_s: float) -> bool:
         """Replace the client and return True, unless it is younger than *oldest_s*."""
         with self._lock:
@@ -278,17 +275,34 @@ class TopicRequests:
         return opened
 
     def _open(self) -> AdminClient:
-        return open_client(AdminClient, self.alias, {**self._options, "error_cb": _noting(self._client_errors)})
+        return open_client(AdminClient, self.alias, {**self._options, "error_cb": self._client_errors.append})
 
     def error(self, message: str) -> ClusterError:
-        """Return *message* as an error of the cluster, with the client's last error."""
+        """Return *message* as an error of the cluster, with the client's last errors."""
         self._client.poll(0)
-        cause = f" ({self._client_errors[-1].str()})" if self._client_errors else ""
-        return ClusterError(self.alias, message + cause)
+        causes = ", ".join(each.str() for each in self._client_errors)
+        return ClusterError(self.alias, f"{message} ({causes})" if causes else message)
 
 
 def _close(clients: list[AdminClient]) -> None:
     _thread.start_new_thread(clients.clear, ())  # as in group_offsets: it may wait, and this thread may hold locks
+
+
+def _to_info(description: Any) -> TopicInfo:  # the stubs lack the id's methods, and that a leader may be away
+    topic_id = description.topic_id
+    high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()  # signed
+    return TopicInfo(
+        str(uuid.UUID(int=(high & _BITS) << 64 | low & _BITS)),
+        len(description.partitions),
+        {each.id: each.leader.id for each in description.partitions if each.leader is not None},
+        operations_of(description),
+        description.is_internal,
+    )
+
+
+def operations_of(description: Any) -> frozenset[str]:
+    """Return the names of the operations that we may do: READ, DESCRIBE, ALTER_CONFIGS, …"""
+    return frozenset(each.name for each in description.authorized_operations or ())
 
 
 def allowed(answers: Mapping[_Key, _Value | NotAuthorizedError]) -> dict[_Key, _Value]:
@@ -301,17 +315,14 @@ def error_name(error: KafkaException) -> str:
     return str(error.args[0].name())
 
 
-def _noting(errors: deque[KafkaError]) -> Callable[[KafkaError], None]:
-    """Return a callback that keeps why a broker cannot be reached; "all brokers down" follows, and must not replace it.
-
-    It must not refer to the client's owner, which is to go before its clients.
-    """
-
-    def note(error: KafkaError) -> None:
-        if error.name() != "_ALL_BROKERS_DOWN" or not errors:
-            errors.append(error)
-
-    return note
+def answer_of(future: Future[Any], seconds: float) -> tuple[Any, str]:
+    """Return the answer within *seconds* and "", or None and the name of an error."""
+    try:
+        return future.result(max(0.0, seconds)), ""
+    except KafkaException as error:
+        return None, error_name(error)
+    except FutureTimeout:
+        return None, "_TIMED_OUT"
 
 
 def _shown(key: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -32,28 +32,13 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        found = {"level": self.level.value, "place": self.place, "check": self.check, "text": self.text}
-        return {**found, "topics": list(self.topics)} if self.topics else found
+        return {**vars(self), "level": self.level.value}
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Makes the findings of one check at one place."""
-
-    place: str
-    check: str
-
-    def of(self, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
-        """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
-        named = tuple(sorted(topics))
-        return Finding(level, self.place, self.check, f"{some(named)}: {text}" if named else text, named)
-
-
-def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Group the findings by place, then by check, both in order of first appearance."""
-    places = list(dict.fromkeys(each.place for each in findings))
-    checks = list(dict.fromkeys(each.check for each in findings))
-    return sorted(findings, key=lambda each: (places.index(each.place), checks.index(each.check)))
+def about(place: str, check: str, level: Level, text: str, topics: Iterable[str] = ()) -> Finding:
+    """Return a finding with *text*, prefixed with the first of the *topics* concerned."""
+    named = tuple(sorted(topics))
+    return Finding(level, place, check, f"{some(named)}: {text}" if named else text, named)
 
 
 def some(names: Iterable[str], most: int = 3) -> str:

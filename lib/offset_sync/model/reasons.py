@@ -59,7 +59,6 @@ class Reason(Enum):
     TARGET_HAS_MEMBERS = "the target's group has members"
     NOT_CAPTURED = "{} holds {}, the newest captured commit is {}: is sync_offsets running?"
     CHANGES = "its answer is about to change, as the index knows more by now"
-    MOVED_ON = "{} holds {}; this report is based on {}"
     NOTHING_COMMITTED = "nothing committed at the target"
     TARGET_AHEAD = "unread records below the target's offset, committed by another client: {:,}"
     OUTSIDE_LOG = "offset {} is outside the target's log: committed by another client, or its records have expired"
@@ -74,9 +73,8 @@ class Reason(Enum):
     COMMITS_UNREAD = "a third cluster holds a commit that sync_offsets has not read"
     OF_TABLES = "committed offsets known from the tables only: {}"
     UNSTAMPED = "the mirror stamps no headers: cannot tell which records are mirrored"
-    IN_FLIGHT = "records in flight to the source"
     NOTHING_TO_COMPARE = "no record at the target to compare with"
-    RECORD_UNREAD = "its next record at {} could not be read for comparison"
+    RECORD_UNREAD = "its next record at {} is in flight, or could not be read for comparison"
     NOT_COMPARED = "its next record is not compared yet: too many comparisons for one report"
     HEADERS_UNREAD = "the next record's headers cannot be read"
     OTHER_RECORD = "source and target have different next records"
@@ -94,7 +92,7 @@ class Reason(Enum):
     PAIR_DRIFTS = "offsets of {} drift apart: by {} in the window", "offsetsyncdriftnotconverged"
     GROUPS_DRIFT = "groups whose offsets drift apart: {:,} ({})", "offsetsyncdriftnotconverged"
     DECIDED_HERE = "no sync_offsets is alive: what follows was decided by this report, from the tables"
-    NOTHING_TO_REPORT = "nothing to report: no included group has committed an included topic"
+    NOTHING_TO_REPORT = "nothing to report: no commit of an included group and topic is in tables.root"
     UNCOMMITTED = "topics with partitions never committed by their group: {:,} ({}); apply commits the target's start"
     AS_PREDICTED = "{} to {} was rehearsed {} ago, as predicted: partitions {:,}, groups {:,}"
     NOT_AS_PREDICTED = (
@@ -117,7 +115,7 @@ class Reason(Enum):
         "move it by the guide, and pass --confirm-internal",
         "kafka-streams",
     )
-    NOTHING_TO_MOVE = "it has no commits at {} to move; its newest commits are at {}"
+    NOTHING_TO_MOVE = "nothing to move: its newest commits are not at {}"
     MOVE_FROM_THERE = "some of its newest commits are at {}; stop it there and move it from there first"
     IS_WITHHELD = "{} is withheld: {} ({}); partitions withheld: {:,}", _BY_REASON
     GETS_NO_LISTS = "it gets no read lists: sync.read_lists.groups does not name it, or it has no partitions to move"
@@ -148,20 +146,16 @@ class Reason(Enum):
     NOTHING_TO_VERIFY = "nothing to verify: its newest commits are not at {}"
     HAS_MOVED_ON = "its position has changed during the move; repeat apply"
     READ_BACK = "{}; {}, wanted {}; correct that and repeat the command"
-    START_UNKNOWN = "its log start at {} is unknown; repeat apply, or pass --leave-uncommitted"
+    START_UNKNOWN = "its log start at {} is unknown; repeat apply"
 
     # Notes of a plan, and what a move says.
     APPLY_DECIDES = "{}; apply decides"
-    LEFT_OUT = "never committed: {} partitions {}; left out"
     FROM_START = "never committed: {} partitions {}; apply commits the start at {}"
     NOT_IN_SYNC = "{} is {}: {}; partitions not in sync: {:,}"
-    APPLY_WAITS = "apply waits for records that it has read and that are not at {}: {:,}"
-    NEVER_MIRRORED = "never mirrored, so not at {}: {}"
     SUBSCRIBES = "make sure that it subscribes at {} to: {}"
-    NONE_LOST = "no unread record is known to be lost"
 
     # What a rehearsal has found.
-    NOT_READ_AT = "its records at {} were not read in time; raise --seconds"
+    NOT_READ_AT = "its records at {} were not read in time; raise report.rehearse.timeout"
     LOSES_MORE = "unread records below its start: {:,}, predicted: {:,}"
     REPEATS_MORE = "repeats: {:,}, predicted at most: {:,}"
     IN_COMMON = "records around its start, none of them among those of the source: {:,}; raise --records"

@@ -7,7 +7,6 @@ versions when a job starts.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from offset_sync.model.errors import JvmEndedError, PlatformError
 
@@ -69,6 +68,11 @@ def release(frame: DataFrame) -> None:
     frame._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
+def default_file_system(spark: SparkSession) -> str:
+    """Return Hadoop's ``fs.defaultFS``, to which its paths without a scheme lead."""
+    return str(spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS"))
+
+
 def processors() -> int:
     """Return the number that ``*`` in ``local[*]`` means; Java respects a container's limits."""
     return int(java("java.lang.Runtime").getRuntime().availableProcessors())
@@ -96,18 +100,14 @@ def _set_level(name: str, level: Any) -> None:
     java("org.apache.logging.log4j.core.config.Configurator").setLevel(name, level)
 
 
-def version_and_jar(name: str) -> tuple[str, str]:
-    """Return the version of the jar of a class, by its manifest, else by its name, else ""; and its path.
+def jar_of(name: str) -> str:
+    """Return the path of the jar of a class, "" where it has none.
 
     Raises LookupError, with Java's message, where the class or one that it needs is missing.
     """
     loader = java("java.lang.Thread").currentThread().getContextClassLoader()
     try:
-        found = loader.loadClass(name)
+        source = loader.loadClass(name).getProtectionDomain().getCodeSource()
     except JavaError as problem:
         raise LookupError(str(problem.java_exception.toString())) from problem
-    source, package = found.getProtectionDomain().getCodeSource(), found.getPackage()
-    path = "" if source is None else str(source.getLocation().getPath())
-    in_manifest = None if package is None else package.getImplementationVersion()
-    in_name = re.search(r"-(\d[\w.+-]*)\.jar$", path)
-    return str(in_manifest or (in_name[1] if in_name else "")), path
+    return "" if source is None else str(source.getLocation().getPath())

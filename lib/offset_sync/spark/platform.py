@@ -7,6 +7,7 @@ Jars of another version come from SPARK_HOME, ``--jars`` or ``--packages``. The 
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,8 +15,8 @@ import pyspark
 
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.versions import Match, match_version, minor_of
-from offset_sync.spark.jvm import version_and_jar
-from offset_sync.spark.versions import DELTA, KAFKA_CLIENTS, OTHER_SPARKS, SPARK
+from offset_sync.spark import DELTA, KAFKA_CLIENTS, OTHER_SPARKS, SPARK
+from offset_sync.spark.jvm import jar_of
 
 REMEDY = (
     "run 'make install' and start the job by spark-submit.sh, which gives Spark the jars of jars/spark; "
@@ -24,7 +25,7 @@ REMEDY = (
 
 
 class Jar(NamedTuple):
-    """A jar on Spark's class path: its *version*, "" for any, and a class of it."""
+    """A jar on Spark's class path: its *version*, by its name, and a class of it."""
 
     name: str
     version: str
@@ -37,46 +38,39 @@ JARS = (
     Jar("spark-core", SPARK, "org.apache.spark.rdd.RDD"),
     Jar("spark-sql", SPARK, "org.apache.spark.sql.classic.Dataset"),
     Jar("spark-sql-kafka-0-10", SPARK, "org.apache.spark.sql.kafka010.KafkaSourceProvider"),
-    Jar("spark-token-provider-kafka-0-10", "", "org.apache.spark.kafka010.KafkaTokenUtil"),
     Jar("kafka-clients", KAFKA_CLIENTS, "org.apache.kafka.clients.consumer.KafkaConsumer"),
-    Jar("commons-pool2", "", "org.apache.commons.pool2.impl.GenericKeyedObjectPool"),
-    Jar("lz4-java", "", "net.jpountz.lz4.LZ4Factory"),
     Jar("delta-spark", DELTA, "io.delta.sql.DeltaSparkSessionExtension"),
     Jar("delta-storage", DELTA, "io.delta.storage.LogStore"),
-    Jar("scala-parallel-collections", "", "scala.collection.parallel.ForkJoinTaskSupport"),
 )
 
 
 def check_platform() -> list[str]:
     """Return warnings for the log; raises PlatformError, in one line, where the job cannot work."""
-    return check(package_version, version_and_jar)
+    return check(package_version, jar_of)
 
 
-def check(package: Callable[[str], str], jar: Callable[[str], tuple[str, str]]) -> list[str]:
-    """Do the same, where *package* returns the version of a Python package, *jar* version and path by a class.
+def check(package: Callable[[str], str], jar: Callable[[str], str]) -> list[str]:
+    """Do the same, where *package* returns the version of a Python package, *jar* the path of the jar of a class.
 
     *jar* raises LookupError where the class is missing.
     """
-    problems, remarks, sparks = list[str](), list[str](), dict[str, str]()
-
-    def compare(wanted: str, version: str, found: str, place: str = "") -> None:
-        text = f"expected {wanted} {version}, found {found or 'one of no known version'}{place}"
-        match = match_version(version, found, OTHER_SPARKS if version == SPARK else ())
-        if match is not Match.SAME:
-            (problems if match is Match.OTHER else remarks).append(text)
-        if version == SPARK and found:
-            sparks.setdefault(minor_of(found) or found, f"{wanted} {found}{place}")
-
-    for name, version in PACKAGES.items():
-        compare(f"the Python package {name}", version, package(name))
-    for each in JARS:
+    problems, remarks, sparks = list[str](), list[str](), dict[str | None, str]()
+    found = [(f"the Python package {name}", version, package(name), "") for name, version in PACKAGES.items()]
+    for name, version, a_class in JARS:
         try:
-            found, path = jar(each.a_class)
+            path = jar(a_class)
         except LookupError as problem:
-            problems.append(f"{f'expected {each.name} {each.version}'.rstrip()}, found none: {problem.args[0]}")
-            continue
-        if each.version:
-            compare(each.name, each.version, found, f" in {path}")
+            problems.append(f"expected {name} {version}, found none: {problem.args[0]}")
+        else:
+            in_name = re.search(r"-(\d+\.\d[\w.+-]*)\.jar$", path)
+            found.append((name, version, in_name[1] if in_name else "", f" in {path}"))
+    for name, wanted, version, place in found:
+        match = match_version(wanted, version, OTHER_SPARKS if wanted == SPARK else ())
+        if match is not Match.SAME:
+            text = f"expected {name} {wanted}, found {version or 'one of no known version'}{place}"
+            (problems if match is Match.OTHER else remarks).append(text)
+        if wanted == SPARK and version:
+            sparks.setdefault(minor_of(version), f"{name} {version}{place}")
     if len(sparks) > 1 and not problems:
         problems.append(f"expected all of Spark in one version, found {' and '.join(sparks.values())}")
     if problems:

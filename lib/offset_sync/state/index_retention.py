@@ -16,23 +16,10 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_rows import NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
-from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
-
-_NO_ROWS = UnsealedRows(NO_ROWS.start, NO_ROWS.seen_ms)
-
-
-def unsealed_rows(tables: TableStore) -> dict[ClusterPartition, UnsealedRows]:
-    """Return the unsealed rows of ``record_runs``, by log."""
-    segments, reader = tables.segments(RECORD_RUNS), RowReader(lambda _origin: 0, lambda _topic: False)
-    schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in UNTIMED])
-    rows = joined([NO_ROWS, *map(reader.read, segments.rows(segments.newest(), schema))]).in_order()
-    return {reader.logs[number]: UnsealedRows(of_log.start, of_log.seen_ms) for number, of_log in rows.by_log()}
+from offset_sync.translate.index_retention import IndexedLog, begins
 
 
 def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], bool]) -> dict[ClusterPartition, int]:
@@ -53,17 +40,16 @@ def lowest_commits(committed: CommittedOffsets, is_included: Callable[[str], boo
 
 
 class Retention:
-    """Decides partition by partition; *rows* were read before *index*, and *metadata* before both."""
+    """Decides partition by partition; *metadata* was asked for before the *index* was read."""
 
     def __init__(
         self,
         index: RecordIndex,
-        rows: Mapping[ClusterPartition, UnsealedRows],
         metadata: MetadataByCluster,
         lowest: Mapping[ClusterPartition, int],
         old_before_ms: int,
     ) -> None:
-        self._index, self._rows, self._metadata, self._lowest = index, rows, metadata, lowest
+        self._index, self._metadata, self._lowest = index, metadata, lowest
         self._old_before_ms = old_before_ms
 
     def begins(self, partitions: Iterable[TopicPartition]) -> dict[ClusterPartition, int]:
@@ -112,8 +98,7 @@ class Retention:
         if index.frontier < ends.log_end:
             return f"{alias} has not indexed it to its end"
         lowest = self._lowest.get(where, NO_LIMIT)
-        rows = self._rows.get(where, _NO_ROWS)
-        return IndexedLog(index, self._index.code(alias), ends.log_start, lowest, rows)
+        return IndexedLog(index, self._index.code(alias), ends.log_start, lowest)
 
 
 def to_begins(begins: Mapping[ClusterPartition, int], names: Names = SAME_NAMES) -> pa.Table:

@@ -41,7 +41,6 @@ from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.rows import TopicNames
 from offset_sync.tables.store import TableStore
-from offset_sync.tables.transaction_log import DataFile
 
 logger = logging.getLogger(__name__)
 
@@ -302,14 +301,6 @@ class Lease:
             logger.warning("tables.drivers: cannot record that this driver has ended: %s", type(problem).__name__)
 
 
-class NoLease(Lease):
-    """For a run that changes nothing: it claims nothing, so it neither takes over nor can be taken over."""
-
-    def __init__(self, stop: threading.Event) -> None:
-        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
-        self._open_until, self._settled_at = float("inf"), float("-inf")
-
-
 @contextmanager
 def held(lease: Lease, groups: Sequence[str] = ()) -> Iterator[Lease]:
     """Claim *lease*, for some *groups* or as a whole, watch it while the job runs, and give it back.
@@ -380,16 +371,3 @@ class FencedTables(TableStore):
             in_append(path)
 
         super().__init__(root, files, names, before_entry)
-
-
-class UnwrittenTables(TableStore):
-    """Tables that are only read: what is appended is dropped."""
-
-    def append(
-        self,
-        table: Table,
-        rows: pa.Table,
-        writer: tuple[str, int] | None = None,
-        written: Sequence[DataFile] = (),
-    ) -> None:
-        """Drop *rows*."""

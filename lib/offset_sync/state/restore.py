@@ -175,7 +175,7 @@ def restore_missed(
 
 def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
     """Yield the commits of a cluster at or above the *first* offset of each partition of its log."""
-    for rows in tables.batches(OFFSET_COMMITS, at_least=("log_offset", min(first.values()))):
+    for rows in tables.batches(OFFSET_COMMITS):
         partition, offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))
         is_wanted = np.zeros(rows.num_rows, np.bool_)
         for number, least in first.items():

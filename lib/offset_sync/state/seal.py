@@ -87,10 +87,10 @@ def cut(tables: TableStore, begins: pa.Table, keep: timedelta) -> int:
     are_sealed = {each.path for each in looked_at}
     looked_at += [file for _, file in files.unsealed]
 
-    def write_kept(file: DataFile, pieces: Iterable[pa.Table]) -> DataFile:
+    def write_kept(file: DataFile, rows: pa.Table) -> DataFile:
         if file.path in are_sealed:
-            return write(tables, pa.concat_tables(pieces), file.written_ms)
-        return maintainer.write(RECORD_RUNS, pieces, file.written_ms)
+            return write(tables, rows, file.written_ms)
+        return maintainer.write(RECORD_RUNS, [rows], file.written_ms)
 
     return maintainer.remove(RECORD_RUNS, partial(is_below, begins=begins), looked_at, write_kept)
 

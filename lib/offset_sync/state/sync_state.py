@@ -107,12 +107,6 @@ class SyncState:
         self.before_foreign: Callable[[], object] = lambda: None
         """Called before a commit is recorded that may be one of ``cutover``: not known to be ours, not at the home."""
 
-    def clocks_ahead_ms(self) -> dict[str, int]:
-        """Return how far clusters' clocks are ahead of ours, where that was measured."""
-        with self.lock:
-            found = {alias: each.clock.ahead_ms for alias, each in self.offsets.clusters.items()}
-            return {alias: ahead_ms for alias, ahead_ms in found.items() if ahead_ms is not None}
-
     def made_ms(self, alias: str, timestamp_ms: Int64s, read: Read) -> Int64s:
         """Return when records of the log of commits of *alias* were written by our clock, and measure its clock."""
         with self.lock:

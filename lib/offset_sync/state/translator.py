@@ -49,7 +49,7 @@ NO_BASIS = (-1, None)
 _TRIES = 3
 """How often answers are computed without the lock before they are computed with it."""
 LOOK_BACK = 1_000
-"""Strategy ``header``: the reference is at most so many records before a commit."""
+"""Strategy ``header``: the reference is at most so many offsets before a commit."""
 _IDLE_AFTER_MS = 600_000
 """Strategies ``header`` and ``timestamp``: a log without new records for ten minutes counts as idle."""
 

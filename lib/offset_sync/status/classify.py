@@ -49,7 +49,11 @@ def _behind(row: Row) -> str | None:
 
 def needs_comparison(row: Row) -> bool:
     """Return whether a row is in sync only if its next records are the same on both sides."""
-    return bool(row["status"] == Status.IN_SYNC.word and row["state"] != State.AT_FRONTIER.name)
+    return bool(row["status"] == Status.IN_SYNC.word and _has_next_at_target(row))
+
+
+def _has_next_at_target(row: Row) -> bool:
+    return bool(row["state"] != State.AT_FRONTIER.name)
 
 
 def _stalled(row: Row, after_ms: int) -> str | None:
@@ -69,9 +73,6 @@ def _not_mirrored(row: Row) -> str | None:
 
 
 def _mirroring(row: Row) -> str | None:
-    # One side has unread records and the other has none: they are in flight. The target may be waiting for newer ones.
-    is_at_end = row["state"] == State.AT_FRONTIER.name
-    is_one_sided = row["unread"] > row["unread_newer"] if is_at_end else row["unread"] == 0
     causes = (
         (row["still_skips"], Reason.TOLD, row["still_skips"]),
         (row["pending"] > 0, Reason.NOT_MIRRORED, row["pending"]),
@@ -83,7 +84,6 @@ def _mirroring(row: Row) -> str | None:
         (row["silent"], Reason.OF_TABLES, row["silent"]),
         (row["is_changing"], Reason.CHANGES, None),
         (row["is_unstamped"], Reason.UNSTAMPED, None),
-        (is_one_sided and row["unread"] == 0, Reason.IN_FLIGHT, None),
-        (is_one_sided, Reason.NOTHING_TO_COMPARE, None),
+        (row["unread"] > 0 and not _has_next_at_target(row), Reason.NOTHING_TO_COMPARE, None),
     )
     return next((reason(value) for holds, reason, value in causes if holds), None)

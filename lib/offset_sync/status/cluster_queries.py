@@ -35,7 +35,7 @@ GroupAnswers: TypeAlias = "Mapping[str, Mapping[TopicPartition, Committed] | Clu
 _GROUPS_AT_ONCE = 1_000
 _HELD_S = 6.0
 """The deadline for the coordinators of a thousand groups."""
-_STABLE_S, _LISTED_S = 6.0, 10.0
+_LISTED_S = 10.0
 
 
 class ClusterQueries:

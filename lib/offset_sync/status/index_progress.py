@@ -1,11 +1,9 @@
-"""How far ``index_records`` has read, by its checkpoints, the table of drivers and the index; it is another process."""
+"""How far ``index_records`` has read, by its checkpoints and the index; it is another process."""
 
 from __future__ import annotations
 
 import logging
-import os
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from offset_sync.config import Config
@@ -14,15 +12,11 @@ from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.lease import to_claims, unended
 from offset_sync.state.sync_state import SyncState, frontier
-from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
-from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
-JOB = "index_records"
 
 
 class IndexProgress(NamedTuple):
@@ -37,7 +31,7 @@ class IndexCheckpoints:
 
     def __init__(self, files: Files, config: Config) -> None:
         kinds = ("",) if config.is_stamped else config.of_extension("checks").CHECKPOINTS
-        root = f"{config.tables.checkpoints}/{JOB}/"
+        root = f"{config.tables.checkpoints}/index_records/"
         self._of_cluster = {
             alias: [Checkpoint(files, f"{root}{alias}{kind}", alias, config.names) for kind in kinds]
             for alias in config.clusters
@@ -55,44 +49,20 @@ class IndexCheckpoints:
         return IndexProgress(silent_ms, unreadable)
 
 
-def process_exists(pid: int) -> bool:
-    """Return whether this machine has a process with that id."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        return True
-    return True
-
-
-def is_running(tables: TableStore, job: str) -> bool:
-    """Return whether a driver of *job* may be running. Errs to True: one on another machine is not checked."""
-    left = unended(to_claims(tables.all_rows(DRIVERS)), job, None)
-    return bool(left) and (left[-1].host != socket.gethostname() or process_exists(left[-1].pid))
-
-
 class IndexCatchUp:
     """Waits until the index has read up to the ends that the clusters returned, for *patience_s* seconds at most.
 
-    It does not wait again for a log without progress since, nor while no index_records runs, by *is_indexing*.
+    It does not wait again for a log without progress since.
     """
 
-    def __init__(
-        self,
-        state: SyncState,
-        patience_s: float = 5.0,
-        clock: Clock = SYSTEM_CLOCK,
-        is_indexing: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self._state, self._is_indexing = state, is_indexing
-        self._patience_s, self._clock = patience_s, clock
+    def __init__(self, state: SyncState, patience_s: float = 5.0, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._state, self._patience_s, self._clock = state, patience_s, clock
         self._stuck: dict[ClusterPartition, int] = {}
 
     def wait(self, metadata: MetadataByCluster) -> None:
         """Return when all records below the ends in *metadata* are indexed, or when patience runs out."""
         until = self._clock.now() + self._patience_s
-        while (behind := self._behind(metadata)).items() - self._stuck.items() and self._is_indexing():
+        while (behind := self._behind(metadata)).items() - self._stuck.items():
             if self._clock.now() >= until:
                 self._stuck |= behind
                 return

@@ -25,7 +25,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
-from offset_sync.status.index_progress import JOB, IndexCatchUp, IndexCheckpoints, is_running
+from offset_sync.status.index_progress import IndexCatchUp, IndexCheckpoints
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter, has_moved_on
 from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, by_direction
@@ -59,7 +59,7 @@ class LiveState:
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
         self._index_records = IndexCheckpoints(tables.files, config)
-        catch_up = IndexCatchUp(self._state, is_indexing=partial(is_running, tables, JOB))
+        catch_up = IndexCatchUp(self._state)
         self._reporter = StatusReporter(config, self._state, self.clusters, catch_up, comparer)
         self._published = PublishedVerdicts(tables, config)
         self._moves = Moves(self.tables)
@@ -70,12 +70,7 @@ class LiveState:
     @property
     def is_decided_here(self) -> bool:
         """Whether the last report was decided here, as no sync_offsets is alive."""
-        return self._published.heartbeat is None
-
-    def clocks_ahead_ms(self) -> Mapping[str, int]:
-        """Return how far clusters' clocks are ahead of that of sync_offsets, where it was measured."""
-        said = self._published.heartbeat
-        return self.state.clocks_ahead_ms() if said is None else said.clocks_ahead_ms
+        return not self._published.is_present
 
     @cached_property
     def state(self) -> SyncState:

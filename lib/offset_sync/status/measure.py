@@ -18,12 +18,11 @@ from offset_sync.state.translator import Question
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
-from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.read_window import position_cost
 from offset_sync.translate.replication_gap import (
     OffsetCounts,
     OffsetRanges,
     ReplicationGap,
-    copies_between,
     deleted_of,
     replication_gaps,
 )
@@ -31,7 +30,7 @@ from offset_sync.translate.replication_gap import (
 NO_END = int(np.iinfo(np.int64).max)
 _NO_ROWS = np.empty(0, np.int64)
 _NEWEST = 10_000
-"""If no record is as young as the window, the share of each origin is that in this many newest records."""
+"""The shares of origins are those in this many newest offsets."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Counts:
 
     repeats: Int64s  # from the position up to the answer; negative where the position is above it
     skipped: Int64s  # unread, below the position
-    unread: Int64s  # from the commit on
-    unread_newer: Int64s  # of these, those produced after the clusters were asked
+    unread: Int64s  # from the commit on, produced before the clusters were asked
     pending: Int64s  # unread, and may yet come to the target
     not_mirrored: Int64s  # unread, the source's own, not at the target: lost if the source never comes back
     deleted: Int64s  # unread, dropped on the way from elsewhere, or deleted: the target will not have them
@@ -81,15 +79,15 @@ def measure(
     if not is_unstamped:
         for gone in deleted_of(there.origin, source, target):
             deleted.add(gone.below(snapshot_end))
-    beyond, missing_beyond = _beyond_index(here.origin, source, target, left, source_end)
+    beyond = _beyond_index(source, left, source_end)
+    newer = source.paged.records_from(np.maximum(left, snapshot_end), source.frontier)
     repeats, skipped = _cost_at(asked, source, target, committed, wanted, position)
     return Counts(
         repeats=repeats,
         skipped=skipped,
-        unread=source.paged.records_from(left, source.frontier) + beyond,
-        unread_newer=source.paged.records_from(np.maximum(left, snapshot_end), source.frontier),
-        pending=pending.count_from(readable) + missing_beyond,
-        not_mirrored=not_mirrored.count_from(readable) + missing_beyond,
+        unread=source.paged.records_from(left, source.frontier) - newer + beyond,
+        pending=pending.count_from(readable) + beyond,
+        not_mirrored=not_mirrored.count_from(readable) + beyond,
         deleted=deleted.count_from(readable),
         # Records read at the source beyond its index may be above the group's position at the target.
         unindexed=np.maximum(beyond, source_end - source.frontier) + max(0, target_end - target.frontier),
@@ -138,57 +136,36 @@ def _missing(
     yield own, ReplicationGap(none, OffsetRanges(*source.unknown_ranges))
 
 
-def _beyond_index(
-    origin: int, source: LogIndex, target: LogIndex, left: Int64s, source_end: int
-) -> tuple[Int64s, Int64s]:
-    """Return how many offsets from *left* on the source's index does not cover, and how many are not at the target.
-
-    Before its index begins, and beyond its frontier. The target's copies of them are known by their origin offset.
-    """
-    count, missing = np.zeros((2, len(left)), np.int64)
-    for low, end in ((left, source.begin), (np.maximum(left, source.frontier), source_end)):
-        high = np.full(len(left), end)
-        offsets = np.maximum(high - low, 0)
-        if offsets.any():
-            count += offsets
-            missing += np.where(offsets > 0, offsets - copies_between(origin, target, low, high), 0)
-    return count, missing
+def _beyond_index(source: LogIndex, left: Int64s, source_end: int) -> Int64s:
+    """Return how many offsets from *left* on the source's index does not cover: not known to be at the target."""
+    beyond: Int64s = np.maximum(source_end - np.maximum(left, source.frontier), 0)
+    return beyond + np.maximum(source.begin - left, 0)
 
 
 def _cost_at(
     asked: Question, source: LogIndex, target: LogIndex, committed: Int64s, wanted: Int64s, position: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """Return what each group repeats and skips at its *position*, compared with the answer; 0 without both.
-
-    Repeats are negative where the group has read the records it would skip.
-    """
+    """Return what each group repeats and skips at its *position*, compared with the answer; 0 without both."""
     assert asked.logs is not None
     assert asked.bounds is not None
     (here, there), repeats, skipped = asked.logs, *np.zeros((2, len(committed)), np.int64)
     rows = np.flatnonzero((wanted != ABSENT) & (position != ABSENT) & (wanted != position))
     if len(rows):
-        found = position_cost(
-            committed[rows],
-            wanted[rows],
-            np.maximum(position[rows], there.log_start),
-            PartitionLog(source, here.origin),
-            PartitionLog(target, there.origin),
-            asked.bounds.young_since_ms,
-        )
+        logs = PartitionLog(source, here.origin), PartitionLog(target, there.origin)
+        at = np.maximum(position[rows], there.log_start)
+        found = position_cost(committed[rows], wanted[rows], at, *logs, asked.bounds.young_since_ms)
         # Records between the end of the index and a position beyond it are unknown, so they count as unread.
         unknown = np.minimum(position[rows], log_end(there.metadata)) - np.maximum(target.frontier, wanted[rows])
-        repeats[rows], skipped[rows] = found.repeats, found.skipped + np.maximum(unknown, 0)
+        repeats[rows], skipped[rows] = found[0], found[1] + np.maximum(unknown, 0)
     return repeats, skipped
 
 
-def origin_shares(log: LogIndex, names: Mapping[int, str], since_ms: int) -> str:
-    """Return the share of each origin in the records since then, or in the newest ones if there are none, as JSON.
+def origin_shares(log: LogIndex, names: Mapping[int, str]) -> str:
+    """Return the share of each origin in the newest records, as JSON.
 
     Origins that are not our clusters are summed as ``?``.
     """
-    since = log.indexing_times.first_since(since_ms)
-    first = since if since is not None else max(0, log.frontier - _NEWEST)
     counts = Counter[str]()
-    for origin, count in sorted(log.paged.records_by_origin(first, log.frontier).items()):
+    for origin, count in sorted(log.paged.records_by_origin(max(0, log.frontier - _NEWEST), log.frontier).items()):
         counts[names.get(origin, "?")] += count
     return json.dumps({name: round(count / counts.total(), 4) for name, count in counts.items()})

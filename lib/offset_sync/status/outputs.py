@@ -11,7 +11,6 @@ from typing import TextIO
 from rich.console import Console
 
 from offset_sync.config import Config
-from offset_sync.status.assessment import STATUS_WORDS
 from offset_sync.status.page import render_page
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
@@ -27,16 +26,9 @@ def status_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser
     by_default = "text with --once, else nothing"
     parser.add_argument("--format", choices=["text", "json"], help=f"what to print (default: {by_default})")
     parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
-    parser.add_argument("--topic", action="append", default=[], metavar="PATTERN", help="only these topics")
-    parser.add_argument("--status", action="append", default=[], choices=STATUS_WORDS, help="only rows of this status")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most N groups (default 20)")
     parser.add_argument("--details", action="store_true", help="print the partitions of these groups too")
     return parser
-
-
-def asked_for(report: Report, arguments: argparse.Namespace) -> Report:
-    """Return the rows of *report* that *arguments* select."""
-    return report.select(arguments.group, arguments.topic, arguments.status)
 
 
 def open_outputs(
@@ -49,7 +41,7 @@ def open_outputs(
     """
 
     def print_it(report: Report) -> None:
-        asked = asked_for(report, arguments)
+        asked = report.select(arguments.group)
         if arguments.format == "json":
             print(asked.to_json(), file=out, flush=True)
         else:

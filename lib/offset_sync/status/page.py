@@ -17,7 +17,6 @@ from importlib.resources import files
 from operator import itemgetter
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.config.duration import to_ms as duration_ms
@@ -29,8 +28,6 @@ from offset_sync.status.terminal import verdict_of
 SCRIPTS = ("show", "places", "overview", "rows", "details", "curves", "start")
 """The page's own scripts, in the order in which they are put into one function."""
 STALE_AFTER = timedelta(minutes=2)
-CURVES_OF_GROUPS = 24
-"""How many groups have a curve: those whose offsets drift most."""
 _COSTS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "listed", "source_lag")
 _MIRROR = ("mirror_lag", "staleness_ms", "mirror_lag_ms")
 _ROLLED = ("status", "reason", "move", *STATUS_WORDS, "partitions", "unknown", *_COSTS, *_MIRROR)
@@ -120,23 +117,14 @@ def _shares_text(shares: Mapping[str, float]) -> str | None:
 
 
 def drift_curves(report: Report) -> list[dict[str, Any]]:
-    """Return one series per pair (``group`` null), and one for each of the groups that drift most.
-
-    A series is ``{source, target, group, at, change, windowed}``, named as in the tables; the last three are lists,
-    times in ms.
-    """
-    moving = [row for row in report.document["groups"] if row["drift"] is not None]
-    moving.sort(key=lambda row: (bool(row["drift"]["is_converged"]), -abs(row["drift"]["windowed_change"] or 0)))
-    wanted = [row["group_id"] for row in moving[:CURVES_OF_GROUPS]]
-    rows = report.drift.filter(pc.is_in(report.drift["group_id"], pa.array([None, *wanted], pa.string())))
-    series: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows.sort_by("at").to_pylist():
-        series.setdefault(tuple(row[name] for name in GROUP), []).append(row)
+    """Return one series per pair: ``{source, target, at, change, windowed}``, the last three lists, times in ms."""
+    series: dict[tuple[str, str], list[Row]] = {}
+    for row in report.drift.filter(pc.is_null(report.drift["group_id"])).sort_by("at").to_pylist():
+        series.setdefault((row["source_cluster"], row["target_cluster"]), []).append(row)
     return [
-        {name: _shown(value) for name, value in zip(("source", "target", "group"), key, strict=True)}
-        | {"at": [to_ms(row["at"]) for row in rows]}
+        {"source": source, "target": target, "at": [to_ms(row["at"]) for row in rows]}
         | {name: [row[column] for row in rows] for name, column in _CURVES.items()}
-        for key, rows in sorted(series.items(), key=lambda each: str(each[0][-1] or ""))
+        for (source, target), rows in sorted(series.items())
     ]
 
 

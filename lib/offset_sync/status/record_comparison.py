@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -55,8 +55,11 @@ class RecordComparer:
         """Return for each pair None if the records are the same, else their difference."""
         config, until = self._renewed(), self._clock.now() + self._budget_s
         found: dict[RecordPair, str | None] = {pair: None if pair in self._same else _TOO_MANY for pair in pairs}
-        for some in _rounds([pair for pair, difference in found.items() if difference is not None]):
-            found |= self._read_and_compare(config, some)
+        left = [pair for pair, difference in found.items() if difference is not None]
+        while left:
+            some = {pair.topic_partition: pair for pair in reversed(left)}  # a read takes one offset of each partition
+            found |= self._read_and_compare(config, some.values())
+            left = [pair for pair in left if some[pair.topic_partition] != pair]
             if self._clock.now() >= until:
                 break
         self._same = {pair for pair, difference in found.items() if difference is None}
@@ -113,16 +116,3 @@ def difference_in(here: RecordContent, there: RecordContent, fields: Iterable[st
     """Return which of *fields* differs first between the next records of both sides; None: none does."""
     differing = (_SAID.get(name, name) for name in fields if getattr(here, name) != getattr(there, name))
     return next((Reason.RECORD_DIFFERS(name) for name in differing), None)
-
-
-def _rounds(pairs: Collection[RecordPair]) -> Iterator[list[RecordPair]]:
-    """Yield the pairs in parts of distinct partitions."""
-    left = list(pairs)
-    while left:
-        taken: set[TopicPartition] = set()
-        some, rest = list[RecordPair](), list[RecordPair]()
-        for pair in left:
-            (rest if pair.topic_partition in taken else some).append(pair)
-            taken.add(pair.topic_partition)
-        yield some
-        left = rest

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -34,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offset_sync.config.name_patterns import is_match
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.reasons import Reason
 from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, skipped, trouble, verdict
@@ -53,8 +54,10 @@ SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "
 _GREATEST = ("staleness_ms", "mirror_lag_ms")
 _LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
-_SUMMED = ("partitions", "source_offsets", "target_offsets", "change", "windowed_change")
-_NOTHING = (0,) * len(_SUMMED)
+_OFFSETS = (("partition", "count"), ("source_offset", "sum"), ("target_offset", "sum"))
+_SUMS_OF_OFFSETS = ("partitions", "source_offsets", "target_offsets")
+_SUMMED = (*_SUMS_OF_OFFSETS, "change", "windowed_change", "groups")
+_PAIR, _GROUP = itemgetter(*PAIR), itemgetter(*GROUP)
 _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 
 
@@ -76,21 +79,18 @@ class Report:
         """The rows of this report."""
         return self.drift.filter(pc.equal(self.drift["at"], pa.scalar(self.reported_at)))
 
-    def select(self, groups: Sequence[str], topics: Sequence[str], statuses: Sequence[str]) -> Report:
-        """Return the report with the selected rows.
+    def select(self, groups: Sequence[str]) -> Report:
+        """Return the report with these *groups*, regular expressions for whole names; with all if there is none.
 
-        *groups* and *topics* are regular expressions for whole names, of which one has to match, for topics the name at
-        the source or the target; *statuses* are words. An empty sequence selects all. Raise OffsetSyncError for an
-        invalid expression.
+        Raise OffsetSyncError for an invalid expression.
         """
-        is_group, is_topic = _matcher(groups, "group_id"), _matcher(topics, "topic")
-        is_asked = [
-            is_group(row["group_id"])
-            and (is_topic(row["topic"]) or is_topic(row["target_topic"]))
-            and (not statuses or row["status"] in statuses)
-            for row in self.status.select(("group_id", "topic", "target_topic", "status")).to_pylist()
-        ]
-        return self if all(is_asked) else replace(self, status=self.status.filter(pa.array(is_asked)))
+        if not groups:
+            return self
+        try:
+            is_asked = [is_match(groups, name) for name in self.status["group_id"].to_pylist()]
+        except re.error as error:
+            raise OffsetSyncError(f"--group: {error.pattern!r} is no regular expression ({error})") from error
+        return replace(self, status=self.status.filter(pa.array(is_asked, pa.bool_())))
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -181,20 +181,11 @@ def _badness(row: Row) -> tuple[Any, ...]:
     return not row["skipped"], STATUS_WORDS.index(row["status"]), -lost, -duplicates, -stale, *names
 
 
-def _matcher(patterns: Sequence[str], column: str) -> Callable[[str | None], bool]:
-    try:
-        compiled = [re.compile(pattern, re.DOTALL) for pattern in patterns]
-    except re.error as error:
-        raise OffsetSyncError(f"{column}: {error.pattern!r} is not a valid regular expression ({error})") from error
-    return lambda name: not compiled or (name is not None and any(each.fullmatch(name) for each in compiled))
-
-
 class DriftWindow:
     """Keeps the drift of *window*; a group has converged within *threshold* records, a pair within their sum."""
 
     def __init__(self, window: timedelta = DRIFT_WINDOW, threshold: int = _CONVERGED_WITHIN) -> None:
         self._window, self._threshold = window, threshold
-        self._seen: dict[tuple[Any, ...], deque[tuple[datetime, int]]] = {}
         self._shown = SYNC_DRIFT.arrow_schema.empty_table()
 
     def add(self, status: pa.Table, now: datetime) -> pa.Table:
@@ -202,36 +193,27 @@ class DriftWindow:
 
         Those of one time are of the pairs and then of their groups.
 
-        Only partitions with an offset at both clusters count. A new one has not changed.
+        Only partitions with an offset at both clusters count. A group of which there are more or fewer of these than
+        before has not changed.
         """
-        names = (*_KEY, "source_offset", "target_offset")
-        rows = status.select(names).filter(pc.is_valid(status["target_offset"])).to_pylist()
-        keys, before = [tuple(row[name] for name in _KEY) for row in rows], self._seen
-        self._seen = {key: before.get(key, deque()) for key in keys}
-        sums: dict[tuple[Any, ...], list[int]] = {}
-        for key, row in zip(keys, rows, strict=True):
-            offsets = row["source_offset"], row["target_offset"]
-            values = 1, *offsets, *self._changes(key, offsets[0] - offsets[1], now)
-            for series in ((*key[:2], None), key[:3]):
-                sums[series] = [a + b for a, b in zip(sums.get(series, _NOTHING), values, strict=True)]
-        groups = Counter(series[:2] for series in sums if series[2] is not None)
-        found = []
-        for series, each in sorted(sums.items(), key=lambda each: (each[0][2] is not None, each[0])):
-            count = groups[series[:2]] if series[2] is None else 1
-            found.append(
-                dict(zip((*GROUP, *_SUMMED), (*series, *each), strict=True))
-                | {"at": now, "drift": each[1] - each[2], "is_converged": abs(each[4]) <= count * self._threshold}
-            )
+        at = self._shown["at"]
+        last = {_GROUP(row): row for row in self._shown.filter(pc.equal(at, pc.max(at))).to_pylist()}
+        recent = self._shown.filter(pc.greater(at, pa.scalar(now - self._window))).group_by(GROUP)
+        changed = {_GROUP(row): row["change_sum"] for row in recent.aggregate([("change", "sum")]).to_pylist()}
+        held = status.filter(pc.is_valid(status["target_offset"])).group_by(GROUP).aggregate(_OFFSETS)
+        groups = held.rename_columns((*GROUP, *_SUMS_OF_OFFSETS)).sort_by([(name, "ascending") for name in GROUP])
+        found, pairs = groups.to_pylist(), dict[tuple[str, ...], Counter[str]]()
+        for row in found:
+            before, drift = last.get(_GROUP(row)), row["source_offsets"] - row["target_offsets"]
+            is_new = before is None or before["partitions"] != row["partitions"]
+            row["change"] = 0 if before is None or is_new else drift - before["drift"]
+            row["windowed_change"] = row["change"] + changed.get(_GROUP(row), 0)
+            row["groups"] = 1
+            pairs.setdefault(_PAIR(row), Counter()).update({name: row[name] for name in _SUMMED})
+        found[:0] = [dict(zip(PAIR, pair, strict=True)) | sums for pair, sums in pairs.items()]
+        for row in found:
+            row |= {"at": now, "drift": row["source_offsets"] - row["target_offsets"]}
+            row["is_converged"] = abs(row["windowed_change"]) <= row["groups"] * self._threshold
         shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found, SYNC_DRIFT.arrow_schema)])
         self._shown = shown.filter(pc.greater_equal(shown["at"], pa.scalar(now - 6 * self._window)))
         return self._shown
-
-    def _changes(self, key: tuple[Any, ...], drift: int, now: datetime) -> tuple[int, int]:
-        """Return the change of a partition's drift since the row before, and over the window."""
-        seen = self._seen[key]
-        before = seen[-1][1] if seen else drift
-        seen.append((now, drift))
-        # Keep the last one before the window: the change over the window is counted from there.
-        while len(seen) > 2 and seen[1][0] <= now - self._window:
-            seen.popleft()
-        return drift - before, drift - seen[0][1]

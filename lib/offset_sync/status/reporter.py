@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -37,8 +37,6 @@ from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
 from offset_sync.translate.strategies import is_stamped
 
-_SHAPE_WINDOW_MS = 3_600_000
-"""The producing clusters of a topic are those of the records of the last hour."""
 _TOPIC_IS_GONE = (State.TOPIC_MISSING.name, State.TOPIC_RECREATED.name)
 _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirror_lag", "mirror_lag_ms"), 0) | {
     "is_outside": False,
@@ -50,15 +48,14 @@ _OFFSETS = itemgetter("source_offset", "target_offset")
 
 
 class _Moment(NamedTuple):
-    """What was asked for one report. *unexpected*: clusters that hold an offset of a key that no verdict knows."""
+    """What was asked for one report. *unexpected*: by source and key, targets with an offset that no verdict knows."""
 
     held: HeldOffsets
     progress: IndexProgress
     snapshot: Snapshot
     now_ms: int
     homes: Mapping[str, Set[str]]
-    unexpected: Collection[tuple[object, ...]]
-    others: Mapping[Direction, Set[str]]
+    unexpected: Mapping[tuple[str, GroupPartition], Set[str]]
 
 
 class StatusReporter:
@@ -103,12 +100,9 @@ class StatusReporter:
                 known_to = frontiers(self._state.index, aliases, partitions)
             metadata = self._clusters.fetch(aliases, partitions)
             self._catch_up.wait(metadata)
-            pairs = self._config.pairs()
-            everywhere = {alias for pair in pairs for alias in pair}
-            unexpected = {*_unexpected(directions, held, pairs)} if len(everywhere) > 2 else ()
-            others = {pair: everywhere - {*pair} for pair in directions}
-            snapshot, homes = Snapshot(metadata, known_to), _homes(directions)
-            moment = _Moment(held, progress, snapshot, now_ms, homes, unexpected, others)
+            is_pair_only = len(self._config.clusters) == 2
+            unexpected = {} if is_pair_only else _unexpected(directions, held, self._config.pairs())
+            moment = _Moment(held, progress, Snapshot(metadata, known_to), now_ms, _homes(directions), unexpected)
             for direction, verdicts in directions.items():
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
@@ -121,7 +115,7 @@ class StatusReporter:
             pair = Pair(self._state.last(*direction), source, target, moment.snapshot, moment.now_ms)
         rows = [self._facts(each, moment) for each in verdicts]
         for place, some in groupby(rows, _PLACE):
-            self._measure(pair, TopicPartition(*place), list(some), moment.held)
+            self._measure(pair, TopicPartition(*place), list(some), moment)
         note_uncommitted(rows, self._state.index, moment.held, moment.snapshot.metadata)
         reported_at = datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc)
         silent_ms = max(moment.progress.silent_ms.get(alias, 0) for alias in direction)
@@ -140,9 +134,7 @@ class StatusReporter:
         source, target = pair = _PAIR(verdict)
         here, there = held.at_source(source, key), held.at_target(target, key)
         wanted, members = wanted_of(verdict), (verdict["members"] or "").split(", ")
-        contest, logs = verdict["contest"], [ClusterPartition(alias, *key.topic_partition) for alias in pair]
-        elsewhere = ", ".join(sorted(moment.homes[key.group_id] & moment.others[pair]))
-        listed = None if wanted is None else verdict["skipped"]
+        contest = verdict["contest"]
         return verdict | {
             "wanted_offset": wanted,
             "target_offset": there.offset if there.error is None else known_at_target(verdict),
@@ -151,13 +143,12 @@ class StatusReporter:
             "silent": there.error or here.error,
             "contest": contest and Reason.TWO_HOMES(contest.replace(", ", " and ")),
             "is_target_active": None if f"{target}?" in members else target in members,
-            "elsewhere": elsewhere or None,
-            "is_held_elsewhere": any((source, each, key) in moment.unexpected for each in moment.others[pair]),
-            "listed": (listed or 0) if self._is_named(key.group_id) else None,
-            "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
+            "elsewhere": ", ".join(sorted(moment.homes[key.group_id] - {*pair})) or None,
+            "is_held_elsewhere": bool(moment.unexpected.get((source, key), {target}) - {target}),
+            "listed": (verdict["skipped"] or 0) if self._is_named(key.group_id) else None,
         }
 
-    def _measure(self, pair: Pair, place: TopicPartition, rows: Sequence[Row], held: HeldOffsets) -> None:
+    def _measure(self, pair: Pair, place: TopicPartition, rows: Sequence[Row], moment: _Moment) -> None:
         """Add to the *rows* of one partition what the logs say."""
         committed, wanted, position = (_array(rows, f"{name}_offset") for name in ("source", "wanted", "target"))
         at_ms = np.array([_ms(row["source_committed_at"]) for row in rows], np.int64)
@@ -169,8 +160,9 @@ class StatusReporter:
         question = asked.questions[0]
         # Where the target does not answer nothing can be counted.
         of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
-        names = self._config.names
+        names, logs = self._config.names, [ClusterPartition(alias, *place) for alias in (pair.source, pair.target)]
         of_all |= {
+            "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
             "topic": names.outside(pair.source, place.topic),
             "target_topic": names.topic(pair.target, place.topic),
         }
@@ -188,12 +180,12 @@ class StatusReporter:
                 "is_unstamped": is_unstamped,
                 "mirror_lag": late.total,
                 "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
-                "origin_share": origin_shares(source, self._aliases, pair.now_ms - _SHAPE_WINDOW_MS),
+                "origin_share": origin_shares(source, self._aliases),
             }
         parts = zip(*(column.tolist() for column in columns.values()), strict=True)
         for row, numbers in zip(rows, parts, strict=True):
             row |= of_all | dict(zip(columns, numbers, strict=True))
-            self._note_list(row, question.logs, held)
+            self._note_list(row, question.logs, moment.held)
             _note_costs(row, is_known=question.logs is not None)
 
     def _note_list(self, row: Row, logs: tuple[PartitionLog, PartitionLog] | None, held: HeldOffsets) -> None:
@@ -273,11 +265,14 @@ def _homes(directions: Directions) -> dict[str, set[str]]:
     return found
 
 
-def _unexpected(directions: Directions, held: HeldOffsets, pairs: Iterable[Direction]) -> Iterator[tuple[object, ...]]:
-    """Yield the keys, with source and target, of which a target holds another offset than its own verdict says.
+def _unexpected(
+    directions: Directions, held: HeldOffsets, pairs: Iterable[Direction]
+) -> dict[tuple[str, GroupPartition], set[str]]:
+    """Return, by source and key, the targets that hold another offset than their own verdict says.
 
     It may have none, where the home has moved on and not all of that is published yet.
     """
+    found: dict[tuple[str, GroupPartition], set[str]] = {}
     keys: dict[str, set[GroupPartition]] = {}
     for (source, _), verdicts in directions.items():
         keys.setdefault(source, set()).update(each["key"] for each in verdicts)
@@ -285,7 +280,8 @@ def _unexpected(directions: Directions, held: HeldOffsets, pairs: Iterable[Direc
         own = {each["key"]: each for each in directions.get((source, alias), ())}
         for key in keys.get(source, ()):
             if held.at_target(alias, key).offset not in _known(own.get(key)):
-                yield source, alias, key
+                found.setdefault((source, key), set()).add(alias)
+    return found
 
 
 def _known(verdict: Row | None) -> set[int | None]:

@@ -16,7 +16,7 @@ from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.heartbeat import Heartbeat, of_living
+from offset_sync.state.heartbeat import is_living
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import to_claims
@@ -69,16 +69,14 @@ class PublishedVerdicts:
     def __init__(self, tables: TableStore, config: Config) -> None:
         self._tables, self._config = tables, config
         self._known: tuple[pa.Table, int] | None = None
-        self.heartbeat: Heartbeat | None = None
-        """Of the living driver at the last reading, if there was one."""
+        self.is_present = False
+        """Whether a driver was alive at the last reading."""
 
     def read(self, now_ms: int) -> pa.Table | None:
         """Return the newest rows; None where no driver is alive, as they may be of any time then."""
         claims = to_claims(self._tables.all_rows(DRIVERS))
-        self.heartbeat = of_living(self._tables.files, self._config, claims, now_ms)
-        if self.heartbeat is None:
-            return None
-        return self.follow()
+        self.is_present = is_living(self._tables.files, self._config, claims, now_ms)
+        return self.follow() if self.is_present else None
 
     def follow(self) -> pa.Table:
         """Return the newest rows, whatever has become of their driver."""

@@ -35,16 +35,11 @@ _TIME = pa.timestamp("ms", tz="UTC")
 class TranslationHistory:
     """Appends reconciliations to *tables* in a thread of its own; failed rows are retried with the next.
 
-    *keys* are those of the state; *is_dry*: of a dry run. ``error`` says how many rows are not in the table yet, and
-    why; None when all are.
+    *keys* are those of the state. ``error`` says how many rows are not in the table yet, and why; None when all are.
     """
 
-    def __init__(
-        self, tables: TableStore, keys: Sequence[GroupPartition], config: Config, *, is_dry: bool = False
-    ) -> None:
-        self._tables = tables
-        self._keys = keys
-        self._config, self._is_dry = config, is_dry
+    def __init__(self, tables: TableStore, keys: Sequence[GroupPartition], config: Config) -> None:
+        self._tables, self._keys, self._config = tables, keys, config
         self._queue: queue.SimpleQueue[pa.Table | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
@@ -53,8 +48,6 @@ class TranslationHistory:
     def append(self, reconciliation: Reconciliation) -> None:
         """Queue its rows: all of a micro-batch, of a reconcile pass only new results."""
         is_recorded: NDArray[np.bool_] = reconciliation.is_news | (reconciliation.batch_id is not None)
-        if self._is_dry:  # it is not the driver, so it ends nothing
-            is_recorded &= reconciliation.outcome != Outcome.GONE
         if is_recorded.any():
             recorded = np.flatnonzero(is_recorded)
             self._queue.put(to_rows(reconciliation, recorded, self._keys, self._config))

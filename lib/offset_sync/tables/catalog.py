@@ -294,7 +294,7 @@ CUTOVERS = Table(
         "target_offset | bigint | what is, or would be, committed",
         "duplicates | bigint | records repeated; of rehearse: counted on the records themselves",
         "lost | bigint | unread records never seen; of rehearse likewise",
-        "detail | string | why it was refused or failed; what is lost, per origin",
+        "detail | string | why it was refused or failed; what was rehearsed",
         "stream | string | the topic with all its copies",
         "target_topic | string | its name at the target; null: none",
         "skipped | bigint | records on the group's read list; null: no list",

@@ -6,18 +6,14 @@ other file systems ensure that when a file is closed, and replace a file as a wh
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeAlias
-from xml.etree import ElementTree
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -29,8 +25,6 @@ from offset_sync.tables.native_calls import native
 
 BATCH_ROWS = 1 << 17
 """How many rows of a file are in memory at a time where a table is read in pieces."""
-AtLeast: TypeAlias = tuple[str, "int | datetime"]
-"""A column, and its least wanted value."""
 _BUFFER = 1 << 16
 _SMALL = 1 << 17
 """A file of up to so many bytes is fetched whole."""
@@ -39,41 +33,28 @@ _FEW, _AT_ONCE = 2, 16
 many are opened together."""
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
-_KEYS = ("fs.defaultFS", "fs.default.name")
-_SETTING = re.compile(r"spark\.hadoop\.(?:fs\.defaultFS|fs\.default\.name)\s*[=\s]\s*(\S+)")
-_SUBMIT = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-"""The options of spark-submit that matter here."""
-_SUBMIT.add_argument("--conf", "-c", action="append", default=[])
-_SUBMIT.add_argument("--properties-file")
-_SUBMIT.add_argument("--load-spark-defaults", action="store_true")
 
 
 class Files:
     """Reads and writes whole files; threads may share it. What a file system refuses is an OSError.
 
-    Paths are text, with a scheme or without; *default* is the file system of those without, "" for this machine's disk.
-    *storage* are the options for other file systems (``tables.storage``). *sizes* of files, by path, are not checked.
+    Paths are text; those without a scheme are on this machine's disk. *storage* are the options for other file systems
+    (``tables.storage``). *sizes* of files, by path, are not checked.
     """
 
-    def __init__(
-        self, storage: Mapping[str, str] | None = None, default: str = "", sizes: Mapping[str, int] | None = None
-    ) -> None:
-        self.storage, self.default, self._sizes = dict(storage or {}), default, sizes or {}
+    def __init__(self, storage: Mapping[str, str] | None = None, sizes: Mapping[str, int] | None = None) -> None:
+        self.storage, self._sizes = dict(storage or {}), sizes or {}
         self._systems: dict[str, pafs.FileSystem] = {}
-
-    def __reduce__(self) -> tuple[type[Files], tuple[dict[str, str], str]]:
-        return Files, (self.storage, self.default)  # for tasks
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it is elsewhere."""
         scheme, rest = _parted(path)
-        return Path(rest) if scheme == "file" or not (scheme or self.default) else None
+        return Path(rest) if scheme in ("", "file") else None
 
     def uri(self, path: str) -> str:
         """Return *path* as delta-rs takes it."""
-        if (own := self.local(path)) is not None:
-            return str(own.absolute())
-        return path if _parted(path)[0] else f"{self.default}/{path.lstrip('/')}"
+        own = self.local(path)
+        return path if own is None else str(own.absolute())
 
     @native
     def exists(self, path: str) -> bool:
@@ -113,7 +94,6 @@ class Files:
         """Write or replace a file, as a whole or not at all; it is stored when this returns."""
         if (own := self.local(path)) is not None:
             own.parent.mkdir(parents=True, exist_ok=True)
-            _checksum(own).unlink(missing_ok=True)
             _write_whole(own, text)
             return
         system, rest = self._system(path)
@@ -136,18 +116,16 @@ class Files:
     @native
     def delete(self, path: str) -> None:
         """Delete a file if it is there."""
-        if (own := self.local(path)) is not None:
-            _checksum(own).unlink(missing_ok=True)
         system, rest = self._system(path)
         with suppress(FileNotFoundError):
             system.delete_file(rest)
 
-    def open_parquet(self, path: str, *, encoded: bool = False) -> pq.ParquetFile:
+    def open_parquet(self, path: str) -> pq.ParquetFile:
         """Open a Parquet file to be read piece by piece; raises FileNotFoundError where there is none.
 
-        *encoded* reads columns of texts by their dictionaries, as they are stored.
+        Columns of texts are read by their dictionaries, as they are stored.
         """
-        return _parquet_in(self.open(path), encoded=encoded)
+        return _parquet_in(self.open(path))
 
     @native
     def open(self, path: str) -> pa.NativeFile:
@@ -199,7 +177,7 @@ class Files:
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known = dict(zip([path for path, _ in wanted], pool.map(self._size, wanted), strict=True))
-            files = type(self)(self.storage, self.default, known)
+            files = type(self)(self.storage, known)
             for first in range(0, len(wanted), _AT_ONCE):
                 yield from pool.map(files.open, [path for path, _ in wanted[first : first + _AT_ONCE]])
 
@@ -231,44 +209,23 @@ class Files:
         return self._systems[root], rest
 
 
-def read_in_pieces(
-    files: Files,
-    wanted: Sequence[tuple[str, int | None]],
-    names: Sequence[str],
-    at_least: AtLeast | None = None,
-    *,
-    encoded: bool = False,
-) -> Iterator[pa.Table]:
+def read_in_pieces(files: Files, wanted: Sequence[tuple[str, int | None]], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
-    *wanted* as in :meth:`Files.opened`. *at_least* skips row groups where by the statistics all values of a column
-    are smaller; *encoded* reads texts by their dictionaries.
+    *wanted* as in :meth:`Files.opened`. Texts are read by their dictionaries.
     """
     for source in files.opened(wanted):
         with source:
-            yield from _pieces(_parquet_in(source, encoded=encoded), names, at_least)
+            file = _parquet_in(source)
+            known = [name for name in names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(BATCH_ROWS, columns=known):
+                yield pa.Table.from_batches([batch])
 
 
-def _pieces(file: pq.ParquetFile, names: Sequence[str], at_least: AtLeast | None) -> Iterator[pa.Table]:
-    groups = [n for n in range(file.num_row_groups) if at_least is None or _may_reach(file, n, *at_least)]
-    known = [name for name in names if name in file.schema_arrow.names]
-    for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=known):
-        yield pa.Table.from_batches([batch])
-
-
-def _parquet_in(source: pa.NativeFile, *, encoded: bool) -> pq.ParquetFile:
+def _parquet_in(source: pa.NativeFile) -> pq.ParquetFile:
     file = pq.ParquetFile(source)
-    if not encoded:
-        return file
     texts = [each.name for each in file.schema_arrow if pa.types.is_string(each.type)]
     return pq.ParquetFile(source, read_dictionary=texts, metadata=file.metadata)
-
-
-def _may_reach(file: pq.ParquetFile, group: int, name: str, least: int | datetime) -> bool:
-    if name not in file.schema_arrow.names:
-        return True
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.names.index(name)).statistics
-    return statistics is None or not statistics.has_min_max or statistics.max >= least
 
 
 def _parted(path: str) -> tuple[str, str]:
@@ -278,11 +235,6 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 # On this machine's disk
-
-
-def _checksum(path: Path) -> Path:
-    """Return where Hadoop keeps the checksum of a file, which it would compare with the new content."""
-    return path.with_name(f".{path.name}.crc")
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -306,9 +258,6 @@ def fsync(path: Path) -> None:
         os.close(handle)
 
 
-# The file system of paths without a scheme: Spark asks Hadoop; here, without a JVM, Hadoop's settings are read
-
-
 class Places(Protocol):
     """The root of the tables, and how its storage is reached."""
 
@@ -327,36 +276,10 @@ class HasPlaces(Protocol):
 
 def files_of(config: HasPlaces) -> Files:
     """Return the files of *config*'s tables and checkpoints."""
-    return Files(config.tables.storage, default_file_system(os.environ))
+    return Files(config.tables.storage)
 
 
-def default_file_system(environ: Mapping[str, str]) -> str:
-    """Return the file system of paths without a scheme, as ``hdfs://name:8020``; "" for this machine's disk."""
-    found = next(_defaults(environ), "file:///")
-    return "" if found.startswith("file:") else found.rstrip("/")
-
-
-def _defaults(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the settings of Hadoop's default file system, by precedence."""
-    submit, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
-    yield from _settings(submit.conf)
-    home = [Path(environ["SPARK_HOME"], "conf")] if environ.get("SPARK_HOME") else []
-    of_spark = [Path(environ["SPARK_CONF_DIR"])] if environ.get("SPARK_CONF_DIR") else home
-    files = [Path(submit.properties_file)] if submit.properties_file else []
-    if not files or submit.load_spark_defaults:
-        files += [folder / "spark-defaults.conf" for folder in of_spark]
-    for file in files:
-        if file.is_file():
-            yield from _settings(file.read_text(encoding="utf-8", errors="replace").splitlines())
-    of_hadoop = [Path(environ[name]) for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environ.get(name)]
-    for file in (folder / "core-site.xml" for folder in (*of_spark, *of_hadoop)):
-        if file.is_file():
-            for each in ElementTree.parse(file).iter("property"):
-                value = each.findtext("value")
-                if each.findtext("name") in _KEYS and value:
-                    yield value.strip()
-
-
-def _settings(lines: Sequence[str]) -> Iterator[str]:
-    """Yield Spark's settings of it; the last line counts."""
-    return (found[1] for line in reversed(lines) if (found := _SETTING.fullmatch(line.strip())))
+def for_hadoop(path: str) -> str:
+    """Return *path* as Hadoop takes it, whatever its default file system is."""
+    own = Files().local(path)
+    return path if own is None else f"file://{own.absolute()}"

@@ -29,13 +29,13 @@ _CHECKPOINT = re.compile(r"\d{20}\.checkpoint")
 _PATIENCE_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
 
 
-def repair_log(table: Path) -> bool:
-    """Remove partial checkpoints and a partial newest entry from the log of *table*; return whether it was an entry.
+def repair_log(table: Path) -> None:
+    """Remove partial checkpoints and a partial newest entry from the log of *table*.
 
     Raises TableError where an empty entry is followed by others.
     """
     if not _damaged(table) and not _damaged_checkpoints(table):
-        return False
+        return
     with alone(table, _PATIENCE_SECONDS) as is_alone:
         if not is_alone:
             raise TableError(
@@ -49,17 +49,16 @@ def repair_log(table: Path) -> bool:
             logger.warning("%s is unusable and is removed: the entries of the log have the same content", each)
         damaged = _damaged(table)
         if not damaged:
-            return False
+            return
         newest = _entries(table)[-1]
         if damaged != [newest] or any(newest.parent.glob(f"{newest.stem}.checkpoint*")):
             raise TableError(
                 f"{damaged[0]}: empty or cut off, and later entries need it; put back a copy of the file, or stop all "
                 "jobs and give tables.root and tables.checkpoints new places: all is read again"
             )
-        for each in (newest, newest.with_name(f".{newest.name}.crc"), newest.with_suffix(".crc")):
+        for each in (newest, newest.with_suffix(".crc")):
             each.unlink(missing_ok=True)
         logger.warning("%s was empty or cut off and is removed: its append is repeated", newest)
-    return True
 
 
 @contextmanager

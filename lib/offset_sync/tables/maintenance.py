@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import chain
 from urllib.parse import unquote
 
 import numpy as np
@@ -37,16 +36,15 @@ LEAST_SHARE = 0.1
 """Files are rewritten when at least this share of their rows may go."""
 _REMOVED = "another process has removed files; try again"
 IsCut = Callable[[pa.Table], NDArray[np.bool_]]
-Rewrite = Callable[[DataFile, Iterable[pa.Table]], DataFile]
+Rewrite = Callable[[DataFile, pa.Table], DataFile]
 
 
 @dataclass(frozen=True)
 class Size:
-    """A table now: its *files*, their *size* in bytes, and how many files are in its folder, its log among them."""
+    """A table now: how many *files* it has, and their *size* in bytes."""
 
     files: int
     size: int
-    on_disk: int
 
 
 class Maintainer:
@@ -60,18 +58,18 @@ class Maintainer:
 
     def size(self, table: Table) -> Size:
         """Return how large a table is."""
-        files, path = self._tables.log(table).newest().files(), self._tables.path(table)
-        return Size(len(files), sum(each.size for each in files), len(self._files.below(path)))
+        files = self._tables.log(table).newest().files()
+        return Size(len(files), sum(each.size for each in files))
 
-    def prepare(self, table: Table) -> bool:
-        """Set the properties that maintenance needs; return whether the table had others."""
+    def prepare(self, table: Table) -> None:
+        """Set the properties that maintenance needs."""
         seconds = f"interval {int(self._keep.total_seconds())} seconds"
         wanted = {
             "delta.appendOnly": str(table.is_append_only).lower(),
             "delta.logRetentionDuration": seconds,
             "delta.deletedFileRetentionDuration": seconds,
         }
-        return self._tables.log(table).set_properties(wanted)
+        self._tables.log(table).set_properties(wanted)
 
     def compact(self, table: Table, *, but: str | None = None) -> None:
         """Join small files, but those whose name begins with *but*, into larger ones. Raises as :meth:`remove`."""
@@ -85,7 +83,7 @@ class Maintainer:
     def remove(
         self, table: Table, is_cut: IsCut, among: Sequence[DataFile] | None = None, write: Rewrite | None = None
     ) -> int:
-        """Remove the rows for which *is_cut*, asked of some rows at a time, returns True; return how many.
+        """Remove the rows for which *is_cut*, asked of the rows of a file, returns True; return how many.
 
         Returns 0 and changes nothing where too few rows would go. Only files *among* these are read, all of the table
         by default. *write* writes the rows that are kept of a file, :meth:`write` by default. What is appended
@@ -97,19 +95,16 @@ class Maintainer:
             raise RuntimeError(f"{table.name}: {_REMOVED}")
         touched, gone, held = list[DataFile](), 0, 0
         for file in known.values() if among is None else [each for each in among if each.path in known]:
-            marks = [is_cut(piece) for piece in self.rows(table, [file])]
-            if cut := sum(int(each.sum()) for each in marks):
+            if (cut := is_cut(self._whole(table, file))).any():
                 touched.append(file)
-                gone, held = gone + cut, held + sum(map(len, marks))
+                gone, held = gone + int(cut.sum()), held + len(cut)
         if not touched or gone < LEAST_SHARE * held:
             return 0
         began_at, into = time.time(), list[DataFile]()
         for file in touched:
-            pieces = (piece.filter(pa.array(~is_cut(piece))) for piece in self.rows(table, [file]))
-            kept = (piece for piece in pieces if piece.num_rows)
-            if (first := next(kept, None)) is not None:
-                rest = chain([first], kept)
-                into.append(write(file, rest) if write else self.write(table, rest, file.written_ms))
+            rows = self._whole(table, file)
+            if (kept := rows.filter(pa.array(~is_cut(rows)))).num_rows:
+                into.append(write(file, kept) if write else self.write(table, [kept], file.written_ms))
         written = sum(each.rows or 0 for each in into)
         if written != held - gone:
             raise RuntimeError(f"{table.name}: {written} rows were to be kept instead of {held - gone}; all stay")
@@ -162,6 +157,9 @@ class Maintainer:
             return Change(into, files, moves=moves, began_ms=int(began_at * 1000), fresh_seconds=fresh_seconds)
 
         self._tables.log(table).commit(decide)
+
+    def _whole(self, table: Table, file: DataFile) -> pa.Table:
+        return pa.concat_tables([table.no_rows, *self.rows(table, [file])])
 
     def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
         wanted = [(data_path(self._tables.path(table), each.path), each.size) for each in files]

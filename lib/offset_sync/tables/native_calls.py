@@ -9,7 +9,8 @@ import atexit
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -31,25 +32,25 @@ class NativeCalls:
         self._depth: Counter[int] = Counter()
         self._is_over = False
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count this thread as one in a call."""
         me = threading.get_ident()
         with self._changed:
-            self._changed.wait_for(lambda: me in self._depth or me == _MAIN or not self._is_over)
+            self._changed.wait_for(lambda: self._depth[me] or me == _MAIN or not self._is_over)
             self._depth[me] += 1
-
-    def __exit__(self, *_problem: object) -> None:
-        me = threading.get_ident()
-        with self._changed:
-            self._depth[me] -= 1
-            if not self._depth[me]:
-                del self._depth[me]
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._depth[me] -= 1
                 self._changed.notify_all()
 
     def end(self) -> None:
         """Block new calls, and return when the last one is over."""
         with self._changed:
             self._is_over = True
-            self._changed.wait_for(lambda: not self._depth, _PATIENCE_SECONDS)
+            self._changed.wait_for(lambda: not self._depth.total(), _PATIENCE_SECONDS)
 
 
 _MAIN = threading.main_thread().ident
@@ -63,7 +64,7 @@ def native(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
 
     @wraps(function)
     def counted(*args: _Given.args, **kwargs: _Given.kwargs) -> _Found:
-        with NATIVE_CALLS:
+        with NATIVE_CALLS.counted():
             return function(*args, **kwargs)
 
     return counted

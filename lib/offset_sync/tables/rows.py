@@ -27,19 +27,15 @@ ANSWERS = (OFFSET_TRANSLATIONS, LAST_KNOWN)
 
 def cluster_of(table: Table) -> str | None:
     """Return the column with the cluster whose name a row's ``topic`` is; None where it is a stream."""
-    return (
-        "source_cluster"
-        if table is OFFSET_TRANSLATIONS
-        else "cluster"
-        if {"cluster", TOPIC} <= {*table.names}
-        else None
-    )
+    if table is OFFSET_TRANSLATIONS:
+        return "source_cluster"
+    return "cluster" if {"cluster", TOPIC} <= {*table.names} else None
 
 
 def needed_of(table: Table) -> tuple[str, ...]:
     """Return the columns of a row that tell its stream."""
     cluster = cluster_of(table)
-    return (*([cluster] if cluster else []), *(_ANSWERED if table in ANSWERS else ()))
+    return () if cluster is None else (cluster, TOPIC, *(_ANSWERED if table in ANSWERS else ()))
 
 
 class TopicNames(Protocol):

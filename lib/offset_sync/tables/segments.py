@@ -25,11 +25,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
@@ -42,6 +41,7 @@ GROUP_ROWS = 1 << 13
 """The most rows of a row group: so many are read for an answer far back in the log."""
 PREFIX = "sealed-"
 _KEY = b"offset_sync.sealed"
+_COLUMNS = ("parts", "spans", "unknown")
 _ASCENDING = ("start_offset", "origin_start", "min_timestamp", "max_timestamp")
 """These grow along a log, so they are much smaller as differences; the others have few values."""
 _READERS = 8
@@ -80,62 +80,27 @@ class Directory:
 
     def to_text(self, name: str) -> str:
         """Return the directory as text for the file *name*."""
-        columns = {
-            each: {key: values.tolist() for key, values in getattr(self, each).items()}
-            for each in ("parts", "spans", "unknown")
-        }
+        columns = {each: {key: values.tolist() for key, values in getattr(self, each).items()} for each in _COLUMNS}
         said = {"name": name, "logs": self.logs, "origins": self.origins, **columns}
         text = json.dumps(said, separators=(",", ":"))
         return f"{zlib.crc32(text.encode()):08x}{text}"
 
     @classmethod
-    def of_text(cls, text: bytes, name: str, sizes: Int64s) -> Directory | None:
-        """Return the directory of the file *name* with row groups of such *sizes*; None where *text* is of another."""
-        try:
-            crc, said = int(text[:8], 16), json.loads(text[8:])
-            if crc != zlib.crc32(text[8:]) or said["name"] != name:
-                return None
-            parts, spans, unknown = (
-                _columns(said[key], names)
-                for key, names in (("parts", (*PART, *PART_TIMES, *PART_KINDS)), ("spans", SPAN), ("unknown", UNKNOWN))
-            )
-            found = cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], parts, spans, unknown)
-            return found if found._fits(sizes) else None
-        except (ValueError, LookupError, TypeError, OverflowError):  # invalid, but the rows can be read
+    def of_text(cls, text: bytes, name: str) -> Directory | None:
+        """Return the directory of the file *name*; None where *text* is of another, or torn: the rows can be read."""
+        if text[:8] != b"%08x" % zlib.crc32(text[8:]):
             return None
-
-    def _fits(self, sizes: Int64s) -> bool:
-        group, rows = self.parts["group"], self.parts["rows"]
-        if len(group) == 0 or group.min() < 0 or bool((np.diff(group) < 0).any()) or rows.min() <= 0:
-            return False
-        counted = np.zeros(len(sizes), np.int64)
-        np.add.at(counted, group, rows)
-        numbers = [(self.parts["log"], len(self.logs)), (self.spans["origin"], len(self.origins))]
-        numbers += [(columns["part"], len(group)) for columns in (self.spans, self.unknown)]
-        are_there = all(bool(((column >= 0) & (column < count)).all()) for column, count in numbers)
-        return are_there and counted.tolist() == sizes.tolist()
+        said = json.loads(text[8:])
+        if said["name"] != name:
+            return None
+        columns = {each: {key: np.array(x, np.int64) for key, x in said[each].items()} for each in _COLUMNS}
+        return cls([ClusterPartition(*log) for log in said["logs"]], said["origins"], **columns)
 
     def first_rows(self) -> Int64s:
         """Return at which row of its row group each part begins, shape (parts,)."""
         group, before = self.parts["group"], np.cumsum(self.parts["rows"]) - self.parts["rows"]
         first: Int64s = before - before[np.searchsorted(group, group)]
         return first
-
-
-def _columns(said: Mapping[str, Any], names: Sequence[str]) -> Columns:
-    found = {name: np.array(said[name], np.int64) for name in names}
-    if len({column.shape for column in found.values()}) > 1 or any(column.ndim != 1 for column in found.values()):
-        raise ValueError("columns of different lengths")
-    return found
-
-
-def directory_of(file: pq.ParquetFile, path: str) -> Directory | None:
-    """Return the directory of a Parquet file at *path*; None where it has none of its own."""
-    text = (file.metadata.metadata or {}).get(_KEY)
-    if text is None:
-        return None
-    sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-    return Directory.of_text(text, path.rpartition("/")[2], np.array(sizes, np.int64))
 
 
 def write_sealed(files: Files, folder: str, rows: pa.Table, directory: Directory, name: str) -> DataFile:
@@ -236,7 +201,8 @@ class Segments:
     @native
     def _directory(self, path: str) -> Directory | None:
         with _named(path), self._files.open_parquet(path) as file:
-            found = directory_of(file, path)
+            text = (file.metadata.metadata or {}).get(_KEY, b"")
+        found = Directory.of_text(text, path.rpartition("/")[2])
         if found is None:
             return None
         logs = [each._replace(topic=self._stream_of(each.cluster, each.topic)) for each in found.logs]
@@ -244,9 +210,7 @@ class Segments:
 
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the unsealed rows of *files*, texts by their dictionaries."""
-        for piece in read_in_pieces(
-            self._files, [(path, file.size) for path, file in files.unsealed], schema.names, encoded=True
-        ):
+        for piece in read_in_pieces(self._files, [(path, file.size) for path, file in files.unsealed], schema.names):
             yield self._called(fitted_but_texts(piece, schema))
 
     @native
@@ -281,7 +245,7 @@ class _Open:
     def __init__(self, files: Files, path: str) -> None:
         self.lock = threading.Lock()
         with _named(path):
-            self.file = files.open_parquet(path, encoded=True)
+            self.file = files.open_parquet(path)
 
 
 @contextmanager

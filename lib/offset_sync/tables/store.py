@@ -11,13 +11,12 @@ from typing import Self
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import TABLES
+from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import AtLeast, Files, HasPlaces, files_of, read_in_pieces
+from offset_sync.tables.files import Files, HasPlaces, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
-    TOPIC,
     TopicNames,
     answered_as_now,
     cluster_of,
@@ -34,7 +33,7 @@ from offset_sync.tables.transaction_log import (
     DataFile,
     Version,
     data_path,
-    latest_version,
+    entry,
     read_added_rows,
     write_rows,
 )
@@ -80,16 +79,19 @@ class TableStore:
         """Create every table that does not exist yet.
 
         On a local disk repair logs after a power failure. Raises TableError, with the remedy, where that would lose
-        rows, or where a table has another format, and PlatformError where drivers could overwrite each other's entries.
+        rows, or where any table below the root has another format, and PlatformError where drivers could overwrite each
+        other's entries: nothing is created then.
         Each driver *tests_storage* for that at its start: some forty requests, one after the other.
         """
-        self.repair(tables)
-        if tests_storage:
-            check_storage(self.root, self.files)
+        known = [*dict.fromkeys((*ALL_TABLES, *tables))]
+        self.repair(known)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            made = sum(pool.map(lambda table: self.log(table).make(table), tables))
+            found = dict(zip(known, pool.map(self.is_there, known), strict=True))  # refuses another format
+            if tests_storage:
+                check_storage(self.root, self.files)
+            list(pool.map(lambda table: self.log(table).make(table), tables))
         self.files.sync_folders(self.root)
-        if made:
+        if made := sum(not found[table] for table in tables):
             logger.info("created %d tables below %s", made, self.root)
 
     def repair(self, tables: Iterable[Table] = TABLES) -> None:
@@ -128,21 +130,20 @@ class TableStore:
         self,
         table: Table,
         names: Sequence[str] | None = None,
-        at_least: AtLeast | None = None,
         version: Version | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of *table* now or at a *version*, a bounded number at a time, in no order; of columns *names*.
 
-        *at_least* skips stretches without any value so large; errs to keeping. Raises FileNotFoundError where files
-        were cleaned up meanwhile: then start over.
+        Raises FileNotFoundError where files were cleaned up meanwhile: then start over.
         """
         wanted = list(names or table.names)
-        has_topic = self.names is not None and TOPIC in wanted and cluster_of(table) is not None
-        needed = {*wanted, *(needed_of(table) if has_topic else ())}
+        needed = {*wanted, *(needed_of(table) if self.names is not None else ())}
         schema = pa.schema([each for each in table.arrow_schema if each.name in needed])
-        found = self.data_files(table, version)
-        for piece in pieces_of(read_in_pieces(self.files, found, schema.names, at_least), schema):
-            yield (self.inside(table, piece) if has_topic else piece).select(wanted)
+        found = [
+            (data_path(self.path(table), each.path), each.size) for each in (version or self.newest(table)).files()
+        ]
+        for piece in pieces_of(read_in_pieces(self.files, found, schema.names), schema):
+            yield self.inside(table, piece).select(wanted)
 
     def segments(self, table: Table) -> Segments:
         """Return the files of *table*, ``record_runs``, sealed or not; topics in them are streams."""
@@ -155,11 +156,6 @@ class TableStore:
             return self.names.inside(cluster, topic) if self.names is not None else topic
 
         return Segments(self.files, listed, partial(self.inside, table), stream_of)
-
-    def data_files(self, table: Table, version: Version | None = None) -> Sequence[tuple[str, int | None]]:
-        """Return the paths and sizes of the files of *table*; raises TableError as :meth:`newest` does."""
-        found = (version or self.newest(table)).files()
-        return [(data_path(self.path(table), each.path), each.size) for each in found]
 
     def newest(self, table: Table) -> Version:
         """Return *table* as it is now.
@@ -183,12 +179,12 @@ class TableStore:
     # Following
 
     def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; nearly free on a local disk from a version that is *known*."""
-        if known is not None and self.files.local(self.path(table)) is not None:
-            try:
-                return latest_version(self.files, self.path(table), known)
-            except FileNotFoundError:
-                logger.info("%s was cleaned up since it was last read", table.name)
+        """Return the table's latest version; nearly free on a local disk if it is the one that is *known*."""
+        path = self.path(table)
+        if known is not None and self.files.local(path) is not None:
+            is_there, is_followed = (self.files.exists(entry(path, each)) for each in (known, known + 1))
+            if is_there and not is_followed:
+                return known
         return self.log(table).newest().number
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
@@ -254,21 +250,22 @@ class TableStore:
         crash in between, is never read, and deleted by maintenance. Raises TableError where the
         table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
         """
-        log, added = self.log(table), list(written)
-        if rows.num_rows == 0 and not added:
+        added = [*self._write(table, rows), *written]
+        if not added:
             return
-        if rows.num_rows:
-            added.append(self._write(table, self.outside(table, rows.select(table.names).cast(table.arrow_schema))))
         self._before_entry(self.path(table))
         change = Change(added, writer=writer)
-        log.commit(lambda now: None if writer is not None and now.has_written(writer) else change)
+        self.log(table).commit(lambda now: None if writer is not None and now.has_written(writer) else change)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Replace all rows of *table* with *rows*; readers see the old ones or the new ones."""
-        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
-        added = [self._write(table, rows)] if rows.num_rows else []
+        added = self._write(table, rows)
         self._before_entry(self.path(table))
         self.log(table).commit(lambda now: Change(added, now.files()))
 
-    def _write(self, table: Table, rows: pa.Table) -> DataFile:
-        return write_rows(self.files, self.path(table), table.arrow_schema, [rows])
+    def _write(self, table: Table, rows: pa.Table) -> list[DataFile]:
+        """Write *rows* as a file, if there are any."""
+        if not rows.num_rows:
+            return []
+        rows = self.outside(table, rows.select(table.names).cast(table.arrow_schema))
+        return [write_rows(self.files, self.path(table), table.arrow_schema, [rows])]

@@ -7,6 +7,7 @@ which it is needed: the rows' file, its folder, the entry, the log.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import re
@@ -80,7 +81,8 @@ class Change(NamedTuple):
         """Return the same for delta-rs."""
         now_ms, is_change = int(time.time() * 1000), not self.moves
         found: list[AddAction | RemoveAction] = [
-            AddAction(each.path, each.size, {}, each.written_ms, is_change, each.statistics) for each in self.added
+            AddAction(each.path, each.size, {}, each.written_ms, is_change, json.dumps({"numRecords": each.rows}))
+            for each in self.added
         ]
         gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in self.removed)
         return [*found, *gone]
@@ -98,33 +100,35 @@ class TableLog:
 
     @native
     def is_there(self) -> bool:
-        """Return whether the table exists."""
-        with self._errors():
-            return DeltaTable.is_deltatable(self._uri, self._files.storage)
+        """Return whether the table exists; raises FormatError where it has another format."""
+        with self._lock, self._errors():
+            return self._is_there()
+
+    def _is_there(self) -> bool:
+        self._table = None  # it may have been removed
+        try:
+            self._refreshed()
+        except TableNotFoundError:
+            return False
+        return True
 
     @native
-    def make(self, table: Table) -> bool:
-        """Create *table* unless it exists, also while other processes do so; return whether it did not.
+    def make(self, table: Table) -> None:
+        """Create *table* unless it exists, also while other processes do so.
 
-        Leftovers of a killed process do not matter. Raises TableError where other files are, or a table of another
-        format.
+        Leftovers of a killed process do not matter. Raises TableError where other files are.
         """
         with self._lock, self._errors():
-            self._table = None  # it may have been removed
-            try:
-                found, is_new = self._refreshed(), False
-            except TableNotFoundError:
+            if not self._is_there():
                 self._create(table)
-                found, is_new = self._refreshed(), True
             # The process that made the table may have died before it synced it.
-            self._store(found.version())
+            self._store(self._refreshed().version())
             for folder in (f"{self._path}/_delta_log", self._path):
                 self._files.sync(folder)
-        return is_new
 
     def _create(self, table: Table) -> None:
         visible = [each for each in self._files.below(self._path) if not re.search(r"(^|/)[._]", each)]
-        if visible and not self.is_there():  # another process may have made and filled it meanwhile
+        if visible and not self._is_there():  # another process may have made and filled it meanwhile
             raise TableError(f"{self._path}: holds files and is no Delta table; give tables.root another place")
         try:
             DeltaTable.create(
@@ -137,20 +141,19 @@ class TableLog:
                 raise_if_key_not_exists=False,
             )
         except DeltaError:
-            if not self.is_there():
+            if not self._is_there():
                 raise
 
-    def set_properties(self, properties: Mapping[str, str]) -> bool:
-        """Set those *properties* that differ in the table; return whether there were any."""
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        """Set those *properties* that differ in the table."""
 
-        def alter(table: DeltaTable) -> bool:
+        def alter(table: DeltaTable) -> None:
             known = table.metadata().configuration
             changed = {name: value for name, value in properties.items() if known.get(name) != value}
             if changed:
                 self._enter(table, partial(table.alter.set_table_properties, changed))
-            return bool(changed)
 
-        return self._again(alter)
+        self._again(alter)
 
     def newest(self) -> Version:
         """Return the table as it is now."""

@@ -4,7 +4,8 @@ The log is a folder of numbered JSON files, and its protocol is open:
 github.com/delta-io/delta/blob/master/PROTOCOL.md. delta-rs does not tell which files are new, so a follower reads the
 entries itself, and then the files that they add.
 
-Data files of a table: written a piece at a time, with statistics for the log.
+Data files of a table are written a piece at a time. Values are bounded in their
+footers, not in the log.
 """
 
 from __future__ import annotations
@@ -12,22 +13,16 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from offset_sync.tables.definition import fitted
 from offset_sync.tables.files import Files, read_in_pieces
 
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999; times beyond have no statistics."""
-_LONGEST = 256
-"""Longer strings have no statistics: the log would grow with them."""
 OURS = "offsetSync"
 """The key in ``commitInfo`` under which our entries have their id and number of actions."""
 VECTORS = "deletionVectors"
@@ -35,12 +30,11 @@ VECTORS = "deletionVectors"
 
 
 class DataFile(NamedTuple):
-    """A file of a table: its *path* as the log has it, *size* in bytes, *statistics* as JSON, *rows* where known."""
+    """A file of a table: its *path* as the log has it, *size* in bytes, *rows* where its writer counted them."""
 
     path: str
     size: int
     written_ms: int
-    statistics: str = "{}"
     rows: int | None = None
 
 
@@ -60,39 +54,7 @@ def write_rows(
     """
     name, began_ms = name or f"part-00000-{uuid.uuid4()}-c000.snappy.parquet", int(time.time() * 1000)
     size, footer = files.write_parquet(f"{folder}/{name}", pieces, schema, metadata, **encoding)
-    return DataFile(name, size, began_ms, json.dumps(statistics_of(footer)), footer.num_rows)
-
-
-def statistics_of(footer: pq.FileMetaData) -> dict[str, Any]:
-    """Return Delta's statistics of a Parquet file; readers skip files by them.
-
-    A maximum is rounded up to the milliseconds of the format: below the true one it would hide rows.
-    """
-    least, most, nulls = dict[str, Any](), dict[str, Any](), dict[str, int]()
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    for number, field in enumerate(footer.schema.to_arrow_schema()):
-        chunks = [group.column(number) for group in groups if group.num_rows]
-        nulls[field.name] = sum(each.statistics.null_count for each in chunks)
-        filled = [each.statistics for each in chunks if each.statistics.null_count < each.num_values]
-        if filled and all(each.has_min_max for each in filled) and (bounds := _bounds(field.type, filled)):
-            least[field.name], most[field.name] = bounds
-    return {"numRecords": footer.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls}
-
-
-def _bounds(kind: pa.DataType, found: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Return a lower and an upper bound of the values, None where the log should not have any."""
-    if pa.types.is_timestamp(kind):
-        least_ms, most_ms = min(each.min_raw for each in found) // 1000, -(-max(each.max_raw for each in found) // 1000)
-        return (_iso(least_ms), _iso(most_ms)) if least_ms >= _FIRST_MS and most_ms <= _LAST_MS else None
-    if not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
-        return None
-    least, most = min(each.min for each in found), max(each.max for each in found)
-    return None if isinstance(least, str) and max(len(least), len(most)) > _LONGEST else (least, most)
-
-
-def _iso(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return DataFile(name, size, began_ms, footer.num_rows)
 
 
 class Version:
@@ -123,23 +85,10 @@ class Version:
         return last is not None and last >= writer[1]
 
     def files(self) -> list[DataFile]:
-        """Return the files of the table, without their statistics."""
+        """Return the files of the table."""
         actions = pa.table(self._table.get_add_actions())
         rows = actions.select(["path", "size_bytes", "modification_time", "num_records"]).to_pydict()
-        return [DataFile(path, size, at, rows=count) for path, size, at, count in zip(*rows.values(), strict=True)]
-
-
-def latest_version(files: Files, table: str, known: int) -> int:
-    """Return the last version of the table at the path *table*, searching from a *known* one.
-
-    Raises FileNotFoundError where the log was cleaned up beyond it: the next one cannot be found by name then.
-    """
-    first = known
-    while files.exists(entry(table, known + 1)):
-        known += 1
-    if known == first and not files.exists(entry(table, known)):
-        raise FileNotFoundError(entry(table, known))
-    return known
+        return list(map(DataFile, *rows.values()))
 
 
 class Added(NamedTuple):
@@ -157,7 +106,7 @@ def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa
     found, is_moved = [schema.empty_table()], False
     wanted = list[tuple[str, int | None]]()
     for file in files.opened([(entry(table, version), None) for version in range(after + 1, until + 1)]):
-        actions = read_json_lines(file.read().decode())
+        actions = [json.loads(line) for line in file.read().splitlines() if line.strip()]
         if any("remove" in action for action in actions):
             is_moved = True
             continue
@@ -171,11 +120,6 @@ def data_path(table: str, path: str) -> str:
     """Return the path of a data file of *table* from its *path* in the log: quoted, and relative or absolute."""
     path = unquote(path)
     return path if "://" in path or path.startswith(("/", "file:")) else f"{table}/{path}"
-
-
-def read_json_lines(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text with one per line."""
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def entry(table: str, version: int) -> str:

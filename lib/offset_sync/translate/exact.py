@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
 class Strategy(NamedTuple):
     """A strategy's *name* and its settings.
 
-    *look_back* is how many records before the commit ``header`` searches. A log is idle when none of its records was
+    *look_back* is how many offsets before the commit ``header`` searches. A log is idle when none of its records was
     indexed after *idle_since_ms* (since the epoch).
     """
 
@@ -71,9 +71,8 @@ EXACT = Strategy()
 class Answers(NamedTuple):
     """One answer per committed offset, in the order asked; all arrays have shape (commits,).
 
-    *offset* is t(c), or an earlier offset that another strategy chose (*is_exact* False); *clamped_offset* is what can
-    be committed, not below the target's log start. *is_too_late*: that strategy wanted a later offset than t(c), which
-    would lose records; *offset* is t(c) there.
+    *offset* is t(c), or an earlier offset that another strategy chose (*is_exact* False); it may be below the target's
+    log start.
 
     *duplicates* counts the records at or above the answer that the group has read. *duplicates_at_most* adds those it
     may have read: where the source's index is behind the commit, or headers were unreadable on either side. *lost*
@@ -82,14 +81,12 @@ class Answers(NamedTuple):
     """
 
     offset: Int64s
-    clamped_offset: Int64s
     at_frontier: NDArray[np.bool_]
     index_behind: NDArray[np.bool_]
     duplicates: Int64s
     duplicates_at_most: Int64s
     lost: Int64s
     is_exact: NDArray[np.bool_]
-    is_too_late: NDArray[np.bool_]
     has_young_hole: bool = False
 
 
@@ -110,8 +107,8 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
 def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
     """Return *known* answers, and translate the other commits."""
     no = np.zeros(len(committed), np.bool_)
-    clamped, lost = np.maximum(known.offset, target.log_start), np.zeros(len(committed), np.int64)
-    found = Answers(known.offset, clamped, no, no, known.duplicates, known.duplicates_at_most, lost, ~no, no)
+    lost = np.zeros(len(committed), np.int64)
+    found = Answers(known.offset, no, no, known.duplicates, known.duplicates_at_most, lost, ~no)
     others = ~known.is_known
     if not others.any():
         return found
@@ -136,7 +133,7 @@ def translate_no_later(
     offset = np.where(is_exact, window.stop, chosen)
     below = np.where(is_exact, window.below, window.records_below(chosen))
     answers = _with_costs(window, offset, below)
-    return answers._replace(is_exact=is_exact, is_too_late=chosen > window.stop)
+    return answers._replace(is_exact=is_exact)
 
 
 def _with_costs(window: ReadWindow, offset: Int64s, below: Int64s) -> Answers:
@@ -149,14 +146,12 @@ def _with_costs(window: ReadWindow, offset: Int64s, below: Int64s) -> Answers:
     duplicates = window.read - np.where(is_clamped, window.read_deleted, below)
     return Answers(
         offset=offset,
-        clamped_offset=np.maximum(offset, log_start),
         at_frontier=window.at_frontier,
         index_behind=(window.committed > window.source.index.frontier) & (window.unknown > 0),
         duplicates=duplicates,
         duplicates_at_most=duplicates + possible_duplicates(window),
         lost=np.where(is_clamped, _lost(window), 0),
         is_exact=np.ones(len(offset), np.bool_),
-        is_too_late=np.zeros(len(offset), np.bool_),
         has_young_hole=window.has_young_hole,
     )
 

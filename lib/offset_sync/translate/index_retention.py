@@ -1,4 +1,4 @@
-"""Which runs can be deleted: the offset at which the index of each log of one partition may begin.
+"""Which pages of runs can be deleted: the offset at which the index of each log of one partition may begin.
 
 A run is needed in two roles. In the *target's* log it says which records a group has still to read; in the *source's*
 log it says from which commit on a record is read. No run is deleted that a live commit, or any commit at or above a
@@ -8,6 +8,8 @@ log start, can need in either role, so the answers to those stay the same. No ot
                           a a a a b b a|a a b b        X has to keep the newest record of each origin below 24
     target Y   offset     0    10   20   30   40       t(24) = 17, log start 22: records below 17 are read by all
                           b a a a|a b a a b b a        groups, and deleted at Y
+
+Whole pages go, as their directory shows: runs in memory are few, and stay.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.index.stretches import NONE_HIGH
 from offset_sync.translate.partition_log import PartitionLog
 from offset_sync.translate.pieces import cut_pieces
 
@@ -30,16 +32,8 @@ _NEVER = NO_LIMIT
 
 
 @dataclass(frozen=True)
-class UnsealedRows:
-    """The start offsets of a log's unsealed rows, and when each was first seen; by offset, shape (rows,)."""
-
-    start: Int64s
-    seen_ms: Int64s
-
-
-@dataclass(frozen=True)
 class IndexedLog:
-    """One cluster's log of a partition, the commits that may still come from it, and its *rows* that are in no page.
+    """One cluster's log of a partition, and the commits that may still come from it.
 
     *origin* is the code of the records produced at the cluster, *lowest_commit* the lowest offset that any group holds
     there, its own commit or a translation (:data:`NO_LIMIT`: none).
@@ -49,7 +43,6 @@ class IndexedLog:
     origin: int
     log_start: int
     lowest_commit: int
-    rows: UnsealedRows
 
     @property
     def log(self) -> PartitionLog:
@@ -57,30 +50,30 @@ class IndexedLog:
         return PartitionLog(self.index, self.origin)
 
     def floor(self, old_before_ms: int) -> int:
-        """Return the lowest offset that can be translated, or that of the first row too young to be deleted.
+        """Return the lowest offset that can be translated, or that of the first run too young to be deleted.
 
-        A page is as young as its youngest row. Runs in memory count too: *rows* may have been read before them.
+        A page is as young as its youngest row.
         """
-        pages, rows, tail = self.index.paged.pages, self.rows, self.index.paged.tail
-        columns = (pages.start, pages.seen_ms), (rows.start, rows.seen_ms), (tail.start, tail.indexed_at_ms)
+        pages, tail = self.index.paged.pages, self.index.paged.tail
+        columns = (pages.start, pages.seen_ms), (tail.start, tail.indexed_at_ms)
         young = np.concatenate([start[seen_ms >= old_before_ms] for start, seen_ms in columns])
         return min(self.log_start, self.lowest_commit, int(young.min(initial=NO_LIMIT)))
 
-    def row_at(self, offset: int) -> int:
-        """Return the last start of a page or row at or below *offset*; else that of the index.
+    def page_at(self, offset: int) -> int:
+        """Return the first record of the last page that begins at or below *offset*; else where the index begins.
 
         The index must begin at a row: it then covers everything from there to its frontier, which is never below the
         end of the last row. A page that begins with a gap before its rows does not count.
         """
         pages, (unknown, _) = self.index.paged.pages.first_record, self.index.unknown_ranges
-        begins = np.concatenate((pages[~np.isin(pages, unknown)], self.rows.start))
+        begins = pages[~np.isin(pages, unknown)]
         return int(begins[begins <= offset].max(initial=self.index.begin))
 
 
 def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
     """Return, for each of the partition's *logs*, where its index may begin: rows that end at or below can be deleted.
 
-    *logs* must be all logs of the partition, because one that is left out may need a run. Rows first seen at or after
+    *logs* must be all logs of the partition, because one that is left out may need a run. Runs first seen at or after
     *old_before_ms* (since the epoch) stay, and a hole that only they show does not count as one yet. Errs to keeping.
     """
     floors = [log.floor(old_before_ms) for log in logs]
@@ -88,14 +81,14 @@ def begins(logs: Sequence[IndexedLog], *, old_before_ms: int) -> list[int]:
     for number, log in enumerate(logs):
         others_there = [(source, floor) for source, floor in zip(logs, floors, strict=True) if source is not log]
         limits = [_read_by_all(log, floors[number], source, floor) for source, floor in others_there]
-        found.append(log.row_at(min([floors[number], *limits])))
+        found.append(log.page_at(min([floors[number], *limits])))
     while True:
         kept = list(zip(logs, found, strict=True))
         lower = list[int]()
         for number, log in enumerate(logs):
             others = kept[:number] + kept[number + 1 :]
-            needed = [_kept_for(log, floors[number], target.index, begin) for target, begin in others]
-            lower.append(log.row_at(min([found[number], *needed])))
+            needed = [_kept_for(log, log.page_at(floors[number]), target.index, begin) for target, begin in others]
+            lower.append(log.page_at(min([found[number], *needed])))
         if lower == found:
             return found
         # If one log keeps a record longer, another log may have to keep its position too.
@@ -122,75 +115,23 @@ def _read_by_all(target: IndexedLog, floor: int, source: IndexedLog, lowest_comm
 
 
 def _kept_for(source: IndexedLog, floor: int, target: LogIndex, begin: int) -> int:
-    """Return the offset of the first record that *source* must keep for the records of *target* from *begin* on.
+    """Return where the first page begins that *source* must keep for the records of *target* from *begin* on.
 
-    Of every origin the newest record below *floor* is kept, if the target still has one that is not newer. It proves
-    that every commit from *floor* on has read all of those, by their own position or as a hole that the group has
-    passed. If the mirror has sent a record twice its first position is kept too, or the later one would count. The
-    source's own records need no index.
+    Both are beginnings of pages. Of every origin the newest record below *floor* is kept, if the target still has one
+    that is not newer. It proves that every commit from *floor* on has read all of those, by their own position or as a
+    hole that the group has passed. So all is kept below a record of unknown identity, which may fill any hole. If the
+    mirror may have sent a record twice its first position is kept too, or the later one would count. The source's own
+    records need no index.
     """
-    lowest = NO_LIMIT
+    if source.index.last_unknown >= floor:
+        return source.index.begin
+    here, there, lowest = source.index.stretches(), target.stretches(), NO_LIMIT
+    below, kept = here.ended_by(floor), there.ended_by(begin)
     for origin in source.index.origins - {source.origin, UNKNOWN_ORIGIN}:
-        of_origin = _OriginParts(source.index, origin, floor)
-        reach, last = of_origin.newest_below()
-        if target.paged.lowest_of(origin, begin) < reach:
-            lowest = min(lowest, last, of_origin.first_sent_again())
+        span = here.span(origin)
+        high = span.high[:below]
+        newest = int(high.max(initial=NONE_HIGH))
+        if there.span(origin).low[kept:].min(initial=NO_LIMIT) <= newest:
+            is_needed = (high == newest) | (high >= span.low[below:].min(initial=NO_LIMIT))
+            lowest = min(lowest, int(here.start[is_needed.argmax()]))
     return lowest
-
-
-class _OriginParts:
-    """The runs of *origin* in a log, below *floor* and from there on; a page at a time."""
-
-    def __init__(self, index: LogIndex, origin: int, floor: int) -> None:
-        self._paged, self._origin, self._floor = index.paged, origin, floor
-        stretches = index.stretches()
-        self._span, self._at = stretches.span(origin), stretches.ended_by(floor)
-
-    def newest_below(self) -> tuple[int, int]:
-        """Return the first offset of the origin above all below the floor, and the log's offset of the one before.
-
-        Of several places the first run that reaches so far; (0, NO_LIMIT) where there is none.
-        """
-        found = 0, NO_LIMIT
-        whole = self._span.high[: self._at]
-        for number in ([int(np.argmax(whole))] if len(whole) else []) + [self._at]:
-            below = self._below(number)
-            if len(below):
-                reach = below.origin_start + below.length
-                newest = int(np.argmax(reach))
-                if reach[newest] > found[0]:
-                    found = int(reach[newest]), int(below.end[newest] - 1)
-        return found
-
-    def first_sent_again(self) -> int:
-        """Return the start of the first run below the floor with a record that is repeated above it; NO_LIMIT: none."""
-        span, above = self._span, range(self._at, len(self._span.low))
-        least_above = int(span.low[self._at :].min(initial=NO_LIMIT))
-        for number in np.flatnonzero(span.high[: self._at + 1] >= least_above).tolist():
-            below = self._below(number)
-            meets = np.zeros(len(below), np.bool_)
-            for other in above:
-                if span.low[other] <= span.high[number] and span.high[other] >= span.low[number]:
-                    meets |= _meets(below, self._of_origin(other).from_offset(self._floor))
-            if meets.any():
-                return int(below.start[meets].min())
-        return NO_LIMIT
-
-    def _below(self, number: int) -> Runs:
-        return self._of_origin(number).below(self._floor)
-
-    def _of_origin(self, number: int) -> Runs:
-        if number == len(self._span.low):
-            return NO_RUNS
-        runs = self._paged.part(number)
-        return runs.take(np.asarray(runs.origin == self._origin))
-
-
-def _meets(runs: Runs, others: Runs) -> NDArray[np.bool_]:
-    """Return which *runs* hold a record that *others* hold too; all of one origin, shape (runs,)."""
-    order = np.argsort(others.origin_start, kind="stable")
-    start = others.origin_start[order]
-    reach = np.concatenate(([0], np.maximum.accumulate(start + others.length[order])))
-    starting_below_end = np.searchsorted(start, runs.origin_start + runs.length, "left")
-    meets: NDArray[np.bool_] = reach[starting_below_end] > runs.origin_start
-    return meets

@@ -100,7 +100,7 @@ def translate_partition(
         if strategy.name == "header" or is_stamped(source, target):
             answers = translate_no_later(committed, choice.offset, source, target, bounds)
         else:
-            answers = _unverified(strategy, choice, committed, source, target)
+            answers = unverified(choice, committed, source, target)
         state = _states_of_choice(answers, choice, committed, source, target)
     if strategy.name in ("exact", "header") and target.index.begin > target.log_start:
         state[committed < needs_of_unindexed(source, target, bounds)] = State.NOT_INDEXED
@@ -109,19 +109,8 @@ def translate_partition(
     state[_names_another_topic(topic_ids, source)] = State.TOPIC_RECREATED
     # Of a source that does not answer the log start is unknown.
     start = source.log_start if source.metadata.log_end < NO_LIMIT else NO_LIMIT
-    is_at_start = (committed <= start) & (answers.clamped_offset > target.log_start)
-    return _translations(answers, state, is_at_start, is_disordered)
-
-
-def _unverified(
-    strategy: Strategy, choice: Choice, committed: Int64s, source: PartitionLog, target: PartitionLog
-) -> Answers:
-    answers, readable = unverified(choice, committed, source, target), np.maximum(committed, source.log_start)
-    if not ((answers.lost > 0) & (readable > committed)).any():
-        return answers
-    # Records that the source has deleted too are not lost: its log start is translated like any commit.
-    at_start = unverified(choose(strategy, readable, source, target), readable, source, target)
-    return answers._replace(lost=np.minimum(answers.lost, at_start.lost))
+    is_at_start = (committed <= start) & (answers.offset > target.log_start)
+    return _translations(answers, target.log_start, state, is_at_start, is_disordered)
 
 
 def _states(answers: Answers) -> NDArray[np.intp]:
@@ -135,7 +124,7 @@ def _states_of_choice(
 ) -> NDArray[np.intp]:
     """Return the states of another strategy's answers; those that could lose records are withheld."""
     state = np.where(answers.is_exact | choice.is_exact, _states(answers), State.APPROXIMATE)
-    state[answers.is_too_late] = State.STRATEGY_REFUSED
+    state[choice.offset > answers.offset] = State.STRATEGY_REFUSED
     state[~choice.is_found] = State.NO_REFERENCE
     # Records below the index are unknown: the first unread one may be there.
     is_unknown = (committed < source.index.begin) & (source.index.begin > source.log_start)
@@ -151,11 +140,16 @@ def _names_another_topic(topic_ids: Sequence[str | None], source: PartitionLog) 
 
 
 def _translations(
-    answers: Answers, state: NDArray[np.intp], is_at_start: NDArray[np.bool_], is_disordered: NDArray[np.bool_]
+    answers: Answers,
+    log_start: int,
+    state: NDArray[np.intp],
+    is_at_start: NDArray[np.bool_],
+    is_disordered: NDArray[np.bool_],
 ) -> Translations:
     may_move = answers.has_young_hole | (state != _EXACT)
     counts = (answers.duplicates, answers.duplicates_at_most, answers.lost)
-    found = Translations(answers.offset, answers.clamped_offset, state, *counts, may_move, is_at_start, is_disordered)
+    wanted = np.maximum(answers.offset, log_start)
+    found = Translations(answers.offset, wanted, state, *counts, may_move, is_at_start, is_disordered)
     # The column timestamp_disordered describes the commit, so it is kept where the answer is withheld.
     return replace(withhold_some(found, np.where(IS_WITHHELD[state], state, ABSENT)), is_disordered=is_disordered)
 

@@ -42,25 +42,22 @@ class ReadHeights:
     def __init__(self, committed: Int64s, source: PartitionLog, young_since_ms: int, origins: Iterable[int]) -> None:
         self._committed, self._source = committed, source
         self._known = source.index.stretches()
-        is_young = np.concatenate(([False], self._known.seen_ms > young_since_ms, [False]))
-        self._young = np.flatnonzero(np.diff(is_young)).reshape(-1, 2).tolist()  # from one stretch to another
+        self._young_from = np.flatnonzero(self._known.seen_ms > young_since_ms)[:1]
         self.safe: dict[int, Int64s] = {}
         self.most: dict[int, Int64s] = {}
         self._reaches: dict[int, tuple[Int64s, Int64s]] = {}
         for origin in origins:
             self._judge(origin)
 
-    def is_open(self, origin: int, low: Int64s, high: Int64s) -> Bools:
-        """Return which stretches, with offsets of *origin* from *low* to *high*, may have holes with young evidence.
+    def is_open(self, origin: int, high: Int64s) -> Bools:
+        """Return which stretches, with offsets of *origin* up to *high*, may have holes with young evidence.
 
-        Those whose first greater offset in the log may be in a young stretch; shapes (stretches,).
+        Those whose first greater offset in the log may be in a young stretch, or behind one; shapes (stretches,).
         """
-        found = np.zeros(len(low), np.bool_)
-        if origin != self._source.origin:
-            highest_to, _ = self._reach(origin)
-            for first, end in self._young:
-                found |= (high >= highest_to[first]) & (low <= highest_to[end])
-        return found
+        if origin == self._source.origin or len(self._young_from) == 0:
+            return np.zeros(len(high), np.bool_)
+        highest_to, _ = self._reach(origin)
+        return high >= highest_to[self._young_from]
 
     def decided(self) -> Bools:
         """Return which commits have one height for each origin so far, shape (commits,).
@@ -237,5 +234,5 @@ def is_decided_by_heights(stretches: Stretches, heights: ReadHeights) -> Bools:
     found: Bools = stretches.span(UNKNOWN_ORIGIN).records == 0
     for origin in origins_in(stretches):
         span = stretches.span(origin)
-        found &= ~heights.is_open(origin, span.low, span.high)
+        found &= ~heights.is_open(origin, span.high)
     return found

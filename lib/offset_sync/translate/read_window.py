@@ -19,6 +19,7 @@ A record that was truncated at the source may have been read before.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,9 +76,9 @@ class ReadWindow:
 
     Everything below *window_start* is read; what is there in the same page counts too. *stop* is the offset of the
     first unread record, or the end of the index where *at_frontier*; *below* counts the records before it. *read*
-    counts all that is read, *read_deleted* those of them below the log start. There are *deleted* records, and
-    *unknown* ones that the source may hold beyond its index. Of those that are not deleted *unknown_left* are unknown,
-    *malformed_left* could not be identified, and *readable_left* could.
+    counts all that is read, *read_deleted* those of them below the log start. Of all *records* so many are *deleted*,
+    and so many *unknown*: the source may hold them beyond its index. Of those that are not deleted *unknown_left* are
+    unknown, *malformed_left* could not be identified, and *readable_left* could.
     """
 
     def __init__(
@@ -96,11 +97,11 @@ class ReadWindow:
             self._go_through()
         else:
             self._look_at(self._view.tail, np.ones(len(committed), np.bool_), 0)
-        records, self.unknown, _ = map(int, self._all)
+        self.records, self.unknown, _ = map(int, self._all)
         self.deleted = int(self._gone[0])
         left, self.unknown_left, self.malformed_left = map(int, self._all - self._gone)
         self.readable_left = left - self.malformed_left
-        self.below[self.at_frontier] = records
+        self.below[self.at_frontier] = self.records
 
     def of_others(self, committed: Int64s) -> ReadWindow:
         """Return the same window of the same logs for other commits, of which none is lower than all of these."""
@@ -229,3 +230,37 @@ def possible_duplicates(window: ReadWindow) -> Int64s:
     may_be_read = np.where(unreadable > 0, window.unread(), window.unknown_left)
     total: Int64s = np.minimum(places, may_be_read) + window.malformed_left
     return total
+
+
+def position_cost(
+    committed: Int64s,
+    answer: Int64s,
+    position: Int64s,
+    source: PartitionLog,
+    target: PartitionLog,
+    young_since_ms: int,
+) -> tuple[Int64s, Int64s]:
+    """Return how many records each group repeats, and skips, at its *position* instead of the *answer*.
+
+    Everything below the answer is read, so a position *below* it repeats the records between. Above it some are unread,
+    and a group that resumed there would never see them::
+
+        t(c) = 5         3   4 | 5   6   7   8          position 3: reads 3 and 4 again
+        read             yes yes no  yes no  yes        position 8: skips 5 and 7, and does not repeat 6
+
+    Repeats are the difference to the duplicates at the answer, so they may be negative. All shapes are (commits,). The
+    answer is t(c) or, where that is deleted, the log start; no position is below the log start either. Errs to too many
+    skipped: records not known to be read count as unread.
+    """
+    repeats, skipped = np.zeros((2, len(committed)), np.int64)
+    index, is_behind = target.index, position < answer
+    if is_behind.any():
+        low, high = (index.paged.records_from(each[is_behind], index.frontier) for each in (position, answer))
+        repeats[is_behind] = low - high
+    for each in np.unique(position[position > answer]).tolist():
+        rows = (position == each) & (answer < each)
+        below = replace(target, index=index.below(each))
+        window = ReadWindow(committed[rows], source, below, young_since_ms, int(answer[rows].min()))
+        repeats[rows] = window.records_below(answer[rows]) - window.read
+        skipped[rows] = window.records - window.read
+    return repeats, skipped

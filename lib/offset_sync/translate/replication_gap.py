@@ -149,22 +149,6 @@ def _missing(
         yield OffsetRanges(start, last - first), shown_at_ms
 
 
-def copies_between(origin: int, log: LogIndex, low: Int64s, high: Int64s) -> Int64s:
-    """Return how many records of each ``[low, high)`` of *origin* are in *log*, shape (offsets,)."""
-    found, asked = np.zeros(len(low), np.int64), low < high
-    if not asked.any():
-        return found
-    lowest, highest = int(low[asked].min()), int(high[asked].max())
-    for first, end in _windows(origin, log):
-        first, end = max(first, lowest), min(end, highest)
-        if first < end:
-            positions = log.positions(origin, first, end)
-            some = _between(positions, first, end)
-            start, last = np.maximum(positions.start[some], first), np.minimum(positions.end[some], end)
-            found += OffsetRanges(start, last - start).count_between(low, high)
-    return found
-
-
 def _windows(origin: int, *logs: LogIndex) -> Iterator[tuple[int, int]]:
     """Yield neighbouring ranges that cover all offsets of *origin*, each of them in few pages of any log.
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, State
 from offset_sync.translate.exact import Answers, Strategy
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.index.time_index import Ranked, TimeIndex
+from offset_sync.translate.index.runs import Int64s, Runs
+from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition_log import PartitionLog
 
 
@@ -90,7 +90,6 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
     is_at_frontier = choice.offset >= target.index.frontier
     return Answers(
         offset=choice.offset,
-        clamped_offset=np.maximum(choice.offset, target.log_start),
         at_frontier=is_at_frontier,
         index_behind=committed > source.index.frontier,
         # Read records come first, so they are deleted first.
@@ -98,15 +97,13 @@ def unverified(choice: Choice, committed: Int64s, source: PartitionLog, target: 
         duplicates_at_most=np.maximum(choice.duplicates_at_most - deleted, 0),
         lost=np.maximum(deleted - choice.duplicates, 0),
         is_exact=choice.is_exact | is_at_frontier,
-        is_too_late=np.zeros(len(committed), np.bool_),
     )
 
 
 def _answers_of(strategy: Strategy, committed: Int64s, source: PartitionLog, target: PartitionLog) -> Choice:
     here, there = source.index.times, target.index.times
     if strategy.name == "timestamp" and here is not None and there is not None:
-        is_checked = is_stamped(source, target)
-        return answer_by_timestamp(committed, here, there, target.index.frontier, is_checked=is_checked)
+        return answer_by_timestamp(committed, here, there, target.index.frontier)
     return _uncounted(
         answer_by_header(committed, source.index, target_origin=target.origin, look_back=strategy.look_back)
     )
@@ -133,100 +130,62 @@ def _is_idle(strategy: Strategy, source: PartitionLog, target: PartitionLog) -> 
 def answer_by_header(committed: Int64s, source: LogIndex, *, target_origin: int, look_back: int) -> Int64s:
     """Return a target offset per commit, ``ABSENT`` where no record near enough was produced at the target.
 
-    Near enough are the first record at or above the commit and the *look_back* ones before it; shapes (commits,). With
-    two clusters it never answers later than t(c), so it errs to duplicates. Page by page: few are held at a time.
+    Near enough are the first record at or above the commit and those of the *look_back* offsets before it; shapes
+    (commits,). With two clusters it never answers later than t(c), so it errs to duplicates. Page by page: few are held
+    at a time.
     """
     found, page = np.empty(len(committed), np.int64), source.paged.pages.end.searchsorted(committed, "right")
     for each in np.unique(page).tolist():
         rows = page == each
-        found[rows] = _answers(committed[rows], source, target_origin, look_back)
+        runs = source.paged.near(int(committed[rows].min()) - look_back, int(committed[rows].max()))
+        found[rows] = _by_references(committed[rows], runs, target_origin, look_back)
     return found
 
 
-def _answers(committed: Int64s, source: LogIndex, target_origin: int, look_back: int) -> Int64s:
-    """Return the same for commits in one page, or above all, of which there is at least one."""
-    runs = source.paged.near(int(committed.min()), int(committed.max()), look_back + 1)
-    if len(runs) == 0:
+def _by_references(committed: Int64s, runs: Runs, target_origin: int, look_back: int) -> Int64s:
+    references = np.flatnonzero(runs.origin == target_origin)
+    if len(references) == 0:
         return np.full(len(committed), ABSENT, np.int64)
-    is_reference = runs.origin == target_origin
     row = np.searchsorted(runs.end, committed, "right")
-    is_tail = row == len(runs)
     here = np.minimum(row, len(runs) - 1)
-    into = np.where(is_tail, 0, np.maximum(committed - runs.start[here], 0))
-    at_commit = is_reference[here] & ~is_tail
-
-    # Counted from 1, so that 0 says that there is no reference before.
-    number = np.maximum.accumulate(np.where(is_reference, np.arange(1, len(runs) + 1), 0))
-    references_to = np.concatenate(([0], number))[row]
-    is_found, before = references_to > 0, np.maximum(references_to - 1, 0)
-    records_to = np.concatenate(([0], np.cumsum(runs.length)))
-    distance = records_to[row] + into - records_to[before + 1] + 1
-    is_near = is_found & (distance <= look_back)
-    after_last = (runs.origin_start + runs.length)[before]
-    found: Int64s = np.where(at_commit, runs.origin_start[here] + into, np.where(is_near, after_last, ABSENT))
-    return found
+    at_commit = (runs.origin[here] == target_origin) & (row < len(runs))
+    into = np.maximum(committed - runs.start[here], 0)
+    number = np.searchsorted(runs.end[references], committed, "right") - 1
+    before = references[np.maximum(number, 0)]
+    is_near = (number >= 0) & (committed - runs.end[before] < look_back)
+    after_it = np.where(is_near, (runs.origin_start + runs.length)[before], ABSENT)
+    return np.where(at_commit, runs.origin_start[here] + into, after_it)
 
 
-def answer_by_timestamp(
-    committed: Int64s, source: TimeIndex, target: TimeIndex, target_frontier: int, *, is_checked: bool
-) -> Choice:
-    """Answer every *committed* offset, shape (commits,); *target_frontier* where the target has nothing as new.
+def answer_by_timestamp(committed: Int64s, source: TimeIndex, target: TimeIndex, target_frontier: int) -> Choice:
+    """Answer with the first record of the target that is not older than the first unread one; shapes (commits,).
 
-    An answer is exact if no read record is as new as the first unread one, or if it could be found among equal
-    timestamps. Where one log is empty nothing of the source is read, or everything of the target is.
-
-    *is_checked*: answers are limited to t(c) afterwards, so the last records of one time are counted off too. At the
-    source's end there is no unread record, so the time of its last one is taken. Errs to the small side where a stretch
-    of several timestamps hides their order.
+    *target_frontier* where the target has nothing as new. At the source's end there is no unread record, so the time of
+    its last one is taken. An answer is exact if no read record is as new as the first unread one. Where one log is
+    empty nothing of the source is read, or everything of the target is. Errs to the small side: records of equal
+    timestamps are repeated, and those of a stretch whose order is hidden.
     """
     if len(target) == 0 or len(source) == 0:
         return _uncounted(np.full(len(committed), target.start[0] if len(target) else target_frontier, np.int64))
-    row = np.searchsorted(source.end, committed, "right")
+    row, greatest = np.searchsorted(source.end, committed, "right"), source.greatest_to
     at_ms = np.append(source.least_ms, source.least_ms[-1])[row]
     first = np.searchsorted(target.greatest_to, at_ms, "left")
-    has_any = first < len(target)
-    offset = np.append(target.start, target_frontier)[first]
-    placed, is_placed = _within_equal(committed, at_ms, source, target, first)
-    # Where the source's index ends with records of that time there may be more of them: then the first one counts.
-    is_placed &= is_checked | (at_ms < source.greatest_to[-1])
-    answer = np.where(is_placed, placed, offset)
-    before = np.concatenate(([np.iinfo(np.int64).min], source.greatest_to))[row]
-    from_row = np.searchsorted(source.greatest_to, at_ms, "left")
-    read = source.records_below(committed) - source.records_below(np.append(source.start, committed.max())[from_row])
-    at_most = _not_newer(target, answer, before, source, committed)
-    # The target may not have what was read at the time of the answer.
-    duplicates = np.where(is_placed | ~has_any, 0, np.clip(read, 0, at_most))
-    return Choice(answer, before > at_ms, has_any & (duplicates == 0), duplicates, at_most)
+    answer = np.append(target.start, target_frontier)[first]
+    as_new = source.start[np.searchsorted(greatest, at_ms, "left")]
+    greatest = np.concatenate(([np.iinfo(np.int64).min], greatest))
+    # A stretch that is read in part counts with its greatest timestamp.
+    is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed
+    at_most = _not_newer(target, answer, greatest[row + is_inside])
+    # The target may not have what was read at the time of the answer, and has nothing of it beyond its index.
+    read = np.clip(source.records_below(committed) - source.records_below(as_new), 0, at_most)
+    return Choice(answer, greatest[row] > at_ms, (first < len(target)) & (read == 0), read, at_most)
 
 
-def _within_equal(
-    committed: Int64s, at_ms: Int64s, source: TimeIndex, target: TimeIndex, first: NDArray[np.intp]
-) -> tuple[Int64s, NDArray[np.bool_]]:
-    """Return the answer among records of equal timestamps, and for which commits it is valid.
-
-    It is where both logs hold the same number of records of that timestamp.
-    """
-    earliest = int(at_ms.min())
-    here, there = (Ranked(log, int(np.searchsorted(log.greatest_to, earliest, "left"))) for log in (source, target))
-    # Some record here has each time, so where the target has none as new the counts differ.
-    is_same = (here.count(at_ms) == there.count(at_ms)) & (here.is_known and there.is_known)
-    is_same &= np.append(target.least_ms, 0)[first] == at_ms
-    chosen = np.flatnonzero(is_same)
-    placed = np.zeros(len(committed), np.int64)
-    if len(chosen):
-        placed[chosen] = there.offset_of(here.rank(committed[chosen], at_ms[chosen]), at_ms[chosen])
-    return placed, is_same
-
-
-def _not_newer(target: TimeIndex, answer: Int64s, before: Int64s, source: TimeIndex, committed: Int64s) -> Int64s:
+def _not_newer(target: TimeIndex, answer: Int64s, newest: Int64s) -> Int64s:
     """Return how many records are between the *answer* and the target's last one that may have been read.
 
-    A record may have been read if it is not newer than everything that the group has read. *before* is the greatest
-    timestamp of the source's stretches that are read whole; one that is read in part counts with its greatest.
+    A record may have been read if it is not newer than the *newest* that the group has read.
     """
-    row = np.searchsorted(source.end, committed, "right")
-    is_inside = np.append(source.start, np.iinfo(np.int64).max)[row] < committed
-    newest = np.where(is_inside, np.maximum(before, np.append(source.most_ms, 0)[row]), before)
     first_row = int(np.searchsorted(target.end, answer.min(), "right"))
     # The least timestamp from each stretch on never falls, so what may have been read ends with a sorted search.
     least_from = np.minimum.accumulate(target.least_ms[first_row:][::-1])[::-1]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.runs import Int64s, members
-from offset_sync.translate.index.time_index import first_at_least
 from offset_sync_contents.alignment.records import Fingerprints
 
 _TIMES = 4
@@ -64,8 +63,8 @@ class _Part(NamedTuple):
         first = self.fingerprint.searchsorted(fingerprint, "left")
         found = np.flatnonzero(self.fingerprint[np.minimum(first, len(self.fingerprint) - 1)] == fingerprint)
         end = self.fingerprint.searchsorted(fingerprint[found], "right")
-        first = first_at_least(self.offset, first[found], end, low[found])
-        end = first_at_least(self.offset, first, end, high[found])
+        first = _first_at_least(self.offset, first[found], end, low[found])
+        end = _first_at_least(self.offset, first, end, high[found])
         kept = first < end
         return found[kept], first[kept], end[kept]
 
@@ -173,3 +172,17 @@ class Matched:
         """Drop those below *offset*; some may stay for a while."""
         kept = self._end > offset
         self._first, self._end = self._first[kept], self._end[kept]
+
+
+def _first_at_least(values: Int64s, first: NDArray[np.intp], end: NDArray[np.intp], bound: Int64s) -> NDArray[np.intp]:
+    """Return the first row of each ``values[first:end]`` that is not below its *bound*, *end* if all are.
+
+    *values* ascend within each range only, so ``searchsorted`` does not apply: all ranges are halved side by side.
+    """
+    low, high = first.copy(), end.copy()
+    while (is_open := low < high).any():
+        middle = (low + high) >> 1
+        is_below = is_open & (values[np.minimum(middle, len(values) - 1)] < bound)
+        low = np.where(is_below, middle + 1, low)
+        high = np.where(is_open & ~is_below, middle, high)
+    return low

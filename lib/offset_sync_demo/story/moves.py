@@ -16,7 +16,7 @@ from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
-from offset_sync.cutover.rehearsal import open_rehearsal, rehearse_groups
+from offset_sync.cutover.rehearsal import open_rehearsal
 from offset_sync.jobs.report_status import StatusJob
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.reasons import Reason
@@ -47,7 +47,7 @@ class Moves:
         state, direction = self._state, Direction(source, target)
         self._wait_for_expired_members(state, target, groups)
         self._say(f"cutover plan --from {source} --to {target}")
-        journal = TableJournal(state.tables, direction, Mode.PLANNED, self._say, self._config.names)
+        journal = TableJournal(state.tables, direction, Mode.PLANNED, self._config.names)
         judge = Judge(direction, self._config.names)
         asking, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=False)
         plans = asking.plan(sorted(groups), Mode.PLANNED)
@@ -62,18 +62,20 @@ class Moves:
         """Compare what a move would repeat and lose with the records; raises OffsetSyncError for a surprise."""
         direction = Direction(source, target)
         live = LiveState(self._config, self._tables)
-        journal = TableJournal(live.tables, direction, Mode.PLANNED, _say_nothing, self._config.names)
+        journal = TableJournal(live.tables, direction, Mode.PLANNED, self._config.names)
         judge = Judge(direction, self._config.names)
         _, clusters = open_cutover(self._config, live, judge, journal, OpenFence(), decides=False)
         predicted = clusters.partition_statuses(groups)
-        rehearsal = open_rehearsal(self._config, live, direction, REHEARSED, WAIT_SECONDS)
-        rehearsed = list(chain.from_iterable(rehearse_groups(rehearsal, predicted, journal).values()))
-        _expect_no_failures([f"{each.status.group_id}: {each.problem}" for each in rehearsed if each.problem])
-        counts = [each.found for each in rehearsed if each.found is not None]
+        rehearsal = open_rehearsal(self._config, live, judge, journal, REHEARSED, WAIT_SECONDS)
+        rehearsed = [rehearsal.rehearse(group_id, each) for group_id, each in predicted.items()]
+        _expect_no_failures(list(chain.from_iterable(each.problems for each in rehearsed)))
+        records, partitions, repeats, lost = (
+            sum(int(each.columns[name] or 0) for each in rehearsed)
+            for name in ("records", "rehearsed", "repeats", "lost")
+        )
         self._say(
-            f"cutover rehearse --from {source} --to {target}: {sum(each.looked_at for each in counts):,} records of "
-            f"{len(rehearsed)} partitions compared, {sum(each.repeated for each in counts):,} would be repeated, "
-            f"{sum(each.lost for each in counts):,} lost, as predicted"
+            f"cutover rehearse --from {source} --to {target}: {records:,} records of {partitions} partitions compared, "
+            f"{repeats:,} would be repeated, {lost:,} lost, as predicted"
         )
 
     def by_lists(self, source: str, target: str, groups: Collection[str], *, is_unproven: bool = False) -> None:
@@ -123,7 +125,7 @@ class Moves:
         mode: Mode,
         options: Options = NO_OPTIONS,
     ) -> None:
-        journal = TableJournal(state.tables, direction, mode, _say_nothing, self._config.names)
+        journal = TableJournal(state.tables, direction, mode, self._config.names)
         judge = Judge(direction, self._config.names, options)
         moving, _ = open_cutover(self._config, state, judge, journal, OpenFence(), decides=True)
         _expect_no_failures(moving.apply(sorted(groups), mode, WAIT_SECONDS)[1])
@@ -132,7 +134,3 @@ class Moves:
 def _expect_no_failures(failures: Collection[object]) -> None:
     if failures:
         raise OffsetSyncError("; ".join(map(str, failures)))
-
-
-def _say_nothing(_what: str) -> None:
-    """Print nothing: the acts print their own steps."""

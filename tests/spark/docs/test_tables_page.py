@@ -32,7 +32,7 @@ SQL = [
 ]
 PYTHON = [text for language, _, text in BLOCKS if language == "python"]
 SPARK_SQL = [text for language, engine, text in BLOCKS if (language, engine) == ("sql", " spark")]
-TRAVELS = ("TIMESTAMP AS OF", "load_as_version", "at=")
+TRAVELS = ("TIMESTAMP AS OF", "load_as_version")
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ class Installation:
 
     def _run(self, job: Callable[..., Any], stop: threading.Event | None = None, **options: Any) -> list[str]:
         self._give_tables()
-        arguments = argparse.Namespace(**{"once": True, "dry_run": False, "no_writes": False} | options)
+        arguments = argparse.Namespace(**{"once": True, "dry_run": False} | options)
         config = load_config(self.config_file)
         return list(job(with_known_ids(config, files_of(config)), arguments, stop or threading.Event()))
 

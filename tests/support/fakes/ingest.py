@@ -15,7 +15,6 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryFrame, MemoryTables
 from fakes.unchecked import UNCHECKED
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
-from offset_sync.jobs.metrics.sync import SyncMetrics
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import GroupPartition, TopicPartition
 from offset_sync.state.key_index import KeyRows
@@ -39,13 +38,13 @@ class IngestingJob:
 
     def __post_init__(self) -> None:
         config = config_of(["X", "Y"])
-        self.state, self.metrics = SyncState(config, MemoryIndex()), SyncMetrics(config)
+        self.state = SyncState(config, MemoryIndex())
         self.offsets = self.state.offsets
         self.is_ready = threading.Event()
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
         ingester = CommitIngester("X", self.tables, self, self.rows, 2, Reading(UNCHECKED))  # type: ignore[arg-type]
-        self.batch = SyncBatch(ingester, self.state, self.reconcile_batch, self.metrics, self.is_ready)
+        self.batch = SyncBatch(ingester, self.state, self.reconcile_batch, self.is_ready)
 
     def query_id(self) -> str:
         """As a checkpoint says it."""

@@ -41,7 +41,7 @@ class LiveTables:
     """What the tables say of groups, by a site in memory; *said* is published, *decided* is what a report decides."""
 
     def __init__(self, site: Site) -> None:
-        self.state, self.clusters = site.state, Queries(site)
+        self.state, self.clusters, self.tables = site.state, Queries(site), site.tables
         self.said: pa.Table | None = None
         self.decided = SYNC_STATUS.arrow_schema.empty_table()
         self.asked: list[list[str]] = []

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fakes.reconciler_site import Site
-from offset_sync.jobs.metrics.positions import Positions
-from offset_sync.jobs.metrics.sync import SyncMetrics
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from tools.prometheus_scrape import Scrape, read
 
 XY = {"source": "X", "target": "Y"}
@@ -18,11 +17,8 @@ class Watched:
         self.restart()
 
     def restart(self) -> None:
-        """Count from nothing, as a new driver does that has restored what the last one said."""
-        self.metrics = SyncMetrics(self.site.config)
-        for pair, waiting in self.metrics.waiting.items():
-            waiting.restore(self.site.state.last(*pair))
-        self.positions = Positions(self.site.state, self.metrics.waiting)
+        """Count from nothing, as a new driver does."""
+        self.metrics = SyncMetrics(self.site.config, self.site.state)
 
     def reconcile(self) -> None:
         """Read everything, reconcile, and count it."""
@@ -37,4 +33,4 @@ class Watched:
 
     def scrape(self) -> Scrape:
         """Return what Prometheus would be told now."""
-        return read([self.metrics, self.positions])
+        return read(self.metrics.collectors())

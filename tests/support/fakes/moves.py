@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
-from offset_sync.cutover.judge import Facts, Judge, Members
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
     Activity,
     CutoverStep,
     Direction,
+    GroupPlan,
+    Members,
     Mode,
     Options,
     PartitionStatus,
@@ -26,7 +28,7 @@ from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, 
 from offset_sync.status.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-GOOD = PartitionStatus("g", ORDERS, Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
+GOOD = PartitionStatus(GroupPartition("g", *ORDERS), Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)
 MIRRORING = replace(GOOD, status=Status.MIRRORING, reason="3 records not mirrored yet", lost=3, not_mirrored=3)
 CROSSING = replace(GOOD, status=Status.MIRRORING, reason="2 records read already", duplicates=2)
 
@@ -38,13 +40,11 @@ class FakeClusters:
     rows: list[list[PartitionStatus]] = field(default_factory=lambda: [[GOOD]])
     here: Collection[str] | ClusterError = ()
     there: Collection[str] | ClusterError = ()
-    elsewhere: dict[str, list[str]] = field(default_factory=dict)
     silent: dict[str, ClusterError] = field(default_factory=dict)
     """Groups whose coordinator at the target does not answer."""
     unread_left: list[int] = field(default_factory=lambda: [0])
     outcome: Outcome = Outcome.COMMITTED
     held: int | ClusterError | None = 7
-    ranges: dict[str, list[str]] = field(default_factory=dict)
     committed: list[list[str]] = field(default_factory=list)
     reading: dict[str, int] = field(default_factory=dict)
     unseen: Collection[str] = ()
@@ -55,23 +55,21 @@ class FakeClusters:
     listed: dict[GroupPartition, int | None] = field(default_factory=dict)
     """Up to where a group that has gone on still skips."""
     internal: dict[str, str] = field(default_factory=dict)
-    streams: Collection[str] = ()
 
-    def facts(self, groups: Collection[str], *, is_planned: bool) -> dict[str, Facts]:
-        statuses, crossed = self.partition_statuses(groups), self.crossed(groups, asks_source=is_planned)
-        return {
-            group: Facts(
+    def facts(self, groups: Collection[str]) -> list[GroupPlan]:
+        statuses, crossed = self.partition_statuses(groups), self.crossed(groups)
+        return [
+            GroupPlan(
+                group,
                 self._members(group, self.here),
                 self.silent.get(group) or self._members(group, self.there),
                 statuses.get(group, ()),
-                self.elsewhere.get(group, ()),
-                self.reading.get(group) if is_planned else None,
-                self.streams,
-                self.internal.get(group),
                 crossed,
+                self.reading.get(group),
+                self.internal.get(group),
             )
             for group in groups
-        }
+        ]
 
     def _members(self, group: str, found: Collection[str] | ClusterError) -> Members:
         if isinstance(found, ClusterError):
@@ -86,9 +84,9 @@ class FakeClusters:
 
     def partition_statuses(self, groups: Collection[str]) -> dict[str, list[PartitionStatus]]:
         rows = self.rows.pop(0) if len(self.rows) > 1 else self.rows[0]
-        return {group: [replace(row, group_id=group) for row in rows] for group in groups if rows}
+        return {group: [replace(row, key=row.key._replace(group_id=group)) for row in rows] for group in groups if rows}
 
-    def crossed(self, groups: Collection[str], *, asks_source: bool = True) -> list[CrossedPartition]:
+    def crossed(self, groups: Collection[str]) -> list[CrossedPartition]:
         return self.lists.pop(0) if len(self.lists) > 1 else (self.lists or [[]])[0]
 
     def listed_ends(self, group_id: str) -> dict[GroupPartition, int | None]:
@@ -109,18 +107,14 @@ class FakeClusters:
         found = {place: HeldOffset(offset, "") for place, offset in held.items()}
         return dict.fromkeys(groups, found)
 
-    def never_mirrored(self, groups: Collection[str]) -> dict[str, list[str]]:
-        return self.ranges
-
 
 @dataclass
 class Move:
-    """A cutover from X to Y, and the journal of what it wrote down and said."""
+    """A cutover from X to Y, and the journal of what it wrote down."""
 
     clusters: FakeClusters = field(default_factory=FakeClusters)
     steps: list[CutoverStep] = field(default_factory=list)
     appends: int = 0
-    said: list[str] = field(default_factory=list)
     seconds: float = 0.0
     options: Options = NO_OPTIONS
     names: Names = SAME_NAMES
@@ -133,9 +127,6 @@ class Move:
     def record(self, steps: Sequence[CutoverStep]) -> None:
         self.steps.extend(steps)
         self.appends += 1
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
 
     def pause(self, seconds: float) -> None:
         self.seconds += seconds

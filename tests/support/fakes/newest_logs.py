@@ -13,7 +13,6 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.finding import in_order
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
 
 Headers = Mapping[str, bytes]
@@ -140,6 +139,6 @@ def place_of(config: Config, alias: str, name: str) -> TopicPartition:
 def told(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[str]]:
     """Return what is found, ``LEVEL check: text`` by place."""
     found: dict[str, list[str]] = {f"clusters.{alias}": [] for alias in clusters}
-    for each in in_order([*judge(with_records(config, clusters, {}), NOW_MS)]):
+    for each in judge(with_records(config, clusters, {})):
         found.setdefault(each.place, []).append(f"{each.level.value} {each.check}: {each.text}")
     return found

@@ -56,7 +56,7 @@ class Command:
         self._site, self._source, self._target, self._group = site, source, target, group
         direction = Direction(source, target)
         writer = CommandWriter(own, target, self._note)
-        self.clusters = LiveClusters(own.config, live, direction, writer, own.reconciliations.append)
+        self.clusters = LiveClusters(own.config, live, direction, writer)
 
     def look(self) -> list[CrossedPartition]:
         """Return the group's partitions with their lists."""

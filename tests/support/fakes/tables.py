@@ -137,7 +137,6 @@ class MemoryTables:
         self,
         table: Table,
         names: Sequence[str] | None = None,
-        at_least: tuple[str, int] | None = None,
         version: object = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows in pieces of :attr:`batch_rows`."""

@@ -14,12 +14,11 @@ from builders.index_rows import LogKey, begin, edge, run
 from fakes.sealed_tables import SealedInMemory
 from generators.mirrored_logs import increments, observe, random_world, write_logs
 from offset_sync.model.values import State
-from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index_retention import IndexedLog, UnsealedRows, begins
+from offset_sync.translate.index_retention import IndexedLog, begins
 from offset_sync.translate.partition import Translations, translate_partition
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 from oracles.translation import Answer, Case, Log
@@ -54,9 +53,9 @@ class Indexes:
     now_ms: int
     grace_ms: int
 
-    def cache(self, sealed: float = 0.0) -> RecordIndex:
+    def cache(self, sealed: float = 0.0, page_rows: int = 4) -> RecordIndex:
         """Return the rows as a job that starts now would hold them, the oldest part of each log *sealed*."""
-        tables = SealedInMemory()
+        tables = SealedInMemory(group_rows=page_rows)
         for is_sealed in (True, False):
             rows = [row for of_log in self.rows.values() for row in _share(of_log, sealed, is_first=is_sealed)]
             if rows:
@@ -76,23 +75,18 @@ class Indexes:
         """Return the lowest commit that can come from *cluster*: one that is there, or one at its log start."""
         return min([self.logs[cluster].log_start, *self.commits[cluster]])
 
-    def begins(self, old_before_ms: int, sealed: float = 0.0) -> dict[str, int]:
-        """Return where each index may begin, where the oldest part of each log is *sealed*."""
-        cache = self.cache(sealed)
-        logs = [self._indexed(cache, cluster, sealed) for cluster in self.logs]
+    def begins(self, old_before_ms: int, sealed: float, page_rows: int = 4) -> dict[str, int]:
+        """Return where each index may begin, where the oldest part of each log is *sealed* into pages."""
+        cache = self.cache(sealed, page_rows)
+        logs = [self._indexed(cache, cluster) for cluster in self.logs]
         return dict(zip(self.logs, begins(logs, old_before_ms=old_before_ms), strict=True))
 
-    def _indexed(self, cache: RecordIndex, cluster: str, sealed: float) -> IndexedLog:
+    def _indexed(self, cache: RecordIndex, cluster: str) -> IndexedLog:
         index = cache.log(*place_of(cluster))
         assert index is not None
         lowest = min(self.commits[cluster], default=int(NO_LIMIT))
         log = self.logs[cluster]
-        return IndexedLog(index, cache.code(cluster), log.log_start, lowest, self._unsealed(cluster, sealed))
-
-    def _unsealed(self, cluster: str, sealed: float) -> UnsealedRows:
-        last = _share(self.rows[cluster], sealed, is_first=False)
-        rows = sorted((row["start_offset"], epoch_ms(row["indexed_at"])) for row in last)
-        return UnsealedRows(*np.array(rows, np.int64).reshape(-1, 2).T)
+        return IndexedLog(index, cache.code(cluster), log.log_start, lowest)
 
     def halfway(self, rng: random.Random) -> tuple[Indexes, Indexes]:
         """Return the rows that were written up to some moment, and those that came later."""

@@ -39,7 +39,9 @@ TESTS = {
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
     "translate/index_retention.py": [_T + "index_retention_laws.py"],
     "translate/replication_gap.py": [_T + "replication_gap.py", "tests/unit/status/test_status_oracle.py"],
-    "translate/position_cost.py": [_T + "replication_gap.py"],
+    "translate/read_window.py": [
+        _T + name for name in ("exact_laws.py", "cut_targets.py", "partition.py", "replication_gap.py")
+    ],
     "translate/strategies.py": [_T + "strategies.py"],
     "translate/index/time_index.py": ["tests/unit/translate/index/test_time_index.py", _T + "strategies.py"],
     "translate/*.py": [_T + name for name in ("exact_laws.py", "read_heights.py", "cut_targets.py", "partition.py")],

@@ -140,9 +140,7 @@ def _not_mirrored(case: Case, committed: int) -> int:
     readable, left = readable_from(case, committed), max(committed, case.source.log_start)
     own = [record for record in _missing(case, case.source_cluster) if record.offset >= readable]
     malformed = [r for r in case.source_records if r.is_malformed and r.offset >= readable]
-    there = {identity(record) for record in case.target.indexed}
-    unindexed = range(max(left, case.source_frontier), case.source.log_end)
-    return len(own) + len(malformed) + sum((case.source_cluster, offset) not in there for offset in unindexed)
+    return len(own) + len(malformed) + len(range(max(left, case.source_frontier), case.source.log_end))
 
 
 def _deleted(case: Case, committed: int, pending: dict[str, list[LogRecord]]) -> int:

@@ -89,7 +89,8 @@ def ask(
         *logs_of(case, source, target),
         Bounds(case.now_ms - case.hole_grace_ms, window_start),
     )
-    columns = (found.offset, found.clamped_offset, found.duplicates, found.duplicates_at_most, found.lost)
+    clamped = np.maximum(found.offset, case.target.log_start)
+    columns = (found.offset, clamped, found.duplicates, found.duplicates_at_most, found.lost)
     numbers = zip(*columns, strict=True)
     states = [_state(bool(at), bool(behind)) for at, behind in zip(found.at_frontier, found.index_behind, strict=True)]
     return [

@@ -155,8 +155,7 @@ def deleted_anywhere(offsets: Any, _kept_ms: int = 0) -> Any:
 def later_too(committed: Any, chosen: Any, *of_logs: Any) -> Any:
     """Let a strategy answer later than is exact."""
     found = translate_no_later(committed, chosen, *of_logs)
-    offset, is_so = np.where(chosen >= 0, chosen, found.offset), np.zeros(len(chosen), np.bool_)
-    return found._replace(offset=offset, clamped_offset=offset, is_too_late=is_so)
+    return found._replace(offset=np.where(chosen >= 0, chosen, found.offset))
 
 
 def never_contested(*activity_and_times: Any) -> Homes:

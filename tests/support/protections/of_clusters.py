@@ -8,9 +8,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from offset_sync.cutover.judge import Facts, Judge
+from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.live_clusters import LiveClusters
-from offset_sync.cutover.plan import Activity
+from offset_sync.cutover.plan import Activity, GroupPlan
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.log_check import LogCheck
 from offset_sync.model.values import ABSENT, Rule
@@ -52,8 +52,8 @@ def _by_what_is_said(clusters: LiveClusters, groups: Any, ask: Any = LiveCluster
     return ask(clusters, groups)
 
 
-def _taken_for_stopped(judge: Judge, facts: Facts, reasons: Any = Judge.source_reasons) -> Any:
-    return reasons(judge, facts._replace(here=Activity.INACTIVE) if facts.here is Activity.UNKNOWN else facts)
+def _taken_for_stopped(judge: Judge, plan: GroupPlan, reasons: Any = Judge.source_reasons) -> Any:
+    return reasons(judge, replace(plan, here=Activity.INACTIVE) if plan.here is Activity.UNKNOWN else plan)
 
 
 def _begun_and_kept(checkpoint: Checkpoint, verify: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ PROTECTIONS = protections(
     kept_by("groups_at_once.refuse_other", nothing, "groups_at_once a_cluster_with_another_id"),
     "no write is sent before the id of the cluster is known",
     kept_by(
-        "group_offsets.Coordinators._written",
+        "cluster_admin.ClusterAdmin._written",
         lambda _coordinators, client, parts, *limits: client.write(parts, *limits) if parts else [],
         "kafka/coordinators a_write_is_not_sent",
     ),

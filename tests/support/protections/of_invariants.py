@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from offset_sync.model.values import ABSENT, OffsetWrite
-from offset_sync.state.heartbeat import Heartbeat
 from offset_sync.status.reporter import _known
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.tables.catalog import RECORD_RUNS
@@ -169,10 +168,10 @@ BY_NUMBER[10] = protections(
     kept_by(
         "translate.index_retention._kept_for",
         lambda *_told: 1 << 62,
-        "index_retention_laws what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2-0.0]",
+        "index_retention_laws what_each_log_has_to_keep[Z0:3 X3:9-? Z0:3 X3:9-starts2-99-begins2]",
     ),
     "an index that was cut begins at a row",
-    kept_by("translate.index_retention.IndexedLog.row_at", given(1), "index_retention_laws every_live_commit_has_the"),
+    kept_by("translate.index_retention.IndexedLog.page_at", given(1), "index_retention_laws every_live_commit_has_the"),
 )
 BY_NUMBER[11] = protections(
     "a group whose records are not all mirrored is not in sync",
@@ -182,7 +181,7 @@ BY_NUMBER[11] = protections(
     "a group whose next records differ on both sides is not in sync",
     kept_by("status.reporter.needs_comparison", no, "classify another"),
     "a third cluster that holds a commit no verdict knows of keeps a group from being in sync",
-    kept_by("status.reporter._unexpected", gives(()), "held_offsets a_commit_at_a_third_cluster_that"),
+    kept_by("status.reporter._unexpected", gives({}), "held_offsets a_commit_at_a_third_cluster_that"),
     "a third cluster that holds a commit and has no verdict keeps a group from being in sync",
     kept_by(
         "status.reporter._known",
@@ -192,13 +191,13 @@ BY_NUMBER[11] = protections(
     "records that are not indexed keep a group from being in sync",
     kept_by(
         "status.measure._beyond_index",
-        lambda _origin, _source, _target, left, _end: np.zeros((2, len(left)), np.int64),
+        lambda _source, left, _end: np.zeros_like(left),
         "status_oracle every_number_of_a_report",
     ),
     "a group whose answer has changed since it was published is not in sync",
     kept_by("status.reporter.is_changing", false_for(1), "verdicts a_record_that_came_late"),
     "the verdict of a driver that is not alive is not shown",
-    kept_by("status.verdicts.of_living", gives(Heartbeat(0, 0, {})), "verdicts only_a_living_driver_is_read"),
+    kept_by("status.verdicts.is_living", yes, "verdicts only_a_living_driver_is_read"),
     "a home that a group has left is not shown",
     kept_by("reconciliation.ReconcilePass._tell_gone", nothing, "translation_history a_home_that_the_group"),
 )

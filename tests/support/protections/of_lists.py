@@ -68,7 +68,7 @@ PROTECTIONS = protections(
     "Groups of ours that hold read lists are never synced",
     kept_by("configuration.OWN_GROUPS", "\0", "read_lists groups_of_ours_are_never"),
     "No group is started at the target before its read list is there and whole",
-    kept_by("crossed.CrossedPartition.problem", nothing, "cutover/skip_read a_group_whose_list_is"),
+    kept_by("crossed.CrossedPartition.problems", gives(()), "cutover/skip_read a_group_whose_list_is"),
     "A group that still skips at its source is not moved by its read list",
     kept_by("crossed.CrossedPartition.reasons_to_stay", gives(()), "cutover/skip_read a_group_stays_while_its"),
     "A planned move by read lists needs a mark of the consumer that read last",

@@ -173,6 +173,6 @@ PROTECTIONS = protections(
     kept_by("restore.POLLED", -1_000, seed(2, "polls")),
     "a strategy answers no later than exact",
     kept_by("partition.translate_no_later", without.later_too, seed(1, "by_header,reorder,late")),
-    "with --no-writes nothing is written",
+    "with --dry-run nothing is written",
     kept_by("offset_writer._Batch._try", setting(_Batch._try, dry_run=False), seed(1, "no_writes")),
 )

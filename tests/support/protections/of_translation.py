@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from offset_sync.model.values import State
-from offset_sync.translate import exact, partition, partition_log, pieces, read_window, strategies
+from offset_sync.translate import exact, partition, partition_log, pieces, read_window
 from offset_sync.translate.index.origin_positions import NO_LIMIT, disjoint_ranges
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections import invariant_patches as without
-from protections.entry import as_if, false_for, given, gives, kept_by, kept_together, nothing, protections, told, yes
+from protections.entry import as_if, false_for, given, gives, kept_by, kept_together, nothing, protections, yes
 
 
 def _last_occurrences(start: Any, end: Any, position: Any, seen_ms: Any) -> Any:
@@ -166,8 +166,6 @@ PROTECTIONS = protections(
     kept_by("partition.translate_no_later", without.later_too, "strategies an_answer_is_its_definition"),
     "A strategy is refused for origins that it cannot distinguish",
     kept_by("partition.reason_to_refuse", nothing, "strategies an_answer_is_its_definition"),
-    "timestamp counts the last records of one time off only where headers check its answer",
-    kept_by("strategies.answer_by_timestamp", told(strategies.answer_by_timestamp, is_checked=True), "strategies an"),
     "A topic is idle only once both logs are quiet and indexed to their ends",
     kept_by("strategies._is_idle", yes, "strategies an_answer_is_its_definition"),
 )

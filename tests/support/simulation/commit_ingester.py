@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -132,12 +131,3 @@ class Ingester:
         self.driver.pause()
         self.driver.lease.renew()
         self.persisted.note_commits(self.alias, batch, is_own)
-
-
-class NoMetrics:
-    @contextmanager
-    def batch(self, alias: str) -> Iterator[None]:
-        yield
-
-    def count_records(self, alias: str, counts: dict[str, int]) -> None:
-        """Count nothing."""

@@ -129,7 +129,8 @@ class Judge(AnyJudge):
             return
         if "second" in self.world.shape.faults:
             self.world.disputed.add((record.where.group, record.where.place.topic))
-        if self.driver.is_ready.is_set():
+        # What was there before this driver began, and is read late as its cluster was silent, may be left of another.
+        if self.driver.is_ready.is_set() and record.true_ms >= self.driver.began_ms:
             swapped[record.offset] += 1
             if swapped[record.offset] > self.world.tried[record.where, record.offset]:
                 raise Violation("author", f"the group's {record} counts as ours")

@@ -98,7 +98,7 @@ class JobActions(Acting):
         return self.tables.is_unreadable
 
     def do_hold_back(self, *_where: object) -> bool:
-        """Restart the job with ``--no-writes``, or without."""
+        """Restart the job with ``--dry-run``, or without."""
         if self.is_under_way:
             return False
         self.persisted.is_held_back = not self.persisted.is_held_back

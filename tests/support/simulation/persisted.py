@@ -123,7 +123,7 @@ class Persisted:
         self._heard = Knowledge((), 0)
         self.answered: Answered = set()  # by whatever driver
         self.reached = Reached()
-        self.is_held_back = False  # the job is started with --no-writes
+        self.is_held_back = False  # the job is started with --dry-run
 
     def is_last_ours(self, where: Position) -> bool:
         """Return whether the last record of a key counts as ours, as far as it is written down."""

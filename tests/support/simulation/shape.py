@@ -46,7 +46,7 @@ OF_JOBS = (
     "forbidden",  # the right to describe a topic is taken away
     "by_header",  # topics have the strategy header
     "pages",  # files of the record index cannot be read
-    "no_writes",  # the job is restarted with --no-writes, and without
+    "no_writes",  # the job is restarted with --dry-run, and without
     "narrow",  # a cluster has a partition less, for a while
     "kept",  # offsets of other systems are translated
     "losses",  # topics are recreated and deleted, and logs cut, more often than elsewhere

@@ -17,7 +17,7 @@ from offset_sync.state.checked_metadata import CheckedMetadata
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
-from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, NoLease
+from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, elapsed_s
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Translator
@@ -26,7 +26,7 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.write_plan import Translated
-from simulation.commit_ingester import Ingester, NoMetrics
+from simulation.commit_ingester import Ingester
 from simulation.judge import UnreadCommits
 from simulation.knowledge import Knowledge
 from simulation.log_checks import CommitChecks, Epochs, note_forgotten
@@ -68,6 +68,14 @@ class _AskedAtOnce(CheckedMetadata):
         return found
 
 
+class NoLease(Lease):
+    """That of the only driver that there can be: it claims nothing, and is never taken over."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
+        self._open_until, self._settled_at = float("inf"), float("-inf")
+
+
 class SyncDriver:
     """One process of the job; *pause* is called wherever it waits, and may let others act or end it."""
 
@@ -102,7 +110,7 @@ class SyncDriver:
         self._begin()
 
     def _begin(self) -> None:
-        self.process = object()
+        self.process, self.began_ms = object(), self.world.clock_ms[0]
         tables: Any = self.tables
         world, self.lease = self.world, self._lease(tables)
         self.config = _config(world.shape, frozenset(world.polled), frozenset(world.excluded))
@@ -119,7 +127,6 @@ class SyncDriver:
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
-        metrics: Any = NoMetrics()
         translator = Translator(self.config, self.state)
         self._polled = set[str]()  # since the start
         self.acknowledged: dict[Position, int] = {}  # and not polled since
@@ -128,7 +135,7 @@ class SyncDriver:
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
         self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
         ingesters: dict[str, Any] = {**self.ingesters}
-        rest = self.state, self.reconcile_batch, metrics, self.is_ready, left
+        rest = self.state, self.reconcile_batch, self.is_ready, left
         self.batches = {alias: SyncBatch(each, *rest) for alias, each in ingesters.items()}
         self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
         clusters, shape = self.state.offsets.clusters, world.shape

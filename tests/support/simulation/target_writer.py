@@ -82,7 +82,7 @@ class Writer:
         before = len(world.clusters[self.target].stood)
         outcomes = write_offsets(writes, cluster, fence=fence, dry_run=is_held_back, deadline=1.0, clock=clock)
         if is_held_back and len(world.clusters[self.target].stood) > before:
-            raise Violation("written", f"{self.target} was written to by a driver with --no-writes")
+            raise Violation("written", f"{self.target} was written to by a driver with --dry-run")
         self.driver.pause()
         return outcomes
 

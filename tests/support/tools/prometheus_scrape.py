@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable
 from urllib.request import urlopen
 
 from prometheus_client import generate_latest
-from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
-from offset_sync.jobs.metrics.endpoint import Told, registry_of
+from offset_sync.jobs.endpoint import registry_of
 
 Labels = frozenset[tuple[str, str]]
 
@@ -49,17 +48,9 @@ class Scrape:
         return found
 
 
-class Telling(Protocol):
-    """A part of a job that tells metrics."""
-
-    def collect(self) -> Iterable[Metric]:
-        """Return them."""
-
-
-def read(parts: Sequence[Telling | Told]) -> Scrape:
-    """Scrape *parts* without a network."""
-    told = [each if callable(each) else each.collect for each in parts]
-    return Scrape(generate_latest(registry_of(told)).decode())
+def read(collectors: Iterable[Collector]) -> Scrape:
+    """Scrape *collectors* without a network."""
+    return Scrape(generate_latest(registry_of(collectors)).decode())
 
 
 def fetch(port: int) -> Scrape:

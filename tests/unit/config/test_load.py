@@ -14,8 +14,6 @@ from offset_sync.config import Config, load_config
 from offset_sync.config.rules import cautions
 from offset_sync.model.errors import ConfigError
 
-LEAST = '\nclusters: {dc1: {kafka: {bootstrap.servers: "a:1"}}, dc2: {kafka: {bootstrap.servers: "b:2"}}}\n'
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -38,7 +36,8 @@ def file_problems(path: Path, text: str | None) -> list[str]:
         ("- a\n- b\n", "not a mapping"),
         ("clusters:\n  dc1: {\n", "sync.yaml, line 3: not valid YAML"),
         ("a: !!python/name:os.system\n", "not valid YAML"),
-        ("a: &a\n  b: [*a]\n", "inside its own anchor"),
+        ("a: &a\n  b: [*a]\n", "nested too deeply"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", "sync.yaml, line 4: not valid YAML (c is given twice)"),
         ("a: " + "[" * 1000, "nested too deeply"),
     ],
 )
@@ -47,21 +46,12 @@ def test_what_is_not_one_plain_mapping_is_refused_in_one_line(path: Path, text: 
     assert said in line
 
 
-def test_duplicate_keys_are_all_reported_with_their_lines(path: Path) -> None:
-    twice = "sync: {}\nindex:\n  starting: latest\n  starting: earliest\nsync: {}\n"
-    assert file_problems(path, f"{LEAST}topics: {{include: [a], include: [b]}}\n{twice}") == [
-        "topics.include: is given twice, lines 3 and 3; remove one",
-        "index.starting: is given twice, lines 6 and 7; remove one",
-        "sync: is given twice, lines 4 and 8; remove one",
-    ]
-
-
 def test_numbers_and_truths_become_the_text_of_client_options(path: Path) -> None:
     options = "{bootstrap.servers: 'a:1', request.timeout.ms: 20000, enable.x: true, y: False, z: 0.8, w: 010}"
     topics = "topics: {include: [on, no], strategy: off}"
-    path.write_text(f"clusters: {{1: {{kafka: {options}}}, 2: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\n{topics}")
+    path.write_text(f"clusters: {{a: {{kafka: {options}}}, b: {{kafka: {{bootstrap.servers: 'b:2'}}}}}}\n{topics}")
     config = load_config(path)
-    assert [*config.clusters["1"].kafka.values()] == ["a:1", "20000", "true", "false", "0.8", "010"]
+    assert [*config.clusters["a"].kafka.values()] == ["a:1", "20000", "true", "false", "0.8", "010"]
     assert (config.topics.strategy, config.topics.include) == ("off", ("on", "no"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from builders.configurations import parsed
 from offset_sync.config import Config
-from offset_sync.config.prefix_names import PrefixNames, ambiguous_aliases
+from offset_sync.config.prefix_names import PrefixNames
 
 ALIAS = st.sampled_from(["dc", "dc1", "d", "a.b", "a", "pay", "pay.eu", "-", "1", "x_", "a-"])
 ALIASES = st.lists(ALIAS | st.text("ab.-_1", min_size=1), min_size=2, max_size=4, unique=True)
@@ -22,8 +23,9 @@ SEPARATORS = st.sampled_from([".", "-", "_", "..", ".from.", "1"])
 def namings(draw: st.DrawFn) -> PrefixNames:
     aliases, separator = draw(ALIASES), draw(SEPARATORS)
     named = {f"c{number}": alias for number, alias in enumerate(aliases)}
-    is_internal = any(f"{alias}{separator}".startswith("__") for alias in aliases)  # which the configuration refuses
-    if is_internal or ambiguous_aliases(named, separator):
+    prefixes = [f"{alias}{separator}" for alias in aliases]
+    is_ambiguous = any(second.startswith(first) for first, second in permutations(prefixes, 2))
+    if is_ambiguous or any(each.startswith("__") for each in prefixes):  # which the configuration refuses
         named = {f"c{number}": f"{number}{alias}" for number, alias in enumerate(aliases)}
     return PrefixNames(named, separator)
 

@@ -46,12 +46,12 @@ class Mortal:
 
 def apply_until(number: int | None, mode: Mode, options: Options) -> tuple[Move, list[str]]:
     """Move a group that has everything, and kill the command at its call *number*, None: let it end."""
-    rows = [replace(GOOD, uncommitted="2"), replace(GOOD, topic_partition=OTHER)]
+    rows = [replace(GOOD, uncommitted="2"), replace(GOOD, key=GroupPartition("g", *OTHER))]
 
     class Whole(FakeClusters):
         def translate_and_commit(self, groups: Collection[str]) -> list[CutoverStep]:
             (one,) = super().translate_and_commit(groups)
-            return [replace(one, topic_partition=each.topic_partition) for each in rows]
+            return [one._replace(partition=each.key.partition) for each in rows]
 
     listed = CrossedPartition(GroupPartition("g", *ORDERS), 5, 0, 0, is_held=True)
     site = Whole([rows], unread_left=[1, 0], held_starts={OTHER: 7, TopicPartition("orders", 2): 100})
@@ -92,7 +92,7 @@ def test_a_group_has_moved_only_if_the_command_was_killed_after_its_very_last_st
         FakeClusters(held=9),
         FakeClusters(held=None),
         FakeClusters(held=ClusterError("Y", "no answer")),
-        FakeClusters([[GOOD, replace(GOOD, topic_partition=OTHER)]]),
+        FakeClusters([[GOOD, replace(GOOD, key=GroupPartition("g", *OTHER))]]),
         FakeClusters([[replace(GOOD, uncommitted="1")]]),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_group_is_moved_as_long_as_no_other_command_has_claimed_it(monkeypatch
     (outcome,) = site.writer.write([WRITE])
     assert outcome.outcome is Outcome.COMMITTED
     assert site.target.offsets == {"billing": {ORDERS: HeldOffset(7, "")}}
-    assert site.steps == [(0, CutoverStep("billing", Step.COMMIT, Result.BEGUN, None, ORDERS, target_offset=7))]
+    assert site.steps == [(0, CutoverStep("billing", *ORDERS, Step.COMMIT, Result.BEGUN, target_offset=7))]
 
 
 def test_a_command_that_was_taken_over_moves_no_group(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def moving(site: Site, **more: Any) -> LiveClusters:
     live: Any = LiveTables(site)
     live.clusters.listed = more.pop("listed", {})
     vars(live).update(more)
-    return LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append)
+    return LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"])
 
 
 @pytest.fixture
@@ -155,8 +155,7 @@ def test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_sou
     live.decided = table([status("both", wanted_offset=8), status("moved", wanted_offset=8)])
     groups = ["said", "both", "moved"]
     asking, moving = (
-        LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], site.reconciliations.append, decides=it)
-        for it in (False, True)
+        LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], decides=it) for it in (False, True)
     )
     found = asking.partition_statuses(groups)
     assert live.asked == [["both", "moved"] if is_alive else sorted(groups)]
@@ -165,24 +164,6 @@ def test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_sou
     )
     moving.partition_statuses(groups)
     assert live.asked[1:] == [sorted(groups)], "a move takes nobody's word"
-
-
-def test_what_is_found_of_a_group_names_its_homes_and_topics(site: Site) -> None:
-    for alias, topic in [("X", "orders"), ("Y", "pay-eu")]:
-        site.put(log(alias, "X0:9"), TopicPartition(topic, 0))
-        site.commit(alias, "g", 5, TopicPartition(topic, 0))
-    for planned in (True, False):
-        found = moving(site).facts(["g"], is_planned=planned)["g"]
-        assert (found.elsewhere, found.streams) == (["Y"], {"orders", "pay-eu"})
-
-
-def test_unread_records_missing_at_the_target_are_listed(site: Site) -> None:
-    site.put(log("X", "X0:2 Y0:2 X4:9"))
-    site.put(log("Y", "Y0:2 X0:2 X4:6"))
-    site.commit("X", "readers", 5)
-    site.commit("X", "others", 8)
-    found = moving(site).never_mirrored(["readers", "others"])
-    assert found == {"readers": ["orders-0 X [6, 9)"], "others": ["orders-0 X [8, 9)"]}
 
 
 INTERNAL = (

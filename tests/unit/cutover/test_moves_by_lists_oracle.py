@@ -25,14 +25,20 @@ def test_a_command_that_has_not_seen_a_reset_writes_no_list_over_the_one_that_wa
     assert (site.target_offset("Y", "readers"), told(site)) == (0, (0, [(1, 2)]))
 
 
-def test_what_the_source_has_not_indexed_is_told_apart_in_a_disaster_and_the_source_is_not_asked() -> None:
+def test_what_the_source_has_not_indexed_is_missing_and_a_source_that_is_silent_may_hold_any_list() -> None:
     site = listed_site(at_x="X0 X1 Y0 X2", at_y="Y0 X0 X1")
     site.commit("X", "readers", 6)
     site.reconcile()
     command = Command(site, "X", "Y")
     site.clusters["X"].is_down = True
-    (found,) = command.clusters.crossed(["readers"], asks_source=False)
-    assert (found.unindexed, found.missing - found.unindexed, found.until) == (2, 1, UNKNOWN)
+    (found,) = command.clusters.crossed(["readers"])
+    assert (found.missing, found.until) == (3, UNKNOWN)
+
+
+def test_a_group_that_has_gone_on_at_the_target_has_no_list_to_look_at() -> None:
+    site = listed_site()
+    site.commit("Y", "readers", 2)
+    assert Command(site, "X", "Y").look() == []
 
 
 def test_where_sync_offsets_has_replaced_the_list_meanwhile_the_answer_of_a_command_waits_once() -> None:

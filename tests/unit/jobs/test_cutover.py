@@ -26,7 +26,7 @@ from offset_sync.jobs.cutover import cutover as cutover_groups
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, State, Status
 from offset_sync.state.lease import FencedTables
 from tools.golden_output import expect
 
@@ -59,13 +59,13 @@ def test_what_cannot_be_done_is_said_before_anything_is_started(words: str, prob
         cutover_groups(config_of(["X", "Y"], directions=[["X", "Y"]]), parsed(words), threading.Event())
 
 
-ROW = PartitionStatus("g", TopicPartition("orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
+ROW = PartitionStatus(GroupPartition("g", "orders", 0), Status.MIRRORING, "so", State.EXACT, 5, 7, 7, 2, 3, 3)
 IDLE, BUSY = Activity.INACTIVE, Activity.ACTIVE
 FREE = replace(ROW, status=Status.IN_SYNC, duplicates=0, lost=0, not_mirrored=0)
 PLANS = [
     GroupPlan("free", IDLE, IDLE, [FREE]),
     GroupPlan("dear", IDLE, IDLE, [ROW, ROW], notes=[Reason.NOT_IN_SYNC("orders-0", "Mirroring", "so", 2)]),
-    GroupPlan("[red]busy\x1b", BUSY, IDLE, [], [Problem("busy", Reason.HAS_MEMBERS("X"))]),
+    GroupPlan("[red]busy\x1b", BUSY, IDLE, blocking=[Problem("busy", Reason.HAS_MEMBERS("X"))]),
 ]
 COUNTS = dict.fromkeys(("partitions", "rehearsed", "records", "predicted", "repeats", "lost", "undecided"), 1)
 LEFT = Problem("g", Reason.LOSES_MORE(1, 0), "orders-0", Reason.IF_BEHIND())
@@ -79,7 +79,8 @@ GROUPS = {
 
 @pytest.mark.parametrize("action", GROUPS)
 def test_what_is_printed_is_in_the_json_that_the_schema_describes(action: str) -> None:
-    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], is_decided_here=action == "plan")
+    notes = [Reason.DECIDED_HERE()] if action == "plan" else []
+    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], notes)
     document = json.loads(answer.to_json())
     schema = json.loads((Path(__file__).parents[3] / "docs" / "cutover.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import subprocess
 import threading
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import MagicMock
@@ -16,14 +20,17 @@ from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import sync_offsets
-from offset_sync.jobs.sync_offsets import SyncJob
+from offset_sync.jobs.sync_offsets import SyncJob, may_run
 from offset_sync.jobs.watches import Members, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.lease import Claim
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
+
+HOST = socket.gethostname()
 
 
 class Admin:
@@ -114,3 +121,10 @@ def test_of_a_cluster_that_stops_answering_no_members_are_known_and_this_is_said
         found.append(asked["X"])
     assert found == [{"a"}, None, None, {"c"}]
     assert caplog.messages == ["clusters.X: no answer: its members are unknown"]
+
+
+def test_a_dry_run_takes_a_driver_for_dead_only_where_its_process_is_gone_here() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for host, pid, is_alive in ((HOST, os.getpid(), True), (HOST, gone.pid, False), ("elsewhere", gone.pid, True)):
+        assert may_run(Claim("sync_offsets", None, 1, "id", host, pid, datetime.now(timezone.utc))) == is_alive

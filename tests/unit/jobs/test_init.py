@@ -13,7 +13,7 @@ from offset_sync.check.rules import Rule
 from offset_sync.check.stamps import Stamped
 from offset_sync.config import load_config
 from offset_sync.jobs import init as command
-from offset_sync.jobs.init import init, note_stamps
+from offset_sync.jobs.init import init, note_origins, prefixed
 
 SCHEMA = Path(__file__).resolve().parents[3] / "conf" / "schema.json"
 GIVEN = ["--cluster", "dc1=one:9092", "--cluster", "dc2=two:9092,three:9092"]
@@ -65,16 +65,16 @@ def stamped(rule: Rule, said: str = "", count: int = 1) -> list[Stamped]:
     return [Stamped("orders", UNUSED, UNUSED, rule, said, said)] * count
 
 
-def test_copies_are_counted_and_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
-    tree: Any = {"clusters": {"dc1": {}, "dc2": {}}}
-    copies, native = stamped(rules.UNKNOWN, "eu-west", 2), stamped(rules.NATIVE)
-    at_dc1 = [*stamped(rules.STAMPED, "dc2", 3), *native]
-    copies += stamped(rules.STAMPED, "dc1")
-    assert note_stamps(tree, {"dc1": at_dc1, "dc2": [*copies, *native]}) == [
-        "dc1: has copies of records of dc2: 3 of 4 records checked",
-        "dc2: headers call dc1 'eu-west': clusters.dc1.origin",
-        "dc2: has copies of records of dc1: 1 of 4 records checked",
-    ]
-    assert tree["clusters"] == {"dc1": {"origin": "eu-west"}, "dc2": {}}
+def test_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
+    clusters: Any = {"dc1": {}, "dc2": {}}
+    copies = [*stamped(rules.UNKNOWN, "eu-west", 2), *stamped(rules.STAMPED, "dc1"), *stamped(rules.NATIVE)]
+    found = note_origins(clusters, {"dc1": stamped(rules.STAMPED, "dc2", 3), "dc2": copies})
+    assert found == ["dc2: headers call dc1 'eu-west': clusters.dc1.origin"]
+    assert clusters == {"dc1": {"origin": "eu-west"}, "dc2": {}}
     uncertain = {"dc1": [*stamped(rules.UNKNOWN, "east"), *stamped(rules.UNKNOWN, "west")]}
-    assert note_stamps({"clusters": {"dc1": {}, "dc2": {}}}, uncertain) == []
+    assert note_origins({"dc1": {}, "dc2": {}}, uncertain) == []
+
+
+def test_names_with_prefixes_are_told_where_the_original_is_there() -> None:
+    clusters = {"dc1": ["orders", "dc2.pay"], "dc2": ["dc1.orders", "dc1.gone", "dc1.heartbeats", "other.orders"]}
+    assert prefixed(clusters, lambda _topic: True) == {("dc2", "dc1"): 1}

@@ -16,11 +16,9 @@ import pytest
 from fakes.clusters import MemoryTopic
 from fakes.reconciler_site import mirrored_site
 from offset_sync.ingest.index_parts import IndexProgress
-from offset_sync.jobs import log_format as logs
-from offset_sync.jobs.index_records import IndexOutput
-from offset_sync.jobs.metrics import positions as sync_summary
-from offset_sync.jobs.metrics.positions import Positions, SyncSummary
-from offset_sync.jobs.metrics.sync import CountedHistory, SyncMetrics
+from offset_sync.jobs import runner as logs
+from offset_sync.jobs.index_records import tell
+from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
 from offset_sync.model.values import TopicPartition
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import Reconciler
@@ -30,13 +28,13 @@ from tools.golden_output import expect
 @pytest.fixture(autouse=True)
 def process() -> Iterator[None]:
     """Put back what starting a log changes in the process."""
-    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.VARIABLE)
+    hooks, before = (sys.excepthook, threading.excepthook), os.environ.get(logs.LOG_FORMAT)
     yield
     sys.excepthook, threading.excepthook = hooks
     logging.captureWarnings(False)
-    os.environ.pop(logs.VARIABLE, None)
+    os.environ.pop(logs.LOG_FORMAT, None)
     if before is not None:
-        os.environ[logs.VARIABLE] = before
+        os.environ[logs.LOG_FORMAT] = before
 
 
 def written(log_format: str, write: Callable[[], object]) -> list[str]:
@@ -76,49 +74,34 @@ def test_a_record_is_one_line_whatever_it_holds() -> None:
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
 
 
-def test_sync_offsets_says_what_has_happened_since_the_line_before(caplog: pytest.LogCaptureFixture) -> None:
+def test_sync_offsets_says_where_its_groups_are() -> None:
     site = mirrored_site()
-    metrics = SyncMetrics(site.config)
+    metrics = SyncMetrics(site.config, site.state)
     lists = ReadLists(site.config, site.state, {})
     history = CountedHistory(site.reconciliations, metrics)
     site.reconciler = Reconciler(site.config, site.state, site, site.writers, history, lists)
-    summary = SyncSummary(site.state, metrics, Positions(site.state, metrics.waiting))
     for group in ("readers", "others"):
         site.commit("X", group, 4)
     site.read_all()
-    lines = [summary.caught_up()]
-    metrics.count_records("X", {"genuine": 1, "own": 0, "malformed": 0})
+    lines = [metrics.summary()]
     site.reconcile()
-    caplog.set_level(logging.INFO, sync_summary.__name__)
-    summary.log()
-    summary.log()
+    lines.append(metrics.summary())
     site.clusters["Y"].topics["orders"] = MemoryTopic("another id", 1)
     site.commit("X", "readers", 5)
     site.reconcile()
     site.pass_time(90_000)
-    summary.log()
-    minutes = [each.getMessage() for each in caplog.records if each.name == sync_summary.__name__]
-    expect("sync_offsets.txt", "\n".join([*lines, *minutes, summary.ended()]))
+    expect("sync_offsets.txt", "\n".join([*lines, metrics.summary()]))
 
 
-def test_lines_come_by_themselves_until_the_job_has_caught_up_and_once_more_at_the_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_index_records_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     progress = IndexProgress()
     progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
-        output = IndexOutput(progress)
-        output.look()
-        output._due_at = 0.0
-        output.look()
+        tell(progress, "indexing for")
         progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
-        output.caught_up()
-        output.caught_up()
-        output.look()
-        output.log("ended after")
+        tell(progress, "ended after")
     said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
     nothing = "0 records, 0 records/s, 0% of the records present at the start, time left unknown"
     assert said[0] == f"indexing for …: {nothing}"
-    assert [line.partition(" …")[0] for line in said] == ["indexing for", "caught up after", "ended after"]
     assert said[-1].startswith("ended after …: 90 records, ")
     assert said[-1].endswith("100% of the records present at the start, time left 0 s")

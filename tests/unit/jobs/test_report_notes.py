@@ -1,4 +1,4 @@
-"""Notes of a report where nothing is reported; and two passes of maintain_tables, of which the newer goes on."""
+"""Notes of a report on drivers and clusters; and two passes of maintain_tables, of which the newer goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from builders.status_rows import status_table
@@ -20,7 +19,7 @@ from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.reasons import Reason
 from offset_sync.state.lease import FRESH_S, Lease
 from offset_sync.status.report import Report
-from offset_sync.tables.catalog import DRIVERS, REPORT_TABLES
+from offset_sync.tables.catalog import REPORT_TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
@@ -28,19 +27,12 @@ AT = datetime(2026, 11, 27, tzinfo=timezone.utc)
 ONE_ROW = status_table({"reported_at": AT, "source_offset": 5, "target_offset": 5})
 
 
-def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tuple[ClusterError, ...] = ()) -> list[str]:
-    """Return the notes of a report where these jobs have run."""
+def notes(folder: Path, *, is_alive: bool, silent: tuple[ClusterError, ...] = ()) -> list[str]:
+    """Return the notes of a report with a living driver, or without."""
     tables = TableStore(str(folder / "tables"))
-    tables.create([*REPORT_TABLES, DRIVERS])
-    rows = [{"job": job, "epoch": 1, "driver_id": job, "host": "h", "pid": 1, "claimed_at": AT} for job in jobs]
-    if rows:
-        tables.append(DRIVERS, pa.Table.from_pylist(rows, DRIVERS.arrow_schema))
+    tables.create([*REPORT_TABLES])
     state: Any = SimpleNamespace(
-        published=lambda _: status if status is not None else status_table(),
-        tables=tables,
-        silent=silent,
-        is_decided_here=not jobs,
-        clocks_ahead_ms=dict,
+        published=lambda _: ONE_ROW, tables=tables, silent=silent, is_decided_here=not is_alive
     )
     shown: list[Report] = []
     config = config_of(["X", "Y"], tables={"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")})
@@ -48,11 +40,9 @@ def notes(folder: Path, *jobs: str, status: pa.Table | None = None, silent: tupl
     return [*shown[0].notes]
 
 
-def test_where_nothing_is_reported_the_jobs_that_have_never_run_are_named_with_the_place(tmp_path: Path) -> None:
-    remedy = f"has never run with tables.root {tmp_path / 'tables'}: start it, or correct tables.root"
-    assert notes(tmp_path) == [Reason.DECIDED_HERE(), f"sync_offsets {remedy}", f"index_records {remedy}"]
-    assert notes(tmp_path, "index_records") == [f"sync_offsets {remedy}"]
-    assert notes(tmp_path, status=ONE_ROW, silent=(ClusterError("dc2", "no answer"),)) == [
+def test_a_report_says_that_no_driver_is_alive_and_who_is_silent(tmp_path: Path) -> None:
+    assert notes(tmp_path, is_alive=True) == []
+    assert notes(tmp_path, is_alive=False, silent=(ClusterError("dc2", "no answer"),)) == [
         Reason.DECIDED_HERE(),
         "clusters.dc2: no answer",
     ]

@@ -35,11 +35,13 @@ def test_a_query_of_the_index_does_not_start_at_another_cluster(config: Config) 
 
 
 def test_a_query_of_commits_does_not_start_at_another_cluster(config: Config, tmp_path: Any) -> None:
-    run = SimpleNamespace(is_dry=True, lease=SimpleNamespace(renew=lambda: None))
+    files = Files()
     query: Any = SimpleNamespace(
-        _parts=SimpleNamespace(config=config, run=run),
+        _parts=SimpleNamespace(
+            config=config, lease=SimpleNamespace(renew=lambda: None), tables=SimpleNamespace(files=files)
+        ),
         _alias="X",
-        _checkpoint=Checkpoint(Files(), str(tmp_path)),
+        _checkpoint=Checkpoint(files, str(tmp_path)),
         _is_polled=False,
         _records=lambda: None,
         is_gone=False,

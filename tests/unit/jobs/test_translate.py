@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 
 import numpy as np
 import pytest
@@ -68,10 +67,3 @@ def test_a_withheld_answer_has_a_reason_and_no_numbers() -> None:
     print_answers(offsets, found, ["orders", "pay-in"], out)
     expect("translate.txt", "\n".join([out.getvalue(), *summary(found)]))
     assert summary(KeptAnswers(0)) == []
-
-
-def test_the_reader_of_the_output_may_close_it() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, "w") as out:
-        print_answers(*answered(), ["orders", "pay-in"], out)

@@ -86,7 +86,7 @@ def always(answer: int | str | None) -> Iterator[int | str | None]:
 
 def admin_of(client: Client) -> ClusterAdmin:
     admin = ClusterAdmin("dc1", {})
-    admin._requests._open = client.open  # type: ignore[method-assign]
+    admin._open = client.open  # type: ignore[method-assign]
     return admin
 
 

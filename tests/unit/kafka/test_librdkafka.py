@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
 
 import confluent_kafka
 import pytest
@@ -50,15 +48,3 @@ def test_a_library_without_a_function_is_refused_with_its_name(monkeypatch: pyte
     assert "rd_kafka_ListTeapots" in text
     with pytest.raises(ClusterError, match="rd_kafka_ListTeapots"):  # an executor's may differ from the driver's
         ClusterAdmin("dc1", {"bootstrap.servers": "127.0.0.1:1"}).committed_offsets(["g"])
-
-
-class Swapped(ctypes.Structure):
-    """A partition as no librdkafka has it: offset before partition."""
-
-    _fields_ = (("topic", c_char_p), ("offset", c_int64), ("partition", c_int32), ("others", c_void_p * 5))
-
-
-def test_a_library_with_another_layout_is_refused_without_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = "topic_partition_list_add"
-    monkeypatch.setitem(librdkafka._SIGNATURES, add, (POINTER(Swapped), librdkafka._SIGNATURES[add][1]))
-    assert refusal() == f"expected librdkafka's structures as in {LIBRDKAFKA}, found others"

@@ -56,7 +56,7 @@ def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aw
 ) -> None:
     now = [1_000_000]
     monkeypatch.setattr(msk_tokens, "_now_ms", lambda: now[0])
-    assert token_for(LOGIN) == Token("us-west-2 1", 1_000_000, 1_060_000)
+    assert token_for(LOGIN) == Token("us-west-2 1", 1_060_000)
     now[0] += 30_000
     assert token_for(LOGIN).value == "us-west-2 1"
     now[0] += 1
@@ -72,19 +72,10 @@ def test_a_token_is_shared_until_half_of_its_life_and_serves_to_its_end_while_aw
         token_for(LOGIN)
 
 
-# By ktadd of MIT's kadmin, for kafka/127.0.0.1@T.REALM.
-KEYTAB = bytes.fromhex(
-    "0502"
-    "0000004e00020007542e5245414c4d00056b61666b6100093132372e302e302e31000000016b0aad"
-    "75020012002089782eb6cdad80dda8c5f0560222f6c7bc8f1b6f092f4de3f1202e1ac6d79b940000"
-    "0002"
-)
-
-
 @pytest.fixture
 def keytab(tmp_path: Path) -> str:
     path = tmp_path / "sync.keytab"
-    path.write_bytes(KEYTAB)
+    path.touch()
     return str(path)
 
 
@@ -111,13 +102,8 @@ def refusal(wanted: dict[str, str]) -> str:
 
 @pytest.mark.usefixtures("able")
 def test_a_keytab_that_cannot_be_used_is_named_with_the_remedy(keytab: str, tmp_path: Path) -> None:
-    assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read (No such file")
-    found = refusal(options(keytab, "sync@T.REALM"))
-    assert found.startswith(f"keytab {keytab} begins with kafka/127.0.0.1@T.REALM, not with principal sync@T.REALM")
-    other = tmp_path / "no.keytab"
-    for content in (b"", b"nonsense", KEYTAB[:2], KEYTAB[:20], b"\x05\x02" + bytes(4)):
-        other.write_bytes(content)
-        assert refusal(options(str(other))).startswith(f"{other} is no keytab")
+    assert refusal(options("/none.keytab")).startswith("keytab /none.keytab cannot be read")
     log_in(options(keytab))
-    other.write_bytes(KEYTAB)
+    other = tmp_path / "other.keytab"
+    other.touch()
     assert refusal(options(str(other))).startswith(f"keytab {other} is not the {keytab} of another cluster")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from confluent_kafka import ConsumerGroupState
 from fakes.target_cluster import write
 from offset_sync.kafka import log_reader, topic_requests
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.group_offsets import Coordinators
 from offset_sync.kafka.log_reader import log_consumer
 from offset_sync.kafka.requests import CommitParts
 from offset_sync.kafka.topic_requests import TopicRequests
@@ -37,17 +35,10 @@ class Client:
     def list_topics(self, timeout: float) -> Any:
         return SimpleNamespace(topics={"orders": None})
 
-    def describe_cluster(self, request_timeout: float) -> Future[Any]:
-        return done(SimpleNamespace(cluster_id=self.id))
-
     def list_consumer_groups(self, request_timeout: float) -> Future[Any]:
         states = {"known": ConsumerGroupState.STABLE, "of an unknown state": None, "empty": ConsumerGroupState.EMPTY}
         listed = [SimpleNamespace(group_id=name, state=each) for name, each in states.items()]
         return done(SimpleNamespace(errors=[], valid=listed))
-
-
-def soon() -> float:
-    return time.monotonic() + 5
 
 
 def done(answer: Any) -> Future[Any]:
@@ -62,22 +53,22 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> list[Client]:
     opened: list[Client] = []
     monkeypatch.setattr(topic_requests, "TRY_S", 0.0)
     monkeypatch.setattr(topic_requests, "open_client", lambda *_: opened.pop(0))
-    monkeypatch.setattr(topic_requests, "cluster_id_of", lambda client: client.id)
+    monkeypatch.setattr(topic_requests, "cluster_id_of", lambda client, *_: client.id)
     return opened
 
 
 def test_a_connected_client_that_is_led_elsewhere_is_refused_with_its_next_answer(clients: list[Client]) -> None:
     clients += [client := Client("id-1"), Client("id-1")]
     requests = TopicRequests("dc1", OPTIONS)  # its first answer is what it is compared with
-    assert requests.names(soon()) == ["orders"]
+    assert requests.topic_names() == ["orders"]
     client.id = "id-2"
-    for ask in (requests.names, requests.cluster, requests.groups):
+    for ask in (requests.topic_names, requests.cluster_id, requests.groups):
         with pytest.raises(OtherClusterError, match="its id is id-2 and was id-1"):
-            ask(soon())
+            ask()
         clients.append(Client("id-1"))
     assert requests._client.id == "id-1", "which has started from bootstrap.servers"  # type: ignore[attr-defined]
     client.id = "id-1"
-    assert requests.names(soon()) == ["orders"]
+    assert requests.topic_names() == ["orders"]
 
 
 def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
@@ -90,7 +81,7 @@ def test_members_of_another_cluster_are_unknown(clients: list[Client]) -> None:
 
 
 def test_offsets_of_another_cluster_are_neither_read_nor_written() -> None:
-    coordinators = Coordinators(TopicRequests("dc1", KNOWN), KNOWN)
+    coordinators = ClusterAdmin("dc1", KNOWN)
     client = MagicMock(parts=CommitParts())
     client.cluster_id.return_value = "id-2"
     client.read.return_value = {"g": []}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import sys
@@ -9,10 +10,8 @@ import sys
 import pytest
 
 from offset_sync.model.errors import ConfigError, PlatformError
-from offset_sync.spark import packages as of_spark
-from offset_sync.spark.packages import SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
+from offset_sync.spark import SPARK, SPARK_OPTIONS, packages_for, prepare_spark, spark_environment
 from offset_sync.spark.platform import JARS, PACKAGES, REMEDY, Jar, check
-from offset_sync.spark.versions import SPARK
 
 
 def said(**versions: str) -> list[str]:
@@ -20,9 +19,9 @@ def said(**versions: str) -> list[str]:
     name_of = {jar.a_class: jar.name for jar in JARS}
     found = PACKAGES | {jar.name: jar.version for jar in JARS} | versions
 
-    def jar(a_class: str) -> tuple[str, str]:
+    def jar(a_class: str) -> str:
         name = name_of[a_class]
-        return found[name], path(name, found[name])
+        return path(name, found[name])
 
     return check(lambda package: versions.get(f"python {package}", PACKAGES[package]), jar)
 
@@ -39,7 +38,7 @@ def refusal(**versions: str) -> str:
     return text.removesuffix("; ")
 
 
-@pytest.mark.parametrize("jar", [jar for jar in JARS if jar.version], ids=lambda jar: str(jar.name))
+@pytest.mark.parametrize("jar", JARS, ids=lambda jar: str(jar.name))
 def test_every_jar_of_another_minor_version_is_refused(jar: Jar) -> None:
     assert said() == []
     assert (
@@ -81,6 +80,6 @@ def test_what_spark_submit_has_set_stays(monkeypatch: pytest.MonkeyPatch, name: 
 
 
 def test_without_spark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_spark.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"sync_offsets runs on Spark: pip install 'offset-sync\[spark\]'"):
         prepare_spark("sync_offsets")

@@ -9,12 +9,12 @@ import pytest
 
 from builders.commits import acknowledge, commit, take_in
 from builders.index_rows import add, begin, edge, life, run, topic
-from fakes.tables import MemoryTables
+from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.index_retention import Retention, lowest_commits, unsealed_rows
+from offset_sync.state.index_retention import Retention, lowest_commits
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
 
@@ -27,12 +27,13 @@ class World:
 
     def __init__(self) -> None:
         self.lowest: dict[Any, int] = {X: 70, Y: 70}
-        self.metadata, self.tables = dict[str, Any](), MemoryTables()
+        self.metadata, self.tables = dict[str, Any](), SealedInMemory(group_rows=1)
         for place in (X, Y):
             rows = [run(start, 10, "X", start, place=place) for start in range(0, 100, 10)]
             add(self.tables, RECORD_RUNS, begin(0, place=place), *rows, edge(100, place=place))
             add(self.tables, INDEXED_TOPICS, topic("id", cluster=place.cluster))
             self.describe(place.cluster)
+        self.tables.seal(100)
 
     def describe(self, alias: str, start: int = 50, end: int = 100, topic_id: str = "id") -> None:
         topics: Any = {"orders": SimpleNamespace(topic_id=topic_id, partitions=1)}
@@ -44,7 +45,7 @@ class World:
         tables: Any = self.tables
         index = RecordIndex(tables)
         index.refresh()
-        retention = Retention(index, unsealed_rows(tables), self.metadata, self.lowest, 1000)
+        retention = Retention(index, self.metadata, self.lowest, 1000)
         return list(retention.begins([ORDERS]).values()), retention.reasons([ORDERS])
 
 

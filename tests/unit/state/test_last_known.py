@@ -80,7 +80,7 @@ def append(tables: TableStore, history: dict[Any, pa.Table], *shares: float) -> 
 def spoil(kind: str, tables: TableStore) -> None:
     """Make what was known something that is not to be believed."""
     rows = tables.all_rows(LAST_KNOWN)
-    (file,) = (Path(path.removeprefix("file:")) for path, _ in tables.data_files(LAST_KNOWN))
+    (file,) = (Path(tables.path(LAST_KNOWN), each.path) for each in tables.newest(LAST_KNOWN).files())
     told = json.loads(rows["stands_on"][0].as_py())
     if kind == "a file is empty":
         file.write_bytes(b"")

@@ -84,8 +84,8 @@ def test_of_one_partition_one_offset_is_asked_at_a_time_and_all_partitions_toget
         [*pairs(2), RecordPair("X", "Y", PAY, 1, 2), RecordPair("Y", "X", TopicPartition("t", 0), 7, 8)]
     )
     assert reader.asked == [
-        ("X", {ORDERS: 4, PAY: 1, TopicPartition("t", 0): 8}),
         ("Y", {ORDERS: 6, PAY: 2, TopicPartition("t", 0): 7}),
+        ("X", {ORDERS: 4, PAY: 1, TopicPartition("t", 0): 8}),
         ("X", {ORDERS: 5}),
         ("Y", {ORDERS: 7}),
     ]

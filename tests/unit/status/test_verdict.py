@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from builders.status_rows import status_table
 from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
-from offset_sync.cutover.plan import GroupPlan, Mode, to_statuses
+from offset_sync.cutover.plan import GroupPlan, Mode, PartitionStatus
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
-from offset_sync.model.values import State, Status
+from offset_sync.model.values import GroupPartition, State, Status
 from offset_sync.status.assessment import TROUBLES, Verdict
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
@@ -64,12 +64,12 @@ def random_row(rng: random.Random, is_active: bool | None, is_good: bool) -> dic
 def plan_of(group_id: str, status: pa.Table) -> GroupPlan:
     """Plan the move of a group, by the facts of the report and nothing else."""
     mine = status.filter(pc.equal(status["group_id"], group_id))
-    is_active, elsewhere = mine["is_target_active"][0].as_py(), mine["elsewhere"][0].as_py()
-    site = FakeClusters(
-        [list(to_statuses(mine, "dc1", "dc2"))],
-        there=ClusterError("Y", "silent") if is_active is None else [group_id] * is_active,
-        elsewhere={group_id: [elsewhere]} if elsewhere else {},
-    )
+    is_active = mine["is_target_active"][0].as_py()
+    rows = [
+        PartitionStatus.of(row, GroupPartition(group_id, row["stream"], row["partition"]), None)
+        for row in mine.to_pylist()
+    ]
+    site = FakeClusters([rows], there=ClusterError("Y", "silent") if is_active is None else [group_id] * is_active)
     (plan,) = Move(site).cutover.plan([group_id], Mode.PLANNED)
     return plan
 

@@ -18,7 +18,7 @@ from fakes.status_site import Row, StatusSite, moved, site_of_logs
 from generators.hypothesis_strategies import law
 from generators.mirrored_logs import random_cases, random_world
 from offset_sync.model.reasons import Reason
-from offset_sync.state.heartbeat import FRESH_S, JOB, Heartbeat, beat
+from offset_sync.state.heartbeat import FRESH_S, JOB, beat
 from offset_sync.state.lease import Lease
 from offset_sync.state.restore import ANSWERS_SCHEMA, fold_answers
 from offset_sync.status.verdicts import PublishedVerdicts, by_direction
@@ -115,7 +115,7 @@ def test_only_a_living_driver_is_read_and_then_followed(tables: TableStore, tmp_
     assert verdicts.read(now_ms) is None
     lease = Lease(tables, JOB, threading.Event())
     lease.claim()
-    beat(tables.files, config, Heartbeat(lease.epoch, now_ms, {}))
+    beat(tables.files, config, lease.epoch, now_ms)
     assert [each["source_offset"] for each in (verdicts.read(now_ms) or pa.table({})).to_pylist()] == [5]
     site.commit("X", "g", 7)
     site.reconcile()

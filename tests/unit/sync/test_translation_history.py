@@ -123,19 +123,3 @@ def moved(site: Site) -> list[tuple[tuple[str, str], str]]:
     ]
     site.reconciliations.clear()
     return sorted(found)
-
-
-def test_a_dry_run_ends_nothing() -> None:
-    site, appended = mirrored_site(), Appended()
-    appended.errors.clear()
-    appended.may_go_on.set()
-    site.commit("X", "readers", 4)
-    site.reconcile()
-    site.clusters["X"].forget("readers", ORDERS)
-    site.reconcile()
-    for is_dry in (True, False):
-        history = TranslationHistory(appended, site.offsets.keys, site.config, is_dry=is_dry)
-        for each in site.reconciliations:
-            history.append(each)
-        history.close()
-    assert pa.concat_tables(appended.tables)["outcome"].to_pylist() == ["COMMITTED", "COMMITTED", "GONE"]

@@ -16,6 +16,7 @@ from builders.claims import claims, epochs
 from offset_sync.model.errors import FormatError, PlatformError, TableError
 from offset_sync.tables import storage_check
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS, TABLES
+from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.format import FORMAT, PROPERTY, check_checkpoints
 from offset_sync.tables.storage_check import check_storage
@@ -104,6 +105,15 @@ def test_tables_of_another_format_are_neither_read_nor_written(tmp_path: Path, n
         with pytest.raises(FormatError, match=f"^[^\n]*{REMEDY}[^\n]*$"):
             act()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("wanted", [[CUTOVERS], TABLES])
+def test_beside_a_table_of_another_format_none_is_made(tmp_path: Path, wanted: list[Table]) -> None:
+    TableStore(str(tmp_path)).create([DRIVERS])
+    DeltaTable(tmp_path / "drivers").alter.set_table_properties({PROPERTY: str(FORMAT - 1)}, raise_if_not_exists=False)
+    with pytest.raises(FormatError, match=REMEDY):
+        TableStore(str(tmp_path)).create(wanted)
+    assert [each.name for each in tmp_path.iterdir()] == ["drivers"]
 
 
 @pytest.mark.parametrize("number", [None, str(FORMAT - 1), str(FORMAT + 1)])

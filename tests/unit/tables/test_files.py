@@ -13,7 +13,7 @@ from builders.claims import claims, epochs
 from fakes.reconciler_site import config_of
 from offset_sync.tables import files as whole_files
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.files import Files, default_file_system, files_of
+from offset_sync.tables.files import Files, files_of, for_hadoop
 from offset_sync.tables.store import TableStore
 
 
@@ -35,20 +35,17 @@ def folder(tmp_path: Path) -> str:
     return f"file://{tmp_path}"
 
 
-def test_a_path_may_be_written_in_four_ways_and_without_a_scheme_is_in_hadoops_default_file_system(
-    tmp_path: Path,
-) -> None:
+def test_a_path_may_be_written_in_four_ways_and_without_a_scheme_is_on_this_disk(tmp_path: Path) -> None:
     for form in ("{}", "file:{}", "file://{}", "file://localhost{}"):
         files, folder = Files(), f"{tmp_path}/with: a colon"
         files.write_text(form.format(f"{folder}/a.json"), "ä\n")
         assert (files.local(form.format(folder)), files.uri(form.format(folder))) == (Path(folder), folder)
         assert files.read_text(form.format(f"{folder}/a.json")) == "ä\n"
-    tables = {"root": "/a/b", "checkpoints": "/c", "storage": {"AWS_REGION": "eu"}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.hadoop.fs.defaultFS=hdfs://name:8020 pyspark-shell")
-        files = files_of(config_of(["X", "Y"], tables=tables))
-    assert (files.storage, files.local("/a/b"), files.uri("/a/b")) == (tables["storage"], None, "hdfs://name:8020/a/b")
-    assert (files.local("file:/a/b"), files.uri("file:///a/b")) == (Path("/a/b"), "/a/b")
+        assert for_hadoop(form.format(folder)) == f"file://{folder}"
+    tables = {"root": "s3://b/t", "checkpoints": "/c", "storage": {"AWS_REGION": "eu"}}
+    files = files_of(config_of(["X", "Y"], tables=tables))
+    assert (files.storage, files.local("s3://b/t"), files.uri("s3://b/t")) == (tables["storage"], None, "s3://b/t")
+    assert for_hadoop("hdfs:///c") == "hdfs:///c"
     assert Files().uri("data/tables") == str(Path("data/tables").absolute())
 
 
@@ -93,38 +90,6 @@ def test_a_file_is_stored_before_it_has_its_name_and_one_that_cannot_be_leaves_w
     with pytest.raises(OSError, match="No space left"):
         Files().write_text(str(path), "another")
     assert (path.read_text(), [each.name for each in tmp_path.iterdir()]) == ("whole", ["a.json"])
-
-
-DEFAULTS = "spark-defaults.conf"
-CORE_SITE = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
-FILES = {
-    f"first/{DEFAULTS}": "# fs\n\nspark.hadoop.fs.defaultFS   hdfs://first/\n",
-    f"home/conf/{DEFAULTS}": "spark.hadoop.fs.defaultFS hdfs://home",
-    "third/core-site.xml": CORE_SITE.format("fs.defaultFS", " hdfs://third\n"),
-    "my own.conf": "spark.hadoop.fs.defaultFS=hdfs://named\n",
-    "nothing.conf": "spark.executor.cores=2\n#spark.hadoop.fs.defaultFS=hdfs://name\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("environ", "submit", "said"),
-    [
-        ("", "", ""),
-        ("", "--conf a=b --conf spark.hadoop.fs.defaultFS=hdfs://name:8020 --conf 'c=d e' x", "hdfs://name:8020"),
-        ("SPARK_HOME=home", "", "hdfs://home"),
-        ("", "--properties-file '{}/my own.conf' pyspark-shell", "hdfs://named"),
-        ("SPARK_CONF_DIR=first", "--properties-file {}/nothing.conf --load-spark-defaults", "hdfs://first"),
-        ("", "--properties-file '{}/my own.conf' --conf spark.hadoop.fs.defaultFS=hdfs://command", "hdfs://command"),
-        ("HADOOP_CONF_DIR=third", "", "hdfs://third"),
-        ("HADOOP_CONF_DIR=third SPARK_CONF_DIR=first", "", "hdfs://first"),
-    ],
-)
-def test_it_is_what_spark_would_take(tmp_path: Path, environ: str, submit: str, said: str) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    given = {name: str(tmp_path / folder) for name, _, folder in (each.partition("=") for each in environ.split())}
-    assert default_file_system(given | {"PYSPARK_SUBMIT_ARGS": submit.format(tmp_path)}) == said
 
 
 _LIB = Path(__file__).resolve().parents[3] / "lib"

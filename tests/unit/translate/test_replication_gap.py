@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.position_cost import position_cost
+from offset_sync.translate.read_window import position_cost
 from offset_sync.translate.replication_gap import (
     NEVER_YOUNG,
     OffsetRanges,
-    copies_between,
     deleted_of,
     joined,
     replication_gaps,
@@ -58,11 +57,7 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(
 ) -> None:
     *_, (_, source, target) = growing(case, rng, page_runs)
     for origin, code in origin_codes(case).items() if source is not None else ():
-        held = {record.origin_offset for record in case.target.indexed if record.origin == origin}
-        low, high = (np.array([rng.randint(0, 16) for _ in range(9)]) for _ in range(2))
-        found = copies_between(code, target, low, high).tolist()
         if origin:
-            assert found == [len(held & set(range(*each))) for each in zip(low, high, strict=True)]
             bounds = rng.choice((-NO_LIMIT, 2)), rng.choice((NO_LIMIT, 9))
             since_ms = rng.choice([NEVER_YOUNG, *(each.indexed_at_ms for each in case.target.indexed)])
             gaps = list(replication_gaps(code, source, target, since_ms, *bounds))
@@ -84,7 +79,7 @@ def test_position_cost_is_what_the_records_between_say(case: Case, rng: random.R
     answer = translate(np.array(commits), *logs, Bounds(young_since_ms)).offset
     position = np.array(rng.choices(range(case.target.frontier + 1), k=len(commits)))
     found = position_cost(np.array(commits), answer, position, *logs, young_since_ms)
-    costs = zip(answers(case, commits), found.repeats.tolist(), found.skipped.tolist(), strict=True)
+    costs = zip(answers(case, commits), *(each.tolist() for each in found), strict=True)
     for c, at, (best, repeats, skipped) in zip(commits, position.tolist(), costs, strict=True):
         read = [offset for offset, need in enumerate(needs) if NO_RECORD < need < c]
         assert repeats == sum(at <= offset for offset in read) - sum(best.offset <= offset for offset in read)

@@ -41,27 +41,11 @@ function draw(element, all, what) {
 }
 
 function showCurves() {
-  const all = content.drift.filter((series) => series.group === null);
+  const all = content.drift;
   if (!all.length) {
     byId("convergence").append(make("p", { class: "muted" }, "Nothing has been recorded yet."));
     for (const id of ["change", "windowed"]) byId(id).hidden = true;
     return;
   }
   for (const what of ["change", "windowed"]) draw(byId(what), all, what);
-}
-
-// The two curves of a group, where the page has them: it does for the groups that drift most.
-function curveOf(source, target, group) {
-  const series = content.drift.find((each) => each.source === source && each.target === target && each.group === group);
-  if (!series) return [];
-  return ["change", "windowed"].map((what) => {
-    const curve = make("div", { class: "curve" });
-    curve.draw = () => draw(curve, [series], what);
-    return make("section", {}, make("h4", {}, what === "change" ? "Change of f − g, per report" : "Change summed over the window"), curve);
-  });
-}
-
-function drawCurvesIn(details) {
-  if (!window.Plotly) return; // while the page loads: start.js calls again
-  for (const curve of details.querySelectorAll(".curve")) if (curve.draw && !curve.firstChild) curve.draw();
 }

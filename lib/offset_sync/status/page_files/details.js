@@ -22,7 +22,6 @@ function groupDetails(n) {
   return [
     make("div", { class: "facts" }, ...facts.map(([word, value]) => make("span", { class: "fact" }, make("i", {}, word), make("b", {}, value)))),
     make("div", { class: "chips" }, ...counts),
-    ...curveOf(groups.source_cluster[n], groups.target_cluster[n], groups.group_id[n]),
     ...[...byTopic].map(([topic, mine]) => topicOfGroup(n, topic, mine)),
   ];
 }

@@ -44,7 +44,6 @@ function openingRow(key, head, fill) {
     row.classList.toggle("open", isNow);
     button.setAttribute("aria-expanded", String(isNow));
     details.replaceChildren(...(isNow ? fill() : []));
-    if (isNow) drawCurvesIn(details);
   };
   button.addEventListener("click", () => {
     const isNow = button.getAttribute("aria-expanded") !== "true";
@@ -52,7 +51,7 @@ function openingRow(key, head, fill) {
     writePlace();
     open(isNow);
   });
-  if (isOpen) { details.replaceChildren(...fill()); requestAnimationFrame(() => drawCurvesIn(details)); }
+  if (isOpen) details.replaceChildren(...fill());
   return row;
 }
 

@@ -18,10 +18,7 @@ byId("more").addEventListener("click", () => { shown += PAGE * 5; showRows(); })
 window.addEventListener("hashchange", () => { readPlace(); box.value = place.q; showRows(); });
 showRows();
 
-window.addEventListener("load", () => {
-  showCurves();
-  drawCurvesIn(byId("rows"));
-});
+window.addEventListener("load", showCurves);
 
 // A newer page, unless the reader is typing or looking elsewhere.
 if (content.reload_ms > 0) {

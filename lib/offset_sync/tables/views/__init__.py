@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
 from itertools import takewhile
-from typing import NamedTuple
 
-from offset_sync.model.errors import TableError
 from offset_sync.tables.definition import Column, columns
 
 
@@ -28,11 +26,6 @@ class View:
     columns: tuple[Column, ...]
     sql: str
 
-    @property
-    def names(self) -> list[str]:
-        """Column names, in order."""
-        return [column.name for column in self.columns]
-
 
 def _load(name: str) -> View:
     text = files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
@@ -45,9 +38,8 @@ def _load(name: str) -> View:
 
 VIEWS = tuple(map(_load, ("current_offsets", "offset_history", "lag", "translation_quality", "sync_decisions")))
 """In an order in which they can be created."""
-QUESTIONS = tuple(map(_load, ("failover_cost", "lagging_groups")))
+QUESTIONS = _FAILOVER_COST, _LAGGING_GROUPS = tuple(map(_load, ("failover_cost", "lagging_groups")))
 """Queries with parameters, which are no views: functions below return their SQL, to run where views are registered."""
-_BODIES = {question.name: question.sql for question in QUESTIONS}
 
 
 def failover_cost(moments: Sequence[datetime]) -> str:
@@ -61,7 +53,7 @@ def failover_cost(moments: Sequence[datetime]) -> str:
     if naive := [moment for moment in moments if moment.tzinfo is None]:
         raise ValueError(f"{naive[0]}: no time zone; add tzinfo=timezone.utc")
     values = ", ".join(f"(TIMESTAMP '{_literal(moment)}')" for moment in moments)
-    return f"WITH moments(moment) AS (VALUES {values}),\n{_BODIES['failover_cost']}"
+    return f"WITH moments(moment) AS (VALUES {values}),\n{_FAILOVER_COST.sql}"
 
 
 def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
@@ -72,28 +64,8 @@ def lagging_groups(silent_after: timedelta, late_after: timedelta) -> str:
     """
     silent_ms, late_ms = (int(each / timedelta(milliseconds=1)) for each in (silent_after, late_after))
     settings = f"SELECT {silent_ms} AS silent_after_ms, {late_ms} AS late_after_ms"
-    return f"WITH settings AS ({settings}),\n{_BODIES['lagging_groups']}"
+    return f"WITH settings AS ({settings}),\n{_LAGGING_GROUPS.sql}"
 
 
 def _literal(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
-
-
-class Version(NamedTuple):
-    """A version of a Delta table, and when it was committed."""
-
-    number: int
-    at: datetime
-
-
-def version_at(table_path: str, history: Sequence[Version], moment: datetime) -> int | None:
-    """Return the number of the newest version of the table at *table_path* that is not younger than *moment*.
-
-    None: the table did not exist yet. Raises TableError where the log does not reach back so far.
-    """
-    if found := [version for version in history if version.at <= moment]:
-        return max(found).number
-    first = min(history)
-    if first.number == 0:
-        return None
-    raise TableError(f"{table_path}: its log goes back to {first.at.isoformat()} only; ask for a later moment")

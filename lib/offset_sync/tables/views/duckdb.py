@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
 
 import duckdb
 from deltalake import DeltaTable
 
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import ALL_TABLES
-from offset_sync.tables.views import VIEWS, Version, version_at
-
-Options = Mapping[str, str]
+from offset_sync.tables.views import VIEWS
 
 
-def open_tables(
-    root: str, at: datetime | None = None, storage_options: Options | None = None
-) -> duckdb.DuckDBPyConnection:
+def open_tables(root: str, storage_options: Mapping[str, str] | None = None) -> duckdb.DuckDBPyConnection:
     """Return a connection that has every table under *root* and every view by its name; its time zone is UTC.
 
-    *at*: as the tables were at that moment. Rows are read when a query needs them, from the versions of the moment
-    of this call. A table that does not exist, or did not then, has no rows. *storage_options* are delta-rs's, for
-    object stores. Raises TableError where there is no table at all, or the log of one does not reach back so far.
+    Rows are read when a query needs them, from the versions of the moment of this call. A table that does not exist
+    has no rows. *storage_options* are delta-rs's, for object stores. Raises TableError where there is no table at all.
     """
     options = dict(storage_options or {})
     paths = {table: f"{root.rstrip('/')}/{table.name}" for table in ALL_TABLES}
@@ -32,24 +26,9 @@ def open_tables(
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for table in ALL_TABLES:
-        delta = _delta(found[table], at, options) if table in found else None
+        delta = DeltaTable(found[table], storage_options=options) if table in found else None
         connection.register(table.name, table.no_rows if delta is None else delta.to_pyarrow_dataset())
     connection.execute("CREATE TEMP MACRO unix_millis(moment) AS epoch_ms(moment)")
     for view in VIEWS:
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.sql}")
     return connection
-
-
-def _delta(path: str, at: datetime | None, options: dict[str, str]) -> DeltaTable | None:
-    """Return the table, None where it did not exist *at* that moment."""
-    delta = DeltaTable(path, storage_options=options)
-    if at is not None:
-        history = [
-            Version(entry["version"], datetime.fromtimestamp(entry["timestamp"] / 1000, timezone.utc))
-            for entry in delta.history()
-        ]
-        version = version_at(path, history, at)
-        if version is None:
-            return None
-        delta.load_as_version(version)
-    return delta

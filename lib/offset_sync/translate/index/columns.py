@@ -51,7 +51,7 @@ def shallow(known: T) -> T:
 
 
 class GrowingArray:
-    """Append-only int64 column that grows in amortised constant time.
+    """Append-only int64 column that grows by a third, in amortised constant time.
 
     Its :attr:`values` are valid until the next change, or for good if they are :meth:`shared`.
     """
@@ -68,14 +68,6 @@ class GrowingArray:
         found._buffer, found._size, found._is_shared = values, len(values), True
         return found
 
-    @classmethod
-    def with_room(cls, values: NDArray[np.int64]) -> GrowingArray:
-        """Return a column that begins with a copy of *values* and has room for a third as many again."""
-        found = cls()
-        found._buffer, found._size = np.empty(len(values) + len(values) // 3 + _LEAST, np.int64), len(values)
-        found._buffer[: len(values)] = values
-        return found
-
     def __len__(self) -> int:
         return self._size
 
@@ -88,7 +80,7 @@ class GrowingArray:
         """Append *values* at the end."""
         size = self._size + len(values)
         if size > len(self._buffer):
-            grown = np.empty(max(size, 2 * len(self._buffer), _LEAST), np.int64)
+            grown = np.empty(size + size // 3 + _LEAST, np.int64)
             grown[: self._size] = self.values
             self._buffer, self._is_shared = grown, False
         self._buffer[self._size : size] = values

@@ -120,7 +120,7 @@ class LogIndex:
         if len(asked) == 0:
             return True
         first, last = int(start[asked[0]]), int(end[asked].max()) - 1
-        return self.paged.near(first, last, 0).holds(runs.take(asked), start[asked], end[asked])
+        return self.paged.near(first, last).holds(runs.take(asked), start[asked], end[asked])
 
     def _note_first(self, fresh: Runs, origins: Sequence[int]) -> None:
         """Remember the first run of each origin."""
@@ -272,7 +272,7 @@ class LogIndex:
             self.paged.adopt(view.paged)
             for origin, (known, done) in view._positions.items():
                 if origin not in self._positions:
-                    self._positions[origin] = (known.copy(), done)
+                    self._positions[origin] = (known.view(), done)
 
     def reorder_count(self) -> int:
         """Return how often a record came below an origin offset already seen, or may have: late, again or reordered.

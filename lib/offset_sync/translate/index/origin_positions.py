@@ -27,7 +27,6 @@ class OriginPositions:
     def __init__(self) -> None:
         self._columns: tuple[GrowingArray, ...] = _NOTHING
         self._seen_ms = GrowingArray()
-        self._view: OriginPositions | None = None
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -64,7 +63,6 @@ class OriginPositions:
         """
         if len(runs) == 0:
             return
-        self._view = None
         start, end = runs.origin_start, runs.origin_start + runs.length
         known_end = int(self.end[-1]) if len(self) else -1
         # Truncated records are placed beyond every offset, so what comes now is not later than those.
@@ -83,16 +81,10 @@ class OriginPositions:
         self._append(*segments)
 
     def view(self) -> OriginPositions:
-        """Return a snapshot that all callers share, so nothing may be added to it."""
-        if self._view is None:
-            self._view = self.copy()
-        return self._view
-
-    def copy(self) -> OriginPositions:
         """Return an independent snapshot; columns are copied on write."""
-        found = OriginPositions.__new__(OriginPositions)
+        found = OriginPositions()
         found._columns = tuple(column.view() for column in self._columns)
-        found._seen_ms, found._view = self._seen_ms.view(), None
+        found._seen_ms = self._seen_ms.view()
         return found
 
     def _append(self, start: Int64s, end: Int64s, position: Int64s, seen_ms: Int64s) -> None:

@@ -12,7 +12,6 @@ from typing import Protocol
 import numpy as np
 
 from offset_sync.translate.index.columns import GrowingArray, shallow
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs, records_below
 from offset_sync.translate.index.stretches import NO_PAGES, Stretches, in_a_row
 
@@ -81,7 +80,7 @@ class PagedRuns:
     def let_go(self, pages: Stretches, runs: int, store: PageStore) -> None:
         """Replace the oldest runs in memory by the directory of *pages*, of so many *runs*, which *store* has."""
         end = int(pages.end[-1])
-        self._columns = tuple(map(GrowingArray.with_room, self.tail.from_offset(end).columns))
+        self._columns = tuple(GrowingArray.of(column.copy()) for column in self.tail.from_offset(end).columns)
         self._tail = self._stretches = None
         self.pages, self.paged_runs = in_a_row([self.pages, pages]), self.paged_runs + runs
         self.tail_begin, self.store = end, store
@@ -110,27 +109,14 @@ class PagedRuns:
             runs = self.part(number).from_offset(low)
             yield runs.take(slice(0, int(np.searchsorted(runs.start, high, "left"))))
 
-    def lowest_of(self, origin: int, offset: int) -> int:
-        """Return the lowest offset of *origin* among the runs at or above *offset*; ``NO_LIMIT``: there is none."""
-        first = self.pages.ended_by(offset)
-        lowest = int(self.pages.span(origin).low[first + 1 :].min(initial=NO_LIMIT))
-        for number in {first, len(self.pages)}:
-            runs = self.part(number).from_offset(offset)
-            lowest = min(lowest, int(runs.origin_start[runs.origin == origin].min(initial=NO_LIMIT)))
-        return lowest
-
-    def near(self, first: int, last: int, before: int) -> Runs:
-        """Return the runs that hold *first* to *last*, so many *before* them, and at least one more behind."""
+    def near(self, first: int, last: int) -> Runs:
+        """Return the runs that hold *first* to *last*, and at least one more behind."""
         if len(self.pages) == 0:
             return self.tail
         low, high = self.pages.ended_by(first), self.pages.ended_by(last + 1)
         parts = [self.page(number) for number in range(low, min(high + 1, len(self.pages)))]
         parts += [self.tail] if high + 1 >= len(self.pages) else [self.page(high + 1).take(slice(0, 1))]
-        runs = in_log_order(parts)
-        while low > 0 and int(np.searchsorted(runs.start, first)) < before:
-            low -= 1
-            runs = in_log_order([self.page(low), runs])
-        return runs
+        return in_log_order(parts)
 
     def stretches(self, frontier: int) -> Stretches:
         """Return the pages, and what is in memory up to *frontier* as one stretch more."""

@@ -1,4 +1,4 @@
-"""The times of a log, and the n-th record of a time, against lists of records; and when it was indexed."""
+"""The times of a log against lists of records, and when it was indexed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from offset_sync.translate.index.indexing_times import IndexingTimes
-from offset_sync.translate.index.time_index import Ranked, TimeIndex
+from offset_sync.translate.index.time_index import TimeIndex
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -36,17 +36,6 @@ def test_times_are_those_of_all_records_without_what_was_known_and_are_counted_i
             assert found.records_below(asked).tolist() == [sum(r[0] < one for r in records) for one in asked.tolist()]
             ends = (found.start + found.length).tolist()
             assert found.greatest_to.tolist() == [max(r[2] for r in records if r[0] < end) for end in ends]
-    row = rng.randrange(len(times) or 1)
-    ranked, left = Ranked(times, row), [each for each in held if each[0] >= [*times.start.tolist(), 0][row]]
-    assert ranked.is_known == all(least == most for _, least, most in left)
-    for at_ms in range(2, 8) if ranked.is_known and left else ():
-        mine, asked = [offset for offset, least, _ in left if least == at_ms], np.arange(known_to + 2)
-        as_ms = np.full(len(asked), at_ms)
-        assert ranked.count(as_ms).tolist() == [len(mine)] * len(asked)
-        assert ranked.rank(asked, as_ms).tolist() == [sum(each < one for each in mine) for one in asked.tolist()]
-        if mine:
-            ranks = np.arange(len(mine) + 1)
-            assert ranked.offset_of(ranks, np.full(len(ranks), at_ms)).tolist() == [*mine, mine[-1] + 1]
 
 
 @pytest.mark.parametrize(("every", "taken"), [(61, 1), (7, 7), (100_000, 100_000)])

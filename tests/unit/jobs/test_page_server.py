@@ -12,8 +12,7 @@ import pytest
 
 from builders.status_rows import status_table
 from offset_sync.config import Metrics
-from offset_sync.jobs.metrics.endpoint import open_endpoint
-from offset_sync.jobs.metrics.report import PageServer, is_open_to_others
+from offset_sync.jobs.endpoint import PageServer, is_open_to_others, served
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 
@@ -23,21 +22,17 @@ REPORT = Report(status_table({"reported_at": AT, "group_id": "billing"}), NO_DRI
 PAGE = "<!doctype html><p>bílling</p>"
 
 
-class Served:
-    """The endpoint of report_status with pages."""
+class Site:
+    """The *pages* at the *port* of report_status."""
 
-    def __init__(self, *, is_open: bool = False) -> None:
-        self.pages = PageServer(is_open=is_open)
-        config = Metrics(address="127.0.0.1", report_status_port=0)
-        endpoint = open_endpoint("report_status", config, [], self.pages.over)
-        assert endpoint is not None
-        self.endpoint = endpoint
+    def __init__(self, pages: PageServer, port: int) -> None:
+        self.pages, self.port = pages, port
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers in lower case, and body; an underscore in the name of a header is a hyphen."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.endpoint.port, timeout=30)
+    def ask(self, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers in lower case, and body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+            connection.request(method, path)
             answer = connection.getresponse()
             return answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read()
         finally:
@@ -45,31 +40,31 @@ class Served:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
-    found = Served()
-    yield found
-    found.endpoint.close()
+def site() -> Iterator[Site]:
+    pages = PageServer(is_open=False)
+    with served("report_status", Metrics(address="127.0.0.1", report_status_port=0), [], pages) as port:
+        assert port is not None
+        yield Site(pages, port)
 
 
-def test_the_page_the_report_and_the_metrics_are_at_their_paths_once_there_is_a_report(served: Served) -> None:
-    status, headers, body = served.ask("/")
-    assert (status, headers["retry-after"], b"location.reload()" in body) == (503, "2", True)
-    assert served.ask("/status.json")[0] == 503
-    served.pages.put(REPORT, PAGE)
-    status, headers, body = served.ask("/")
+def test_the_page_the_report_and_the_metrics_are_at_their_paths_once_there_is_a_report(site: Site) -> None:
+    status, headers, body = site.ask("/")
+    assert (status, b"location.reload()" in body) == (503, True)
+    assert site.ask("/status.json")[0] == 503
+    site.pages.put(REPORT, PAGE)
+    status, headers, body = site.ask("/")
     assert (status, headers["content-type"], body.decode()) == (200, "text/html; charset=utf-8", PAGE)
     assert int(headers["content-length"]) == len(body)
-    status, headers, body = served.ask("/status.json")
+    status, headers, body = site.ask("/status.json")
     assert (status, headers["content-type"]) == (200, "application/json")
     assert json.loads(body) == json.loads(REPORT.to_json())
-    status, _, body = served.ask("/metrics")
+    status, _, body = site.ask("/metrics")
     assert (status, b"process_start_time_seconds" in body) == (200, True)
 
 
-def test_nothing_can_be_changed_and_nothing_framed(served: Served) -> None:
-    served.pages.put(REPORT, PAGE)
-    assert served.ask("/", "POST")[0] == 405
-    status, headers, body = served.ask("/", "HEAD")
+def test_a_page_is_not_kept_and_not_framed(site: Site) -> None:
+    site.pages.put(REPORT, PAGE)
+    status, headers, body = site.ask("/", "HEAD")
     assert (status, int(headers["content-length"]), body) == (200, len(PAGE.encode()), b"")
     assert headers["content-security-policy"] == "frame-ancestors 'none'"
     assert (headers["x-content-type-options"], headers["cache-control"]) == ("nosniff", "no-cache")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -11,10 +10,10 @@ import pytest
 from builders.logs import log
 from builders.status_rows import status_table
 from fakes.metrics_site import Watched
-from fakes.reconciler_site import config_of, mirrored_site
-from offset_sync.jobs.metrics.logs import LogWatch
-from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import health
+from fakes.reconciler_site import mirrored_site
+from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
+from offset_sync.jobs.sync_metrics import HEALTH
+from offset_sync.jobs.watches import LOGS, LogWatch
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import TopicPartition
 from offset_sync.status.rehearsals import LastRehearsal
@@ -40,7 +39,7 @@ class Growing:
 
 def told_by_sync() -> Scrape:
     """Return all that sync_offsets tells, where every metric has something to tell."""
-    told, cluster, now = Watched(mirrored_site()), Growing(), [0.0]
+    told, cluster = Watched(mirrored_site()), Growing()
     told.site.put(log("X", "X0:5 Y0:5"), PLACE)
     told.site.put(log("Y", "Y0:5 X0:5"), PLACE)
     told.site.clusters["Y"].refused["failing"] = "GROUP_AUTHORIZATION_FAILED"
@@ -49,23 +48,22 @@ def told_by_sync() -> Scrape:
     told.reconcile()
     told.site.pass_time(1_000)
     config = told.site.config
-    watch = LogWatch(config, dict.fromkeys(config.clusters, cluster), told.site.index, lambda: now[0])
-    watch.check()
-    now[0] = 30.0
-    watch.check()
-    works = partial(health, True, None, config.clusters, ())
-    return read([works, told.metrics, told.positions, watch])
+    watch = LogWatch(config, dict.fromkeys(config.clusters, cluster), told.site.index)
+    for seconds in (0.0, 30.0):
+        watch.check(seconds)
+    health = told.metrics.health(True, None, ())
+    return read([*told.metrics.collectors(), Gauges(HEALTH, lambda: health), Gauges(LOGS, lambda: watch)])
 
 
 def told_by_reports() -> Scrape:
-    metrics = ReportMetrics(config_of(["a", "b"]))
+    metrics = ReportMetrics()
     pair = {"source_cluster": "a", "target_cluster": "b"}
     costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1}
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
     series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
     rehearsal = LastRehearsal("a", "b", NOON, 1, 1, 0, None)
     metrics.show(Report(status_table(pair | costs), series, NOON, rehearsals=[rehearsal]))
-    return read([metrics])
+    return read([Gauges(REPORT, lambda: metrics)])
 
 
 TOLD = {"sync_offsets": told_by_sync, "report_status": told_by_reports}

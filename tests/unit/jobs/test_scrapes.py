@@ -7,29 +7,30 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
+from prometheus_client.registry import Collector
 
 from builders.status_rows import Row, status_table
 from fakes.clusters import MemoryTopic
 from fakes.metrics_site import XY, Watched
-from fakes.reconciler_site import ORDERS, config_of, mirrored_site
-from offset_sync.jobs.metrics.report import ReportMetrics
-from offset_sync.jobs.metrics.sync import CountedHistory
+from fakes.reconciler_site import ORDERS, mirrored_site
+from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
+from offset_sync.jobs.sync_metrics import CountedHistory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.golden_output import expect
-from tools.prometheus_scrape import Telling, read
+from tools.prometheus_scrape import read
 
 REFUSED = "GROUP_AUTHORIZATION_FAILED"
 NOON = datetime(2027, 1, 1, 12, tzinfo=timezone.utc)
-UNTOLD = ("_bucket{", "reconcile_age")  # the last one goes by the clock of this machine
+UNTOLD = "_bucket{"
 
 
-def samples(collectors: Iterable[Telling]) -> list[str]:
+def samples(collectors: Iterable[Collector]) -> list[str]:
     """Return the samples of ours that are not 0, but for UNTOLD."""
     lines = [line for line in read([*collectors]).text.splitlines() if line.startswith("offset_sync_")]
-    told = [line.rpartition(" ") for line in lines if not any(word in line for word in UNTOLD)]
+    told = [line.rpartition(" ") for line in lines if UNTOLD not in line]
     return sorted(f"  {name[12:]} {round(float(value), 2):g}" for name, _, value in told if float(value))
 
 
@@ -45,7 +46,7 @@ class Told(Watched):
 
     def after(self, seconds: float, what: str) -> None:
         self.site.pass_time(int(seconds * 1000))
-        self.lines += [f"{what}; {seconds:g} s later", *samples([self.metrics, self.positions])]
+        self.lines += [f"{what}; {seconds:g} s later", *samples(self.metrics.collectors())]
 
 
 def arrives(told: Told) -> None:
@@ -84,6 +85,11 @@ def fails(told: Told) -> None:
     told.site.clusters["Y"].refused.clear()
     told.reconcile()
     told.after(1, "it is allowed")
+    told.site.clusters["Y"].forget("readers", ORDERS)
+    told.site.clusters["Y"].refused["readers"] = REFUSED
+    told.site.pass_time(3_600_000)
+    told.reconcile()
+    told.after(5, "the target has lost it, and refuses it")
 
 
 def is_withheld(told: Told) -> None:
@@ -139,17 +145,18 @@ def test_a_scrape_is_what_the_golden_file_has() -> None:
         story(told)
         lines += ["", *told.lines]
     now = [1000.0]
-    metrics = ReportMetrics(config_of(["a", "b", "c"]), lambda: now[0])
+    metrics = ReportMetrics(lambda: now[0])
+    told_reports = [Gauges(REPORT, lambda: metrics)]
     now[0] += 40
-    lines += ["", "# report_status", "", "before the first report; 40 s later", *samples([metrics])]
+    lines += ["", "# report_status", "", "before the first report; 40 s later", *samples(told_reports)]
     for title, (rows, series) in REPORTS.items():
         metrics.show(Report(rows, series, NOON))
         now[0] += 5
-        lines += ["", f"{title}; 5 s later", *samples([metrics])]
+        lines += ["", f"{title}; 5 s later", *samples(told_reports)]
     expect("metrics.txt", "\n".join(lines))
     statuses = {"InSync", "Mirroring", "Behind", "Stalled", "Withheld", "TargetActive"}
-    scraped = read([metrics])
-    assert {*scraped.values("report_positions", "status", source="c", target="a")} == statuses, "also those that are 0"
+    scraped = read(told_reports)
+    assert {*scraped.values("report_positions", "status", source="c", target="b")} == statuses, "also those that are 0"
 
 
 def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
@@ -158,7 +165,7 @@ def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_noth
     told, recorded = Told(), list[Reconciliation]()
     told.commit(4)
     told.site.reconcile()
-    told.metrics.waiting.clear()
+    told.metrics._stale_since.clear()
     CountedHistory(recorded, told.metrics).append(told.site.reconciliations[-1])
     assert recorded == told.site.reconciliations[-1:]
     assert "a reconciliation was not counted" in caplog.text
