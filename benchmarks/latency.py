@@ -5,10 +5,12 @@ Groups commit at dc1, once a second or in turns, over records that are mirrored 
 sync_offsets run as in production, and another topic is produced and mirrored beside them. For every commit at dc1 the
 latency is the time until the first commit at dc2 that is at least as far. Scenarios: ``base``, over the second;
 ``at_once``; ``alone``, a group by itself; then ten times the partitions, the groups, the index, with as many commits a
-second; and ``many``, the groups of a large site. At the end no client produces or commits, and ``idle`` says what
-the jobs still use.
+second; and ``many``, the groups of a large site. ``s3``, ``s3_whole`` and ``hdfs`` are ``base`` with the tables there
+(``latency_tables``), and run only by name. At the end no client produces or commits, and ``idle`` says what the jobs
+still use.
 
-    .venv/bin/python benchmarks/latency.py [--scenarios base index …] [--warm-up 20] [--seconds 30]
+    PYTHONPATH=tests/support .venv/bin/python benchmarks/latency.py [--scenarios base s3 …] [--warm-up 20]
+        [--seconds 30]
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from latency_logs import STEADY, write_crossed_logs
+from latency_tables import Place, tables_on
 from processes import Meter
 from results import save
 
@@ -39,7 +42,7 @@ from offset_sync_demo.kafka.topics import create_topic
 from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
-from offset_sync_demo.story.jobs import RunningJob, write_config
+from offset_sync_demo.story.jobs import SMALL, RunningJob, write_config
 
 Commits = Mapping[tuple[str, int], tuple[np.ndarray, np.ndarray]]
 """Offsets and broker times of commits, each in log order, by (group, partition)."""
@@ -55,7 +58,7 @@ SPREAD = 10
 class Scenario:
     """So many *groups* commit all *partitions* every *every_s* seconds; *runs* of the index, per cluster.
 
-    The groups of a second commit in so many *parts* of it: in one they do all at once.
+    The groups of a second commit in so many *parts* of it: in one they do all at once. *tables* is where these are.
     """
 
     groups: int
@@ -63,6 +66,7 @@ class Scenario:
     every_s: int
     runs: int
     parts: int = SPREAD
+    tables: str = "disk"
 
 
 SCENARIOS = {
@@ -73,12 +77,14 @@ SCENARIOS = {
     "groups": Scenario(2_000, 8, 10, 200_000),
     "index": Scenario(200, 8, 1, 2_000_000),
     "many": Scenario(10_000, 8, 10, 200_000),
+    **{name: Scenario(200, 8, 1, 200_000, tables=name) for name in ("s3", "s3_whole", "hdfs")},
 }
+ON_DISK = [name for name, each in SCENARIOS.items() if each.tables == "disk"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=ON_DISK)
     parser.add_argument("--warm-up", type=int, default=20, help="seconds of commits that are not counted")
     parser.add_argument("--seconds", type=int, default=30)
     given = parser.parse_args()
@@ -87,19 +93,17 @@ def main() -> None:
         with (
             tempfile.TemporaryDirectory(prefix="offset-sync-latency-") as folder,
             running_clusters(["dc1", "dc2"], Path(folder) / "brokers") as clusters,
+            tables_on((scenario := SCENARIOS[name]).tables, Path(folder)) as place,
         ):
-            rows.append(vars_of(name) | measure(clusters, Path(folder), SCENARIOS[name], given.warm_up, given.seconds))
+            found = measure(clusters, Path(folder), place, scenario, given.warm_up, given.seconds)
+            rows.append({"scenario": name, **vars(scenario)} | found)
         save("latency", {"warm-up s": given.warm_up, "seconds": given.seconds}, rows)
-
-
-def vars_of(name: str) -> dict[str, Any]:
-    """Return the scenario as the first columns of its row."""
-    return {"scenario": name, **vars(SCENARIOS[name])}
 
 
 def measure(
     clusters: Mapping[str, EmbeddedCluster],
     directory: Path,
+    place: Place,
     scenario: Scenario,
     warm_up: int,
     seconds: int,
@@ -109,12 +113,13 @@ def measure(
     first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, rounds * STEP)
     create_topic(clusters.values(), "flow", 8)
     config = directory / "latency.yaml"
-    write_config(config, clusters, directory)
+    write_config(config, clusters, directory, place.sections)
     producers = Producers(clusters, [TopicLoad("flow", 8, 200.0)], {})
     mirrors = [Mirror(clusters[a], clusters[b], ["flow"]) for a, b in (("dc1", "dc2"), ("dc2", "dc1"))]
-    jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
+    java = (*SMALL, *place.options)
+    jobs = [RunningJob(name, config, directory, java) for name in ("index_records", "sync_offsets")]
     try:
-        wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
+        wait_for_index(place, scenario.runs, jobs[0])
         for mirror in mirrors:
             mirror.start()
         producers.start()
@@ -143,13 +148,13 @@ def measure(
     return found
 
 
-def wait_for_index(table: Path, records: int, job: RunningJob) -> None:
+def wait_for_index(place: Place, records: int, job: RunningJob) -> None:
     """Return when both clusters' logs are indexed: what is measured is a running sync, not its first minute."""
-    until = time.monotonic() + 180.0
+    until, table = time.monotonic() + 300.0, f"{place.seen_at}/record_runs"
     while time.monotonic() < until:
         job.check()
-        if DeltaTable.is_deltatable(str(table)):
-            runs = DeltaTable(str(table)).to_pyarrow_dataset().to_table(columns=["length", "topic"])
+        if DeltaTable.is_deltatable(table):
+            runs = DeltaTable(table).to_pyarrow_dataset().to_table(columns=["length", "topic"])
             indexed = pc.sum(runs.filter(pc.equal(runs["topic"], STEADY))["length"]).as_py() or 0
             if indexed >= 2 * records:
                 return
@@ -161,7 +166,7 @@ def wait_for_sync(clusters: Mapping[str, EmbeddedCluster], scenario: Scenario, f
     """Let every group commit once; return when all are at dc2: a driver that starts has all keys to translate."""
     here, there = (ClusterAdmin(a, {"bootstrap.servers": clusters[a].bootstrap_servers}) for a in ("dc1", "dc2"))
     commit_all(here, batch_of(range(scenario.groups), scenario, first))
-    names, until = [f"group-{number}" for number in range(scenario.groups)], time.monotonic() + 180.0
+    names, until = [f"group-{number}" for number in range(scenario.groups)], time.monotonic() + 300.0
     while time.monotonic() < until:
         job.check()
         held = there.committed_offsets(names)

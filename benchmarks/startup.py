@@ -5,7 +5,8 @@ is started as a person would, by spark-submit.sh: *first* is when its first line
 ended, in seconds; *mib* what it held at most, children (a JVM) among them. Then each job is started again
 (``startup_jobs``): *first* is when a group's new commit is at dc2, and when there is a new row of the index.
 
-    .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000] [--times 3]
+    PYTHONPATH=tests/support .venv/bin/python benchmarks/startup.py [--groups 1000] [--partitions 8] [--runs 20000]
+        [--times 3] [--tables s3]
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from typing import Any
 
 from latency import Scenario, wait_for_index, wait_for_sync
 from latency_logs import write_crossed_logs
+from latency_tables import tables_on
 from results import save
 from startup_jobs import measure_jobs
 
 from offset_sync_demo.kafka.brokers import running_clusters
-from offset_sync_demo.story.jobs import RunningJob, write_config
+from offset_sync_demo.story.jobs import SMALL, RunningJob, write_config
 
 SUBMIT = Path(__file__).resolve().parents[1] / "spark-submit.sh"
 _AWAY = ["--from", "dc1", "--to", "dc2"]
@@ -49,18 +51,23 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--runs", type=int, default=20_000, help="of the index, per cluster")
     parser.add_argument("--times", type=int, default=3, help="the best of so many counts")
+    parser.add_argument(
+        "--tables", choices=("disk", "s3", "s3_whole", "hdfs"), default="disk", help="see latency_tables"
+    )
     given = parser.parse_args()
     scenario = Scenario(given.groups, given.partitions, 1, given.runs)
     with (
         tempfile.TemporaryDirectory(prefix="offset-sync-startup-") as folder,
         running_clusters(["dc1", "dc2"], Path(folder) / "brokers") as clusters,
+        tables_on(given.tables, Path(folder)) as place,
     ):
         directory, config = Path(folder), Path(folder) / "startup.yaml"
         first = write_crossed_logs(clusters, scenario.partitions, scenario.runs, 0)
-        write_config(config, clusters, directory)
-        jobs = [RunningJob(name, config, directory) for name in ("index_records", "sync_offsets")]
+        write_config(config, clusters, directory, place.sections)
+        java = (*SMALL, *place.options)
+        jobs = [RunningJob(name, config, directory, java) for name in ("index_records", "sync_offsets")]
         try:
-            wait_for_index(directory / "tables" / "record_runs", scenario.runs, jobs[0])
+            wait_for_index(place, scenario.runs, jobs[0])
             wait_for_sync(clusters, scenario, first, jobs[1])
             time.sleep(20.0)  # until the jobs have read what they have just written
             rows = [measure(name, [*words, "--conf", str(config)], given.times) for name, words in COMMANDS.items()]
@@ -69,7 +76,7 @@ def main() -> None:
         finally:
             for job in jobs:
                 job.stop()
-        rows += measure_jobs(clusters, config, scenario, first, given.times)
+        rows += measure_jobs(clusters, config, place, scenario, first, given.times)
     save("startup", vars(given), rows)
 
 

@@ -18,7 +18,7 @@ SEEDS = (
     (2, "forbidden,kept,narrow,no_writes,pages"),
     (5, "by_header,commit_beyond,losses"),
     (6, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
-    (7, "anew,by_header,commit_beyond,crash"),
+    (13, "anew,by_header,commit_beyond,crash"),
     (4, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
     (0, "losses"),
 )

@@ -46,11 +46,13 @@ class Checkpoint:
     def __init__(self, files: Files, path: str, alias: str = "", names: Names = SAME_NAMES) -> None:
         self.path = path.rstrip("/")
         self._files, self._alias, self._names = files, alias, names
-        self._stored = -1
+        # Read once: while its query runs Spark changes neither. On S3 each is two requests.
+        self._plans, self._query_id = dict[int, Offsets](), ""
 
     def query_id(self) -> str:
         """Return the id of the query; a new checkpoint gets a new one."""
-        return str(json.loads(self._read("metadata"))["id"])
+        self._query_id = self._query_id or str(json.loads(self._read("metadata"))["id"])
+        return self._query_id
 
     def start_offsets(self, batch_id: int) -> Offsets:
         """Return where *batch_id* starts; partitions met for the first time are missing, except in batch 0."""
@@ -81,10 +83,11 @@ class Checkpoint:
         return self._by_stream(self._end(batch_id))
 
     def _end(self, batch_id: int) -> Offsets:
-        if batch_id > self._stored:
+        if batch_id not in self._plans:
             self._files.sync(f"{self.path}/offsets/{batch_id}")
-            self._stored = batch_id
-        return _parse(self._lines(f"offsets/{batch_id}")[2])
+            known = {number: ends for number, ends in self._plans.items() if abs(number - batch_id) == 1}
+            self._plans = known | {batch_id: _parse(self._lines(f"offsets/{batch_id}")[2])}
+        return self._plans[batch_id]
 
     def begin(self, verify: Callable[[], None]) -> None:
         """Repair it before its query is started; forget its plan if *verify* raises OtherClusterError."""
@@ -114,7 +117,7 @@ class Checkpoint:
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")
             logger.warning("%s/%s was empty or truncated, removed: its micro-batch is read again", self.path, name)
-        self._stored = -1
+        self._forget()
 
     def forget_plan(self) -> None:
         """Have the micro-batch that is planned and not done planned again: it was planned at another cluster."""
@@ -124,7 +127,10 @@ class Checkpoint:
         self._rename()
         for name in (f"offsets/{planned}", _INITIAL)[: 1 + (planned == 0)]:
             self._files.delete(f"{self.path}/{name}")
-        self._stored = -1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._plans, self._query_id = {}, ""
 
     def _rename(self) -> None:
         self._files.write_text(f"{self.path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -196,6 +202,7 @@ class Checkpoint:
         *before, _ = self._lines(f"offsets/{planned}")
         if ends != self._end(planned):
             self._files.write_text(f"{self.path}/offsets/{planned}", "\n".join([*before, json.dumps(by_topic(ends))]))
+            self._forget()
 
     def unreadable(self) -> dict[TopicPartition, Stop]:
         """Return the logs that the query cannot read on, by stream."""

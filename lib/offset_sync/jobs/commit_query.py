@@ -39,7 +39,7 @@ from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
 
-_LOOKS = 4
+LOOKS = 4
 """How often new commits are polled in a trigger interval."""
 
 
@@ -106,7 +106,8 @@ class CommitQuery:
 
     def _batch(self, ingester: Ingester) -> BatchFunction:
         parts = self._parts
-        self._sync = SyncBatch(ingester, parts.state, parts.reconciler, parts.is_ready, parts.left_writes)
+        reconcile = parts.reconciler.reconcile_batch
+        self._sync = SyncBatch(ingester, parts.state, reconcile, parts.is_ready, parts.left_writes)
         return parts.metrics.counted(self._alias, self._sync)
 
     def begin(self) -> None:
@@ -144,5 +145,5 @@ class CommitQuery:
     @property
     def _interval(self) -> timedelta | None:
         sync = self._parts.config.sync
-        pause = sync.poll_interval if self._is_polled else sync.trigger_interval / _LOOKS
+        pause = sync.poll_interval if self._is_polled else sync.trigger_interval / LOOKS
         return None if self._parts.is_once else pause

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -22,19 +19,11 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
 from offset_sync.sync.left_writes import LeftWrites
 
-logger = logging.getLogger(__name__)
-
-
-class BatchReconciler(Protocol):
-    """Brings the targets up to date, see :class:`offset_sync.sync.reconciler.Reconciler`."""
-
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        """Reconcile *rows* that *source* committed; return one line per failure."""
-
 
 class SyncBatch:
     """Processes the micro-batches of one cluster's query, any of which may be retried.
 
+    *reconcile* is :meth:`offset_sync.sync.reconciler.Reconciler.reconcile_batch`, which does not wait.
     Until *is_ready* is set commits are only recorded: the homes of groups are unknown until every cluster's log has
     been read.
     """
@@ -43,13 +32,13 @@ class SyncBatch:
         self,
         ingester: Ingester,
         state: SyncState,
-        reconciler: BatchReconciler,
+        reconcile: Callable[[str, KeyRows, int], None],
         is_ready: threading.Event,
         left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
-        self._reconciler = reconciler
+        self._reconcile = reconcile
         self._is_ready, self._left_writes = is_ready, left_writes
         self._last: tuple[int, CommitRecords, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
@@ -66,14 +55,11 @@ class SyncBatch:
             recorded = self._record(batch)
             self._ingester.note_taken_in(batch_id)
         recorded = self._settled(batch, recorded)
-        # In parallel, as both mostly wait. The batch ends when both have, and is retried if either fails.
-        with ThreadPoolExecutor(1) as beside:
-            history = beside.submit(self._ingester.write, batch, recorded.is_own)
+        if self._is_ready.is_set():
             rows = np.concatenate((missed, recorded.genuine))
-            if self._is_ready.is_set():
-                for failure in self._reconciler.reconcile_batch(self._alias, rows, batch_id):
-                    logger.warning("%s", failure)
-        counts = history.result()
+            self._reconcile(self._alias, rows, batch_id)
+        # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
+        counts = self._ingester.write(batch, recorded.is_own)
         self._ended_ms = self._ended_ms[1], self._state.now_ms()
         failpoints.failpoint(failpoints.AFTER_HISTORY)
         return counts

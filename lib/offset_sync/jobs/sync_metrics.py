@@ -221,7 +221,7 @@ def _of_pairs(
 HEALTH: Sequence[Gauge[Health]] = (
     Gauge(
         "ready",
-        "1 once every cluster's commits were read to their end; before that nothing is synced",
+        "1 once every cluster's commits were read to their end, and the index once; before that nothing is synced",
         (),
         lambda health: {(): health.is_ready},
     ),

@@ -15,11 +15,19 @@ from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
 from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
-from offset_sync.jobs.commit_query import CommitQuery, SyncParts
+from offset_sync.jobs.commit_query import LOOKS, CommitQuery, SyncParts
 from offset_sync.jobs.endpoint import Gauges, served
 from offset_sync.jobs.spark_session import opened_tables
 from offset_sync.jobs.sync_metrics import HEALTH, CountedHistory, Health, SyncMetrics
-from offset_sync.jobs.watches import LOGS, CoordinatorWatch, HomeWatch, LogWatch, PartitionWatch, look_until
+from offset_sync.jobs.watches import (
+    LOGS,
+    CoordinatorWatch,
+    HomeWatch,
+    LogWatch,
+    Members,
+    PartitionWatch,
+    look_until,
+)
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import to_count
@@ -29,9 +37,8 @@ from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import EVERY_S, beat
 from offset_sync.state.known_names import open_clusters
-from offset_sync.state.last_known import LastKnown, is_over
+from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
 from offset_sync.state.lease import Claim, FencedTables, Lease, held, to_claims, unended
-from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -41,14 +48,13 @@ from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
-from offset_sync.sync.reconcile_loop import ReconcileLoop
-from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciler import ReconcileLoop, Reconciler
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS
 from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
-_MOVES_S, _ASK_S, _SUMMARY_S = 1.0, 10.0, 60.0
+_MOVES_S, _ASK_S, _SUMMARY_S, _DUE_S = 1.0, 10.0, 60.0, 0.2
 RENEWAL_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
 DRY_BESIDE = (
@@ -116,7 +122,8 @@ class SyncJob:
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
         lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
         self._reconciler = Reconciler(config, state, fetcher, writers, history, lists)
-        self._loop = ReconcileLoop(config.sync, state, self._reconciler, self._metrics.reconciled, soon)
+        ended = self._metrics.reconciled
+        self._loop = ReconcileLoop(config.sync, state, self._reconciler, ended, soon, self._is_ready)
         self._last_known = LastKnown(tables, config, replaces=True)
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self._queries = QuerySupervisor(lease.stop, self._over, folders)
@@ -182,6 +189,7 @@ class SyncJob:
         if STOPPED not in errors.values():
             self._lease.is_followed_up = True
             failures += self._coordinators.compare(errors)
+            self._state.index.refresh()
             failures += self._loop.full_pass(is_first=True)
         self._history.close()
         logger.info("done: %s", self._metrics.summary())
@@ -199,6 +207,8 @@ class SyncJob:
         """Run the queries, and beside them all that is looked at from time to time."""
         ready = self._is_ready
         looks: list[tuple[Callable[[], object], float, threading.Event | None]] = [
+            (self._loop.pass_if_due, _DUE_S, None),
+            (self._loop.follow_index, max(_DUE_S, (self._config.sync.trigger_interval / LOOKS).total_seconds()), None),
             (self._homes.follow_moves, _MOVES_S, None),
             (self._homes.ask_members, _ASK_S, None),
             (self._partitions.note_growth, _ASK_S, None),
@@ -206,12 +216,11 @@ class SyncJob:
             (self._coordinators.compare, _MOVES_S, ready),
             (self._renew, RENEWAL_S, ready),
             (self._beat, EVERY_S, ready),
+            (self._last_known.replace_if_grown, LOOK_S, ready),
         ]
-        loops = [self._loop.run, self._last_known.run]
         if self._config.metrics.sync_offsets_port is not None:
             looks.append((logs.check, self._config.sync.reconcile_interval.total_seconds(), None))
-        beside = [threading.Thread(target=loop, args=(self._over, ready), daemon=True) for loop in loops]
-        beside += [
+        beside = [
             threading.Thread(target=look_until, args=(pause_s, look, self._over, is_due), daemon=True)
             for look, pause_s, is_due in looks
         ]
@@ -227,7 +236,8 @@ class SyncJob:
         logger.info("%s", self._metrics.summary())
 
     def _note_readiness(self) -> None:
-        if not self._lease.is_settled or not (self._is_ready.is_set() or self._queries.have_caught_up()):
+        has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded
+        if not self._lease.is_settled or not (self._is_ready.is_set() or has_caught_up):
             return
         if unread := self._state.unread.aliases:
             self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])

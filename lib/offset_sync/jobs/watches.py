@@ -11,22 +11,24 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
 from offset_sync.jobs.endpoint import Gauge, Labels, worst
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import TopicInfo
-from offset_sync.model.errors import ClusterError
+from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.members import Members
 from offset_sync.state.moves import Moves
-from offset_sync.state.sync_state import Index, SyncState
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-_AGAIN_S, _DAY_S, _DEADLINE_S = 60.0, 86_400.0, 10.0
+_FAILED_S, _AGAIN_S, _DAY_S, _MEMBERS_S, _DEADLINE_S = 1.0, 60.0, 86_400.0, 5.0, 10.0
 
 
 def look_until(
@@ -37,10 +39,46 @@ def look_until(
         try:
             if is_ready is None or is_ready.is_set():
                 look()
+        except TakenOverError:
+            return  # the job is stopping, and says why
         except Exception:  # the next call retries
             if not stop.is_set():  # else the job is ending
                 logger.exception("a periodic task failed; retrying")
+                stop.wait(_FAILED_S)
         stop.wait(pause_s)
+
+
+class ListedGroups(Protocol):
+    """Requests to one cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
+
+    def groups(self, deadline: float) -> Mapping[str, bool]:
+        """Return the classic and consumer groups, each with whether it has members; raises ClusterError."""
+
+
+class Members:
+    """Which groups have members at each cluster, as its coordinators say: classic and consumer groups.
+
+    librdkafka (2.16) lists no group whose protocol type is not "consumer": streams groups (KIP-1071), share groups
+    (KIP-932), Connect's workers. Whether such a group has members is unknown; a broker refuses our commit while it has.
+    """
+
+    def __init__(self, asked: Mapping[str, ListedGroups]) -> None:
+        self._asked, self._silent = asked, frozenset[str]()
+
+    def ask(self) -> dict[str, frozenset[str] | None]:
+        """Ask every cluster, side by side; None: one does not answer in time, which is said once."""
+        with ThreadPoolExecutor(max(1, len(self._asked)), thread_name_prefix="members") as threads:
+            asked = {alias: threads.submit(each.groups, _MEMBERS_S) for alias, each in self._asked.items()}
+        found = dict[str, frozenset[str] | None]()
+        for alias, each in asked.items():
+            try:
+                found[alias] = frozenset(group_id for group_id, is_active in each.result().items() if is_active)
+            except ClusterError as error:
+                found[alias] = None
+                if alias not in self._silent:
+                    logger.warning("%s: its members are unknown", error)
+        self._silent = frozenset(alias for alias, active in found.items() if active is None)
+        return found
 
 
 class HomeWatch:
@@ -58,10 +96,9 @@ class HomeWatch:
 
     def ask_members(self) -> None:
         """Ask the clusters which groups have members; of one that does not answer that is unknown."""
-        self._members.refresh()
-        for alias in self._state.offsets.clusters:
+        for alias, active in self._members.ask().items():
             with self._state.lock:
-                self._state.homes.note_members(alias, self._members.of(alias), self._state.now_ms())
+                self._state.homes.note_members(alias, active, self._state.now_ms())
 
 
 class CoordinatorWatch:
@@ -167,7 +204,7 @@ class LogWatch:
     *stalled* waits for the last stable offset to reach the high watermark, *behind* for the index to reach the former.
     """
 
-    def __init__(self, config: Config, clusters: Mapping[str, ClusterAdmin], index: Index) -> None:
+    def __init__(self, config: Config, clusters: Mapping[str, ClusterAdmin], index: RecordIndex) -> None:
         self._config, self._clusters, self._index = config, clusters, index
         self.is_up: dict[Labels, bool] = {}
         self._stalled, self._behind = Waits(), Waits()

@@ -20,7 +20,8 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, Fetcher, MetadataFetcher
-from offset_sync.state.sync_state import Index, known_end
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import known_end
 
 logger = logging.getLogger(__name__)
 DEADLINE_S = 5.0
@@ -72,7 +73,7 @@ class CheckedMetadata:
     def __init__(
         self,
         fetcher: Fetcher,
-        index: Index,
+        index: RecordIndex,
         epochs: Mapping[str, EpochEnds],
         on_return: Callable[[], None] = lambda: None,
         patience_s: float = PATIENCE_S,
@@ -159,7 +160,7 @@ class CheckedMetadata:
 def checked_metadata(
     config: Config,
     admins: Mapping[str, Cluster],
-    index: Index,
+    index: RecordIndex,
     on_return: Callable[[], None] | None = None,
     *,
     is_once: bool = False,

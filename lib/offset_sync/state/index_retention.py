@@ -16,7 +16,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.sync_state import Index
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.maintenance import BEGINS_SCHEMA
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index_retention import IndexedLog, begins
@@ -44,7 +44,7 @@ class Retention:
 
     def __init__(
         self,
-        index: Index,
+        index: RecordIndex,
         metadata: MetadataByCluster,
         lowest: Mapping[ClusterPartition, int],
         old_before_ms: int,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import threading
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -128,7 +127,7 @@ logger = logging.getLogger(__name__)
 MANY_VERSIONS = 100
 """After so many a replacement is due: a start reads each of them, in 5 ms on a local disk and more elsewhere."""
 TOO_MANY_VERSIONS = 5_000
-EVERY_S = 60.0
+LOOK_S = 60.0
 _HISTORIES = (OFFSET_COMMITS, OFFSET_TRANSLATIONS)
 
 
@@ -161,21 +160,15 @@ class LastKnown:
         self._tables, self._config, self._replaces = tables, config, replaces
         self._last = _History((0, 0))
 
-    def run(self, stop: threading.Event, is_ready: threading.Event) -> None:
-        """Replace the table from time to time until *stop*, once the job *is_ready*."""
-        while not stop.wait(EVERY_S):
-            try:
-                versions = (self._tables.version(table) for table in _HISTORIES)
-                grown = (now - before for now, before in zip(versions, self._last.versions, strict=True))
-                if is_ready.is_set() and any(each >= MANY_VERSIONS for each in grown):
-                    self.restore(
-                        SyncState(self._config, RecordIndex(self._tables)),
-                        CommitLogIncarnations(self._tables, self._config.polled()),
-                    )
-            except TakenOverError:
-                return  # the job is stopping, and says why
-            except Exception as problem:  # the next start only reads more
-                _warn(problem)
+    def replace_if_grown(self) -> None:
+        """Replace the table if the histories have grown by much."""
+        versions = (self._tables.version(table) for table in _HISTORIES)
+        grown = (now - before for now, before in zip(versions, self._last.versions, strict=True))
+        if any(each >= MANY_VERSIONS for each in grown):
+            self.restore(
+                SyncState(self._config, RecordIndex(self._tables)),
+                CommitLogIncarnations(self._tables, self._config.polled()),
+            )
 
     def restore(self, state: SyncState, incarnations: CommitLogIncarnations) -> int:
         """Fill the empty *state* with the last commits and answers; return when the newest commit was captured, in ms.

@@ -243,6 +243,11 @@ class RecordIndex:
         incarnations, changed = self._incarnations.caught_up(self._tables)
         return incarnations, changed | incarnations.overtaken(rows)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the tables were read once."""
+        return self._version is not None
+
     def take_grown(self) -> set[TopicPartition]:
         """Return the partitions of which any cluster's index has grown since the last call."""
         with self.lock:

@@ -7,10 +7,9 @@ reentrant, and never held during requests to a cluster or reads of a table.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,14 @@ from numpy.typing import NDArray
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ABSENT, ClusterPartition, EpochEnd, GroupPartition, State, TopicPartition
-from offset_sync.state.cluster_clock import ClockOffset, Read, system_now_ms
+from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, State, TopicPartition
+from offset_sync.state.cluster_clock import Read, system_now_ms
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.committed_offsets import CommitRecords, CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, UNCERTAIN_MS, GroupHomes, Homes, UnreadLogs
 from offset_sync.state.key_index import KeyIndex, KeyRows
 from offset_sync.state.last_translations import LastTranslations, SourceMemory
-from offset_sync.translate.index.incarnations import Incarnation
-from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.translate.index.runs import Int64s
 
 _TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
@@ -53,65 +51,20 @@ class Side(NamedTuple):
     at_ms: int
 
 
-class Index(Protocol):
-    """The record index, see :class:`offset_sync.state.record_index.RecordIndex`; *lock* guards what it knows."""
-
-    @property
-    def lock(self) -> threading.RLock:
-        """The lock that is held while the index grows, and while its logs are read."""
-
-    def refresh(self) -> None:
-        """Catch up with the tables."""
-
-    def take_grown(self) -> set[TopicPartition]:
-        """Return the partitions of which any cluster's index has grown since the last call."""
-
-    def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
-        """Return what is indexed of a partition."""
-
-    def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
-        """Return the incarnations of a log but the first."""
-
-    def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
-        """Return the ends of the records of a log's earlier leaders."""
-
-    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
-        """Return the topic id and the leader epoch under which a log was last checked; None: unknown."""
-
-    @property
-    def clock_offset(self) -> ClockOffset:
-        """How far our clock may be ahead of the indexing driver's."""
-
-    def rebuilt(self, partition: TopicPartition) -> int:
-        """Return how often the logs of a partition were rebuilt."""
-
-    def topic_ids(self, cluster: str, topic: str) -> set[str]:
-        """Return the ids of a topic that were indexed."""
-
-    def partitions(self, cluster: str, topic: str) -> int:
-        """Return how many partitions of a topic were indexed."""
-
-    def code(self, origin: str) -> int:
-        """Return the code of an origin."""
-
-    def all_logs(self) -> Mapping[ClusterPartition, LogIndex]:
-        """Return all that is indexed."""
-
-
-def frontier(index: Index, cluster: str, place: TopicPartition) -> int:
+def frontier(index: RecordIndex, cluster: str, place: TopicPartition) -> int:
     """Return up to where a partition's log is indexed; 0 where nothing is."""
     log = index.log(cluster, place.topic, place.partition)
     return log.frontier if log is not None else 0
 
 
 def frontiers(
-    index: Index, clusters: Iterable[str], partitions: Collection[TopicPartition]
+    index: RecordIndex, clusters: Iterable[str], partitions: Collection[TopicPartition]
 ) -> dict[ClusterPartition, int]:
     """Return how far the index has read; take it before querying the clusters for their log ends."""
     return {ClusterPartition(c, *each): frontier(index, c, each) for c in clusters for each in partitions}
 
 
-def known_end(index: Index, clusters: Iterable[str], log: ClusterPartition) -> int:
+def known_end(index: RecordIndex, clusters: Iterable[str], log: ClusterPartition) -> int:
     """Return the first offset above all records of a *log* that are indexed, there or as copies at *clusters*."""
     end = frontier(index, log.cluster, log.topic_partition)
     for alias in clusters:
@@ -142,7 +95,7 @@ class Commits:
 class SyncState:
     """The state of the clusters and groups of *config*; the lock is that of *index*, which grows in other threads."""
 
-    def __init__(self, config: Config, index: Index, now_ms: Callable[[], int] = system_now_ms) -> None:
+    def __init__(self, config: Config, index: RecordIndex, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
         self.offsets = CommittedOffsets(list(config.clusters), config.polled())
         self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")

@@ -26,7 +26,7 @@ from offset_sync.model.values import GroupPartition, RecordContent, TopicPartiti
 from offset_sync.state.checked_metadata import checked_metadata
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.known_names import learn_names
-from offset_sync.state.sync_state import Index
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.sync.held_lists import own_group
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class ClusterQueries:
     Log metadata is checked against the *index*.
     """
 
-    def __init__(self, config: Config, index: Index, given_up: Collection[str] = ()) -> None:
+    def __init__(self, config: Config, index: RecordIndex, given_up: Collection[str] = ()) -> None:
         self._given_up = {alias: ClusterError(alias, "not queried, as it counts as lost") for alias in given_up}
         options = {alias: config.admin_options(alias) for alias in config.clusters if alias not in given_up}
         self._admins = {alias: ClusterAdmin(alias, each, config.names) for alias, each in options.items()}

@@ -11,7 +11,8 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.sync_state import Index, SyncState
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import SyncState
 from offset_sync.status.cluster_queries import GroupAnswers, HeldOffsets
 
 Row = dict[str, Any]
@@ -57,7 +58,7 @@ def take_in_untold(state: SyncState, answers: Mapping[str, GroupAnswers]) -> Non
             state.homes.note_commits(alias, rows, np.full(len(rows), now_ms), np.full(len(rows), ABSENT))
 
 
-def note_uncommitted(rows: Sequence[Row], index: Index, held: HeldOffsets, metadata: MetadataByCluster) -> None:
+def note_uncommitted(rows: Sequence[Row], index: RecordIndex, held: HeldOffsets, metadata: MetadataByCluster) -> None:
     """Add the partitions of each row's topic, at either cluster, for which its group has an offset at neither.
 
     Partitions not known to exist are left out: for a cluster that does not answer the indexed ones count.
@@ -97,7 +98,7 @@ def from_ranges(text: str) -> list[int]:
     return found
 
 
-def _partitions(index: Index, alias: str, topic: str, metadata: MetadataByCluster) -> int:
+def _partitions(index: RecordIndex, alias: str, topic: str, metadata: MetadataByCluster) -> int:
     said = metadata.get(alias)
     known = None if said is None or isinstance(said, ClusterError) else said.topics.get(topic)
     return known.partitions if known is not None else index.partitions(alias, topic)

@@ -112,6 +112,7 @@ class OwnVerdicts:
     def decide(self, keys: KeyRows) -> pa.Table:
         """Return the rows of *keys*, rows of the state."""
         self._done.clear()
+        self._state.index.refresh()
         self._reconciler.reconcile_all(is_first=True, rows=keys)
         rows = [
             to_rows(each, np.arange(len(each.outcome)), self._state.offsets.keys, self._config) for each in self._done

@@ -1,47 +1,39 @@
-"""Reconciles for micro-batches, the reconcile loop and commands; each direction has a queue of its own.
+"""Has keys reconciled for micro-batches, for the growing index, at intervals, and for commands.
 
-A direction that takes long is left behind: its unwritten keys stay due.
+Each direction has a queue and a thread of its own. A micro-batch hands its request over and does not wait.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future, wait
+import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from offset_sync.config import Config
-from offset_sync.model.errors import TakenOverError
+from offset_sync.config.sections import Sync
 from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.crossings import Crossing
+from offset_sync.sync.direction_queue import DirectionQueue, ReconcileRequest, Selection
 from offset_sync.sync.read_lists import ReadLists
-from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciled import OffsetWriter, ReconciliationLog
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated
 from offset_sync.translate.read_list import ListText
 
 logger = logging.getLogger(__name__)
-PATIENCE_S = 0.5
-"""How long a micro-batch waits for a direction: longer than almost any takes while its clusters are healthy."""
-
-
-Answer = Future[list[str]]
-"""One line per failure."""
 
 
 class Reconciler:
     """Reconciles the keys of *state*; the other arguments are those of :class:`ReconcilePass`. Threads may share it.
 
-    Each direction has a thread of its own and works sequentially, so that an older answer never overtakes a newer one
-    of the same direction.
+    It answers by the index as it is in memory, and never reads the tables.
     """
 
     def __init__(
@@ -56,30 +48,32 @@ class Reconciler:
         self._state = state
         self._pass = ReconcilePass(config, state, fetcher, writers, history, lists)
         do, pause_s, pairs = self._pass.reconcile, self._pass.pause_s, config.pairs()
-        self._sources = tuple(dict.fromkeys(source for source, _ in pairs))
         self._queues = {
             pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair), partial(pause_s, pair[1]))
             for pair in pairs
         }
 
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
-        """Reconcile *rows* that *source* committed in a micro-batch, where it owns them; return a line per failure.
+    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:
+        """Have *rows* reconciled that *source* committed in a micro-batch, where it owns them; does not wait.
 
-        A direction that takes long is left behind, and not waited for until it has caught up: its log lines come later,
-        and commits that arrive in the meantime are reconciled together. If the driver dies before, the first pass of
-        the next one does it, with the commits from the history.
+        Commits that arrive while a direction is at work are reconciled together. If the driver dies before, the first
+        pass of the next one does it, with the commits from the history.
         """
-        return self._reconcile((source,), ReconcileRequest(Selection.CHANGED, rows, batch_id), PATIENCE_S)
+        self._submit(ReconcileRequest(Selection.CHANGED, rows, batch_id), source)
+
+    def reconcile_waiting_for_index(self) -> None:
+        """Have keys reconciled that wait for the index where it has grown since the last call; does not wait.
+
+        A pass in progress may not have seen the growth; what it leaves waiting is there when this request's turn comes.
+        """
+        grown = self._state.index.take_grown()
+        with self._state.lock:
+            rows = [np.empty(0, np.intp), *(self._state.keys.keys_in(partition) for partition in grown)]
+        self._submit(ReconcileRequest(Selection.WAITING, np.concatenate(rows)))
 
     def reconcile_keys(self, source: str, rows: KeyRows) -> list[str]:
         """Set the target to the answers to *rows* that *source* owns, for a command; return one line per failure."""
-        return self._reconcile((source,), ReconcileRequest(Selection.DECIDED, rows))
-
-    def look(
-        self, source: str, target: str, rows: KeyRows
-    ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
-        """Return the answers and lists of :meth:`reconcile_keys`, for *rows* the source owns, without writing."""
-        return self._pass.look(source, target, rows)
+        return self._ask(ReconcileRequest(Selection.DECIDED, rows), source)
 
     def reconcile_all(self, *, is_first: bool = False, rows: KeyRows | None = None) -> list[str]:
         """Reconcile every key, or *rows*, that is not settled; return one line per failure.
@@ -87,22 +81,13 @@ class Reconciler:
         *is_first*: no key counts as settled, and every target is read whatever we expect there.
         """
         selection = Selection.EVERY if is_first else Selection.UNSETTLED
-        return self._reconcile(
-            self._sources, ReconcileRequest(selection, self._state.all_rows() if rows is None else rows)
-        )
+        return self._ask(ReconcileRequest(selection, self._state.all_rows() if rows is None else rows))
 
-    def reconcile_waiting_for_index(self) -> list[str]:
-        """Reconcile keys waiting for the index where it has grown since the last call; return one line per failure.
-
-        A direction that takes long is left behind.
-        """
-        self._state.index.refresh()
-        grown = self._state.index.take_grown()
-        with self._state.lock:
-            rows = [self._state.keys.keys_in(partition) for partition in grown]
-        if not rows:
-            return []
-        return self._reconcile(self._sources, ReconcileRequest(Selection.WAITING, np.concatenate(rows)), PATIENCE_S)
+    def look(
+        self, source: str, target: str, rows: KeyRows
+    ) -> tuple[Translated, Mapping[int, Crossing], Mapping[int, ListText]]:
+        """Return the answers and lists of :meth:`reconcile_keys`, for *rows* the source owns, without writing."""
+        return self._pass.look(source, target, rows)
 
     def writing_to(self, target: str) -> AbstractContextManager[object]:
         """Return the lock that is held while offsets are written to *target*."""
@@ -113,134 +98,68 @@ class Reconciler:
         for queue in self._queues.values():
             queue.close()
 
-    def _reconcile(
-        self, sources: Collection[str], request: ReconcileRequest, patience_s: float | None = None
-    ) -> list[str]:
-        """Submit *request* to each direction from *sources*; with *patience_s* wait that long, not for late ones."""
-        if len(request.rows) == 0:
-            return []
-        self._state.index.refresh()
-        asked = []
-        for (source, _), queue in self._queues.items():
-            if source in sources:
-                was_late = queue.is_late and patience_s is not None
-                asked.append((queue, queue.submit(request), was_late))
-        done, _ = wait([answer for _, answer, was_late in asked if not was_late], patience_s)
-        for queue, answer, _ in asked:
-            if answer not in done:
-                queue.leave(answer)
-        return [line for _, answer, _ in asked if answer in done for line in answer.result()]
+    def _submit(self, request: ReconcileRequest, source: str | None = None) -> None:
+        for queue in self._asked(request, source):
+            queue.submit(request)
+
+    def _ask(self, request: ReconcileRequest, source: str | None = None) -> list[str]:
+        answers = [queue.ask(request) for queue in self._asked(request, source)]
+        return [line for answer in answers for line in answer.result()]
+
+    def _asked(self, request: ReconcileRequest, source: str | None) -> Collection[DirectionQueue]:
+        """Return the directions that a *request* is for: all, or those from a *source*."""
+        queues = self._queues.items() if len(request.rows) else ()
+        return [queue for (each, _), queue in queues if source in (None, each)]
 
 
-class DirectionQueue:
-    """The requests of one direction, from one source to one target, done in sequence by a thread of its own.
+class ReconcileLoop:
+    """What is done beside the micro-batches: *reconciler* makes full passes, and follows the index of *state*.
 
-    So a silent cluster blocks only its own directions. Queued requests of a kind are joined: a pass takes the wanted
-    offsets from the state at that time, so one pass serves all, and at most one request of a kind is queued.
-    *reconcile* is called with one request at a time, *pause_s* before each turn. What a turn leaves over is queued
-    again behind requests of other kinds, and before newer ones of its own. Threads may share the queue. *name* is that
-    of its thread.
+    Each method is called by a thread of its own: a full pass waits for each request to a silent cluster, while the
+    index of others grows. Nothing is reconciled until *is_ready* is set. Set *soon* to have a full pass made at once,
+    as when a silent cluster answers again. *ended* is called after each. ``is_first``: none was whole yet.
     """
 
-    def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], Turn], pause_s: Callable[[], float]) -> None:
-        self._name, self._reconcile, self._pause_s = name, reconcile, pause_s
-        self._changed = threading.Condition()
-        self._waiting: dict[Selection, tuple[ReconcileRequest, list[Answer]]] = {}
-        self._is_working = self._is_late = self._is_closed = False
-        self._left: set[Answer] = set()
+    def __init__(
+        self,
+        options: Sync,
+        state: SyncState,
+        reconciler: Reconciler,
+        ended: Callable[[], None],
+        soon: threading.Event,
+        is_ready: threading.Event,
+    ) -> None:
+        self._index, self._reconciler, self._ended = state.index, reconciler, ended
+        self._soon, self._is_ready = soon, is_ready
+        self._interval = options.reconcile_interval.total_seconds()
+        self.is_first, self._due_at = True, 0.0
 
-    @property
-    def is_late(self) -> bool:
-        """True from when a caller has stopped waiting until the queue is empty."""
-        with self._changed:
-            return self._is_late
+    def full_pass(self, *, is_first: bool) -> list[str]:
+        """Reconcile all keys that are not settled, or with *is_first* all keys; return one line per failure."""
+        failures = self._reconciler.reconcile_all(is_first=is_first)
+        self._ended()
+        return failures
 
-    def submit(self, request: ReconcileRequest) -> Answer:
-        """Queue *request* after the one in progress, joined with a queued one of its kind."""
-        with self._changed:
-            if self._is_closed:
-                answer = Answer()
-                answer.set_result([])
-                return answer
-            waiting, answers = self._waiting.get(request.selection, (None, []))
-            answers = answers or [Answer()]
-            self._waiting[request.selection] = (waiting.joined(request) if waiting else request), answers
-            begins, self._is_working = not self._is_working, True
-        if begins:
-            threading.Thread(target=self._work, name=self._name, daemon=True).start()
-        return answers[0]
+    def pass_if_due(self) -> None:
+        """Make a full pass after each interval, or where it is wanted *soon*; the first one is over all keys."""
+        is_due = self.is_first or self._soon.is_set() or time.monotonic() >= self._due_at
+        if is_due and self._is_ready.is_set():
+            self._soon.clear()
+            self._due_at = time.monotonic() + self._interval
+            for failure in self.full_pass(is_first=self.is_first):
+                logger.warning("%s", failure)
+            self.is_first = False
 
-    def leave(self, answer: Answer) -> None:
-        """Stop waiting for *answer*: its failures are logged, and the next pass retries."""
-        with self._changed:
-            self._is_late = self._is_working
-            if answer in self._left:
-                return
-            self._left.add(answer)
-        answer.add_done_callback(self._tell)
+    def follow_index(self) -> None:
+        """Take in what the tables have, the first time all of it; then have keys reconciled that waited for that.
 
-    def close(self) -> None:
-        """Drop what is queued and what will be, and return when the turn in progress has ended.
-
-        The next driver does the rest. Who waits for an answer to what was dropped gets one without failures.
+        No other thread reads the index: commits are answered by what was taken in, and one above it waits for the next
+        call. Errs to waiting.
         """
-        with self._changed:
-            self._is_closed = True
-            dropped, self._waiting = self._waiting, {}
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._is_working)
-        for request, answers in dropped.values():
-            _give(answers, request.failures)
-
-    def _work(self) -> None:
-        while (request := self._next()) is not None:
-            wanted, answers = request
-            try:
-                turn = self._reconcile(wanted)
-            except BaseException as problem:
-                for answer in answers:
-                    answer.set_exception(problem)
-                continue
-            failures = (*wanted.failures, *turn.failures)
-            if not self._put_back(turn.rest, failures, answers):
-                _give(answers, failures)
-
-    def _put_back(self, rest: ReconcileRequest | None, failures: tuple[str, ...], answers: list[Answer]) -> bool:
-        """Queue the *rest* of a request; return whether its *answers* are to wait for it.
-
-        They do not if all callers have left: a target that gets more than its limit would collect them for ever.
-        """
-        with self._changed:
-            if rest is None or self._is_closed:
-                return False
-            is_left = self._left.issuperset(answers)
-            waiting, others = self._waiting.get(rest.selection, (None, []))
-            rest = rest if is_left else replace(rest, failures=failures)
-            kept = others if is_left else [*others, *answers]
-            self._waiting[rest.selection] = (rest.joined(waiting) if waiting else rest), kept
-            return not is_left
-
-    def _next(self) -> tuple[ReconcileRequest, list[Answer]] | None:
-        pause_s = self._pause_s()
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting, pause_s)
-            if self._waiting:
-                return self._waiting.pop(next(iter(self._waiting)))
-            self._is_working = self._is_late = False
-            self._changed.notify_all()
-            return None
-
-    def _tell(self, answer: Answer) -> None:
-        with self._changed:
-            self._left.discard(answer)
-        problem = answer.exception()
-        if problem is None:
-            for line in answer.result():
-                logger.warning("%s", line)
-        elif not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
-            logger.error("%s: reconcile failed; the next pass retries", self._name, exc_info=problem)
-
-
-def _give(answers: Iterable[Answer], failures: Iterable[str]) -> None:
-    for answer in answers:
-        answer.set_result([*failures])
+        is_new = not self._index.is_loaded
+        self._index.refresh()
+        if is_new:
+            logs = self._index.all_logs().values()
+            logger.info("record index loaded: %d runs of %d logs", sum(log.run_count for log in logs), len(logs))
+        if self._is_ready.is_set():
+            self._reconciler.reconcile_waiting_for_index()

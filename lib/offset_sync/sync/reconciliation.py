@@ -25,10 +25,9 @@ from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits, SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.sync.crossings import Crossing
+from offset_sync.sync.direction_queue import Pace, ReconcileRequest, Selection, Turn
 from offset_sync.sync.read_lists import REPLACED, ReadLists
-from offset_sync.sync.reconcile_request import ReconcileRequest, Selection, Turn
 from offset_sync.sync.reconciled import OffsetWriter, Reconciliation, ReconciliationLog
-from offset_sync.sync.write_pace import Pace
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes, refresh_due
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import Translations, withhold, withhold_some

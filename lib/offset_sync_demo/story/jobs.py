@@ -15,7 +15,7 @@ from offset_sync_demo.kafka.clients import Endpoint
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 # A run of minutes on two cores is too short for the optimising compiler and a parallel collector.
-_SMALL = ("--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+SMALL = ("--driver-memory", "1g", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def write_config(
@@ -39,7 +39,7 @@ def write_config(
 class RunningJob:
     """One job in a process of its own, which logs to a file; *java* are options of the JVM."""
 
-    def __init__(self, name: str, config: Path, directory: Path, java: Sequence[str] = _SMALL) -> None:
+    def __init__(self, name: str, config: Path, directory: Path, java: Sequence[str] = SMALL) -> None:
         self.name = name
         self.log = directory / f"{name}.log"
         command = self.command([name, *java, "--conf", str(config)])

@@ -62,6 +62,10 @@ class S3Server:
         """Return how entries of Delta logs were put until now, in this order."""
         return list(self.gate.entries)
 
+    def let_requests_take(self, seconds: float) -> None:
+        """Hold each request back for so long."""
+        self.gate.request_s = seconds
+
     def let_puts_take(self, seconds: float) -> None:
         """Hold each entry of a Delta log back for so long before it is put."""
         self.gate.delay_s = seconds
@@ -136,7 +140,7 @@ class _Gate(ThreadingHTTPServer):
         self.objects = objects
         self.behind = behind
         self.entries: list[Put] = []
-        self.delay_s = 0.0
+        self.delay_s = self.request_s = 0.0
         self.one_at_a_time = threading.Lock()
 
 
@@ -149,6 +153,7 @@ class _PassOn(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self._body()
+        time.sleep(self.server.request_s)
         key = self.path.partition("?")[0]
         is_entry = self.command == "PUT" and "/_delta_log/" in key and key.endswith(".json")
         if is_entry:

@@ -34,7 +34,6 @@ class IngestingJob:
 
     tables: MemoryTables = field(default_factory=MemoryTables)
     reconciled: list[tuple[list[str], int]] = field(default_factory=list)
-    reconcile_errors: list[Exception] = field(default_factory=list)
     most_records: int = 10
 
     def __post_init__(self) -> None:
@@ -45,7 +44,7 @@ class IngestingJob:
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
         ingester = CommitIngester("X", self.tables, self, self.rows, 2, Reading(UNCHECKED))  # type: ignore[arg-type]
-        self.batch = SyncBatch(ingester, self.state, self, self.is_ready)
+        self.batch = SyncBatch(ingester, self.state, self.reconcile_batch, self.is_ready)
 
     def query_id(self) -> str:
         """As a checkpoint says it."""
@@ -63,13 +62,10 @@ class IngestingJob:
         """As a checkpoint says it."""
         return {}
 
-    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> list[str]:
+    def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:
         """Note which groups are to be reconciled."""
         assert source == "X"
         self.reconciled.append((sorted({self.offsets.keys[row].group_id for row in rows.tolist()}), batch_id))
-        if self.reconcile_errors:
-            raise self.reconcile_errors.pop()
-        return []
 
     def write_as_we_do(self, group_id: str, offset: int) -> None:
         """Note that we write an offset of orders-0, of which the log is to bring the record."""

@@ -33,6 +33,7 @@ from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
 from oracles.translation import Log
+from tools.waiting import until
 
 ORDERS = TopicPartition("orders", 0)
 STARTED_MS = 1_795_000_000_000
@@ -146,6 +147,15 @@ class Site:
         self.read_all()
         self.pass_time(1)
         return self.reconciler.reconcile_all(is_first=is_first)
+
+    def reconcile_batch(self, source: str, at_most: int | None = None) -> None:
+        """Read a micro-batch of *source*, hand it over, and return when all directions have done it."""
+        self.reconciler.reconcile_batch(source, self.read(source, at_most), 1)
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when no direction has anything to do."""
+        until(lambda: not any(queue._is_working for queue in self.reconciler._queues.values()))
 
     def reconciled(self) -> Site:
         """Settle until nothing is left to be asked, then forget what was asked and answered."""

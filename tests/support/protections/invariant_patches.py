@@ -5,23 +5,28 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from offset_sync.cutover.procedure import CutoverProcedure
+from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.state.group_homes import Homes, homes
-from offset_sync.sync.reconcile_request import Selection
+from offset_sync.sync.direction_queue import ReconcileRequest, Selection
+from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.exact import translate_no_later
 from offset_sync.translate.pieces import Pieces
-from simulation.one_thread import Done, InlineExecutor
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
-_commit_and_read_back = CutoverProcedure._commit_and_read_back
+_commit_and_read_back, _write = CutoverProcedure._commit_and_read_back, CommitIngester.write
+_reconcile_batch, _submit = Reconciler.reconcile_batch, Reconciler._submit
+_of_batch = partial(ReconcileRequest, Selection.CHANGED)
 
 
 def read_by_all(runs: Any) -> Pieces:
@@ -56,14 +61,41 @@ def append_at_once(history: Any, done: Any) -> None:
     history._tables.append(OFFSET_TRANSLATIONS, rows)
 
 
-class Unseen(InlineExecutor):
-    """An executor whose work may fail, which no one notices."""
+def written_unseen(ingester: Any, *batch: Any) -> Any:
+    """Write a micro-batch's commits, which may fail, and no one notices."""
+    try:
+        return _write(ingester, *batch)
+    except BaseException:
+        return {}
 
-    def submit(self, work: Any, *arguments: Any) -> Done:
-        try:
-            return super().submit(work, *arguments)
-        except BaseException:
-            return Done({})
+
+def handed_over_and_waited_for(reconciler: Any, source: str, rows: Any, batch_id: int) -> None:
+    """Wait until a micro-batch is reconciled, for some seconds."""
+    answered = threading.Thread(target=reconciler._ask, args=(_of_batch(rows, batch_id), source), daemon=True)
+    answered.start()
+    answered.join(3)
+
+
+def by_the_newest_index(reconciler: Any, *batch: Any) -> None:
+    """Read the tables before a micro-batch is handed over."""
+    reconciler._state.index.refresh()
+    _reconcile_batch(reconciler, *batch)
+
+
+def hand_over_with_the_newest_index(driver: Any, *batch: Any) -> None:
+    """Follow the index of a simulated driver whenever a micro-batch is handed over."""
+    driver.follow_index()
+    driver.waiting.append(batch)
+
+
+def what_waits_now(reconciler: Any, request: Any, source: str | None = None) -> None:
+    """Hand over the keys that wait by now, whatever a pass in progress leaves waiting."""
+    if request.selection is not Selection.WAITING:
+        return _submit(reconciler, request, source)
+    for pair, queue in reconciler._queues.items():
+        waiting = request.rows[reconciler._state.last(*pair).is_waiting(request.rows)]
+        queue.submit(replace(request, rows=waiting))
+    return None
 
 
 def take_in_as_if_ready(batch: Any, *arguments: Any) -> None:

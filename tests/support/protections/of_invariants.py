@@ -72,7 +72,7 @@ BY_NUMBER[4] = protections(
     "a topic's id is recorded before its first run",
     kept_by("record_indexer.RecordIndexer._record_incarnations", nothing, "record_indexer killed_at_any_point_and"),
     "a log with another leader, or a shorter one, is asked where the epoch before has ended",
-    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(35, "cut_grows")),
+    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(74, "cut_grows")),
     "copies of truncated records have an origin of their own",
     kept_by(
         "state.incarnations.split_by_incarnation",
@@ -114,15 +114,35 @@ BY_NUMBER[7] = protections(
     "no commit waits for the history of translations",
     kept_by("translation_history.TranslationHistory.append", without.append_at_once, "translation_history recording"),
     "a micro-batch whose commits are not in the history is read again",
-    kept_by("sync_batch.ThreadPoolExecutor", without.Unseen, "commit_ingester a_batch_whose_history_could"),
+    kept_by(
+        "commit_ingester.CommitIngester.write", without.written_unseen, "commit_ingester a_batch_whose_history_could"
+    ),
     "a micro-batch that is repeated after a crash is in the history once",
     kept_by("commit_ingester.Ingester._writer", nothing, "commit_ingester a_repeated_batch_reconciles_again"),
     "a micro-batch does not wait for a direction that was left behind",
-    kept_by("reconciler.DirectionQueue.is_late", False, "reconciler_left_behind micro_batches_wait_once_for"),
+    kept_by(
+        "reconciler.Reconciler.reconcile_batch",
+        without.handed_over_and_waited_for,
+        "reconciler_left_behind no_micro_batch_waits_for",
+    ),
+    "no commit waits for the tables",
+    kept_by(
+        "reconciler.Reconciler.reconcile_batch",
+        without.by_the_newest_index,
+        "reconciler_left_behind a_commit_waits_for_no_table",
+    ),
+    "what waited for the index is reconciled when it has grown",
+    kept_by(
+        "reconciler.Reconciler.reconcile_waiting_for_index", nothing, "reconciler_left_behind a_commit_waits_for_no"
+    ),
+    "also what a pass leaves waiting in whose midst it has grown",
+    kept_by("reconciler.Reconciler._submit", without.what_waits_now, "reconciler_left_behind an_index_that_grows_in"),
     "the first pass after a start reads every target",
     kept_by("reconciler.Selection", without.UnsettledOnly, "reconciler_passes the_first_pass_asks_about"),
 )
 BY_NUMBER[8] = protections(
+    "until the index is read once nothing is reconciled",
+    kept_by("record_index.RecordIndex.is_loaded", True, "home_watch nothing_is_reconciled_before_the"),
     "until every log is read commits are only recorded",
     kept_by("sync_batch.SyncBatch.__call__", without.take_in_as_if_ready, "commit_ingester until_every_log_is_read"),
     "while a log cannot be read the commits of others wait",
@@ -139,7 +159,7 @@ BY_NUMBER[9] = protections(
         "reconciler_passes a_newer_commit_during_our",
     ),
     "a direction does one pass at a time",
-    kept_by("reconciler.DirectionQueue.submit", without.begin_at_once, "direction_queue requests_during_a_pass_are"),
+    kept_by("direction_queue.DirectionQueue.ask", without.begin_at_once, "direction_queue requests_during_a_pass_are"),
 )
 BY_NUMBER[10] = protections(
     "the index keeps what a group that can still commit has not read",

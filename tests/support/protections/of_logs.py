@@ -43,7 +43,7 @@ PROTECTIONS = protections(
     "A log is complete only up to a time at which its end was seen, and reached since",
     kept_by("log_check.Completeness.of", without.whatever_was_read, "record_indexer what_came_before_the_moment"),
     "A hole at the source does not age while the source's index is behind",
-    kept_by("translator.watched_until_ms", given(2), seed(18, "late")),
+    kept_by("translator.watched_until_ms", given(2), seed(23, "late")),
     "A record that names an offset beyond its origin's log end is no copy",
     kept_by("origin_check.OriginCheck.refute", given(1), "record_indexer every_record_keeps_its_identity"),
     "A record with the place header of another partition was produced where it is",

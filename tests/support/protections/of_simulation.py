@@ -65,9 +65,17 @@ def _dated_by_the_poll(activity: Activity, *times: Any) -> Homes:
     return homes(activity._replace(since_ms=activity.committed_ms), *times)
 
 
+_INDEX_AT_ONCE: dict[str, object] = {
+    "simulation.sync_driver.SyncDriver.reconcile_batch": without.hand_over_with_the_newest_index
+}
+"""In most worlds the index lags behind the tables, and hides these. Alone this takes nothing out."""
+
+
 PROTECTIONS = protections(
     "an index that grows may still be behind",
-    kept_by("log_check.Completeness.of", without.whatever_was_read, seed(183, "late,backlog")),
+    kept_together(
+        {"log_check.Completeness.of": without.whatever_was_read, **_INDEX_AT_ONCE}, seed(183, "late,backlog")
+    ),
     "lives of logs are told apart",
     kept_by("incarnation_check.IncarnationCheck._rows", gives(([], 0)), seed(42, "third_anew")),
     "leader epochs are compared",
@@ -85,7 +93,7 @@ PROTECTIONS = protections(
     "holes below an index that began late are read with the next record only",
     kept_by("partition.needs_of_unindexed", lambda *asked: needs_of_unindexed(*asked) - 1, seed(47, "late_index,drop")),
     "below an index that began late there may be copies that a cut has taken, or of a former life",
-    kept_by("exact._may_differ", false_for(0), seed(5322, "late_index,cut_grows", steps=600)),
+    kept_together({"exact._may_differ": false_for(0), **_INDEX_AT_ONCE}, seed(5322, "late_index,cut_grows", steps=600)),
     "the first own record of an index that began late may be a copy that came back",
     kept_by("exact._is_echo", false_for(0), seed(226, "late_index,echo")),
     "our clock may be ahead of the index's",
@@ -102,7 +110,7 @@ PROTECTIONS = protections(
     kept_by("read_list._HOLES_ARE_UNREAD", NEVER_YOUNG, seed(6, "lists,drop")),
     "a list is of a leader epoch",
     kept_by(
-        "offset_sync_consumer.progress.Progress.is_read", without.on_a_list_of_any_epoch, seed(81, "lists,cut_grows")
+        "offset_sync_consumer.progress.Progress.is_read", without.on_a_list_of_any_epoch, seed(187, "lists,cut_grows")
     ),
     "a rewind that is noted after a list was planned takes it away",
     kept_by("read_lists.ReadLists._rewinds", gives((0,)), seed(94, "lists,reset,pause")),
@@ -111,7 +119,7 @@ PROTECTIONS = protections(
     "a second record of our value is the group's own",
     kept_together(
         {"own_writes.OwnWrites.begin": _begin_and_keep, "own_writes.OwnWrites.claim": _claim_whatever_was_written},
-        seed(1, "moves"),
+        seed(6, "moves"),
     ),
     "our own commits are known",
     kept_by("own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
@@ -128,9 +136,9 @@ PROTECTIONS = protections(
     "times that are near each other have no order",
     kept_by("state.group_homes.UNCERTAIN_MS", -1, seed(1, "twins")),
     "members count as active",
-    kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(2, "tools")),
+    kept_by("state.group_homes.GroupHomes.note_members", nothing, seed(5, "tools")),
     "cutover decides",
-    kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(14, "moves")),
+    kept_by("state.group_homes.GroupHomes.note_moves", nothing, seed(13, "moves")),
     "what we wrote at a home raises nothing elsewhere",
     kept_by(
         "write_plan._is_raised_by_ours", false_for(1), seed(330, "retention,reset,late_index,drop,resend", steps=600)

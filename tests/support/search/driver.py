@@ -19,8 +19,8 @@ from offset_sync.state.group_homes import Move
 from offset_sync.state.own_writes import _Write
 from offset_sync.state.restore import _assume_writes, _inherit_writes
 from offset_sync.state.sync_state import SyncState
+from offset_sync.sync.direction_queue import ReconcileRequest, Selection
 from offset_sync.sync.left_writes import LeftWrites
-from offset_sync.sync.reconcile_request import ReconcileRequest, Selection
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated, plan_writes
 from offset_sync.translate.partition import Translations, withhold_some

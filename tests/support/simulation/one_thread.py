@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
+from offset_sync.model.errors import ClusterError
 from simulation.index_driver import PatchedTime
 
 
@@ -38,15 +39,18 @@ class InlineExecutor:
 class InlineQueue:
     """A direction that is reconciled at once, in the caller's thread."""
 
-    is_late = False
-
     def __init__(self, _name: str, reconcile: Any, _pause_s: object) -> None:
         self._reconcile = reconcile
 
     def close(self) -> None:
         self._reconcile = None
 
-    def submit(self, request: Any) -> Done:
+    def submit(self, request: Any) -> None:
+        """Do it; what fails is done again by the next pass."""
+        with suppress(ClusterError, OSError):
+            self.ask(request)
+
+    def ask(self, request: Any) -> Done:
         """Do it, turn by turn; what it raises ends everything, as the end of the process would."""
         failures, rest = [], request
         while rest is not None:
@@ -56,17 +60,11 @@ class InlineQueue:
         return Done(failures)
 
 
-def _all_done(answers: Collection[Done], _patience_s: float | None) -> tuple[set[Done], set[Done]]:
-    """Return what ``wait`` does of answers that are all there, in a tenth of the time."""
-    return set(answers), set()
-
-
 _INSTEAD = {
     "sync.reconciler.DirectionQueue": InlineQueue,
-    "sync.reconciler.wait": _all_done,
     "state.checked_metadata.RETRY_S": 0,
     "state.translator.LOOK_BACK": 3,  # logs are short here
-    **dict.fromkeys(("jobs.sync_batch.ThreadPoolExecutor", "ingest.log_check.ThreadPoolExecutor"), InlineExecutor),
+    "ingest.log_check.ThreadPoolExecutor": InlineExecutor,
     **dict.fromkeys(
         ("status.cluster_queries.ThreadPoolExecutor", "status.reporter.ThreadPoolExecutor"), InlineExecutor
     ),

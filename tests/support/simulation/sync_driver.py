@@ -135,7 +135,7 @@ class SyncDriver:
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
         self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
         ingesters: dict[str, Any] = {**self.ingesters}
-        rest = self.state, self, self.is_ready, left
+        rest = self.state, self.reconcile_batch, self.is_ready, left
         self.batches = {alias: SyncBatch(each, *rest) for alias, each in ingesters.items()}
         self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
         clusters, shape = self.state.offsets.clusters, world.shape
@@ -178,17 +178,22 @@ class SyncDriver:
             try:
                 self.batches[alias](None, plan.number)  # type: ignore[arg-type]
             except (ClusterError, OSError):
+                self.waiting = [each for each in self.waiting if each[0] != alias]
                 return  # it is unknown what was read, or a table cannot be read: it comes again
             finally:
                 self._syncing.discard(alias)
             self.persisted.of[alias].finish(plan.number)
             self.ingesters[alias].judge.note_ended()
             self._polled |= {alias} & self.config.polled()
+            self._alone(lambda: None)
         unreadable = {a for a, cluster in self.world.clusters.items() if cluster.is_unreadable}
         read = {a for a in self.world.clusters if self._is_read(a)} - unreadable
         if self.lease.is_settled and (self.is_ready.is_set() or read | unreadable == self.world.clusters.keys()):
             self.state.note_read({each for each in read if self.ingesters[each].has_all(self.state)})
-            self.is_ready.set()
+            if not self.state.index.is_loaded:
+                self.follow_index()
+            if self.state.index.is_loaded:
+                self.is_ready.set()
 
     def _plan(self, alias: str, most: int) -> Plan | None:
         if alias not in self.config.polled():
@@ -209,16 +214,18 @@ class SyncDriver:
                 self.sync(alias, 1_000)
         self.full()
 
-    def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> list[str]:
-        """Reconcile, or wait for the one that does: each target has one lock."""
-        if self.is_busy:
-            self.waiting.append((source, rows, batch_id))
-            return []
-        self._alone(lambda: self.reconciler.reconcile_batch(source, rows, batch_id))
-        return []
+    def reconcile_batch(self, source: str, rows: Any, batch_id: int) -> None:
+        """Have the directions do it once the micro-batch is written, and after what they have in hand."""
+        self.waiting.append((source, rows, batch_id))
+
+    def follow_index(self) -> None:
+        """Take in what was indexed, as a thread of its own does; between its looks the index lags behind."""
+        with suppress(OSError):
+            self.state.index.refresh()
 
     def grown(self) -> None:
-        """Make the pass that follows the growing index."""
+        """Follow the index, also in the midst of a pass; then make the pass of what has waited for it."""
+        self.follow_index()
         if self.is_ready.is_set() and not self.is_first:
             with suppress(OSError):  # as the loop of the passes does
                 self._alone(self.reconciler.reconcile_waiting_for_index)
@@ -237,10 +244,10 @@ class SyncDriver:
         self.is_busy = True
         try:
             action()
+            while self.waiting:
+                self.reconciler.reconcile_batch(*self.waiting.pop(0))
         finally:
             self.is_busy = False
-        while self.waiting:
-            self.reconcile_batch(*self.waiting.pop(0))
 
     def fetch(self, aliases: Collection[str], _partitions: object) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters; things happen before and after they answer."""

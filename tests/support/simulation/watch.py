@@ -45,15 +45,13 @@ class Watch:
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
 
-    def refresh(self) -> None:
+    def ask(self) -> dict[str, frozenset[str] | None]:
         """Ask every cluster who is there."""
         active = self._driver.world.active
         here = {a: frozenset(group for group, at in active.items() if at == a) for a in self._clusters}
         told = {a: here[a] for a, cluster in self._clusters.items() if not cluster.is_down}
         self._driver.knowledge.note_members(told, self._driver.now_ms())
-
-    def of(self, alias: str) -> frozenset[str] | None:
-        return self._driver.knowledge.members.get(alias)
+        return {alias: self._driver.knowledge.members.get(alias) for alias in self._clusters}
 
     def begin(self) -> None:
         """Look at what decides from the start."""

@@ -47,7 +47,7 @@ def test_a_batch_starts_where_the_one_before_ended_and_has_at_most_as_many_recor
     assert checkpoint.position() == {}
     (folder / "offsets" / "0").write_text(f'v1\n{BATCH}\n{{"__consumer_offsets": {{"0": 9, "49": 3}}}}')
     (folder / "commits" / "0").write_text("v1\n{}")
-    assert checkpoint.position() == {0: 9, 49: 3}
+    assert Checkpoint(Files(), f"file://{folder}/").position() == {0: 9, 49: 3}
 
 
 @pytest.mark.parametrize("first_line", ["v2", "", "\0v12"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -19,12 +21,13 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import sync_offsets
 from offset_sync.jobs.sync_offsets import SyncJob, may_run
-from offset_sync.jobs.watches import PartitionWatch
+from offset_sync.jobs.watches import Members, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.lease import Claim
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 
 HOST = socket.gethostname()
@@ -78,6 +81,46 @@ def test_it_is_over_when_most_keys_are(known: int, gone: int, is_due: bool, monk
     job: Any = SimpleNamespace(_state=state, _over=threading.Event())
     SyncJob._renew(job)
     assert job._over.is_set() == is_due
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_nothing_is_reconciled_before_the_index_was_read_once(is_read: bool) -> None:
+    """Every key would be told to be of a topic that is not indexed."""
+    index: Any = RecordIndex(cast(Any, MemoryTables()))
+    if is_read:
+        index.refresh()
+    job: Any = MagicMock(_is_ready=threading.Event(), _state=SyncState(config_of(["X", "Y"]), index))
+    SyncJob._note_readiness(job)
+    assert job._is_ready.is_set() == is_read
+
+
+class Coordinators:
+    """Answers with its groups, or why it does not."""
+
+    def __init__(self, answer: dict[str, bool] | ClusterError) -> None:
+        self.answer = answer
+
+    def groups(self, _deadline: float) -> dict[str, bool]:
+        if isinstance(self.answer, ClusterError):
+            raise self.answer
+        return self.answer
+
+
+def test_of_a_cluster_that_stops_answering_no_members_are_known_and_this_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    x = Coordinators({"a": True, "empty": False})
+    members = Members({"X": x, "Y": Coordinators({"b": True})})
+    found = list[object]()
+    silent = ClusterError("X", "no answer")
+    for answer in ({"a": True, "empty": False}, silent, silent, {"c": True}):
+        x.answer = answer
+        with caplog.at_level(logging.WARNING):
+            asked = members.ask()
+        assert asked["Y"] == {"b"}
+        found.append(asked["X"])
+    assert found == [{"a"}, None, None, {"c"}]
+    assert caplog.messages == ["clusters.X: no answer: its members are unknown"]
 
 
 def test_a_dry_run_takes_a_driver_for_dead_only_where_its_process_is_gone_here() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
-from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs
 from offset_sync.state.key_index import KeyIndex
-from offset_sync.state.members import Members
 
 SILENCE_MS, SAME_MS, LATE_MS = 300_000, 2_000, 90_000
 ALIASES = "XYZ"
@@ -188,32 +185,3 @@ def test_which_commits_count_while_logs_are_unread(history: list[tuple[str, str,
             counts = [each and row not in brought[alias] for row, each in enumerate(counts)]
         assert logs.may_count(alias, every, np.isin(every, told)).tolist() == counts
         assert logs.may_count(alias, every[:0], every[:0] > 0).tolist() == []
-
-
-class Coordinators:
-    """Answers with its groups, or why it does not."""
-
-    def __init__(self, answer: dict[str, bool] | ClusterError) -> None:
-        self.answer = answer
-
-    def groups(self, _deadline: float) -> dict[str, bool]:
-        if isinstance(self.answer, ClusterError):
-            raise self.answer
-        return self.answer
-
-
-def test_of_a_cluster_that_stops_answering_no_members_are_known_and_this_is_said_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    x = Coordinators({"a": True, "empty": False})
-    members = Members({"X": x, "Y": Coordinators({"b": True})})
-    found = [members.of("X")]
-    silent = ClusterError("X", "no answer")
-    for answer in ({"a": True, "empty": False}, silent, silent, {"c": True}):
-        x.answer = answer
-        with caplog.at_level(logging.WARNING):
-            members.refresh()
-        assert members.of("Y") == {"b"}
-        found.append(members.of("X"))
-    assert found == [None, {"a"}, None, None, {"c"}]
-    assert caplog.messages == ["clusters.X: no answer: its members are unknown"]

@@ -93,7 +93,7 @@ def test_a_commit_made_before_our_eyes_counts_so_a_failover_goes_on() -> None:
     begin(site)
     site.clusters["X"].is_down = True
     site.commit("Y", "g", 10)
-    site.reconciler.reconcile_batch("Y", site.read("Y"), 1)
+    site.reconcile_batch("Y")
     assert site.target_offset("Z", "g") == 10
 
 
@@ -104,7 +104,7 @@ def test_a_commit_on_the_way_to_the_end_of_a_log_does_not_count() -> None:
     site.commit("X", "g", 8)
     site.commit("X", "g", 4)
     begin(site)
-    site.reconciler.reconcile_batch("X", site.read("X", at_most=2), 1)
+    site.reconcile_batch("X", at_most=2)
     assert site.target_offset("Y", "g") == 5
     site.read("X")
     site.state.unread.note_read(["X"])

@@ -38,7 +38,7 @@ def test_recording_never_waits_and_rows_that_wait_or_could_not_be_appended_are_a
     writer = TranslationHistory(appended, site.offsets.keys, site.config)
     for offset in range(1, 7):
         site.commit("X", "readers", offset)
-        site.reconciler.reconcile_batch("X", site.read("X"), 17)
+        site.reconcile_batch("X")
         writer.append(site.reconciliations[-1])
         assert appended.has_begun.wait(PATIENCE_S)
     appended.may_go_on.set()
