@@ -63,7 +63,8 @@ class Walk:
             producer.produce("orders", value, partition=number % 2)
         assert producer.flush(60) == 0
         self.produced[alias] |= set(values)
-        if kills_mirror:
+        if kills_mirror:  # before it has committed what it has copied
+            until(lambda: not self.values(OTHER[alias]).isdisjoint(values), 240.0)
             self.mirror.kill()
             self.mirror = self.start_mirror("mirror-again")
         until(lambda: all(self.values(each) >= set(values) for each in ALIASES), 240.0)
@@ -130,7 +131,7 @@ def _settings(way: str, folder: Path, servers: dict[str, str]) -> str:
     text = mirror_properties(way, folder / "typed")
     told = {key: value for key, value in read_properties(text).items() if not key.endswith(".plugin.path")}
     told |= {f"{alias}.bootstrap.servers": address for alias, address in servers.items()}
-    told |= single_broker_lines(text) | START_QUICKLY
+    told |= single_broker_lines(text) | START_QUICKLY | {"offset.flush.interval.ms": "600000"}
     return "".join(f"{name} = {value}\n" for name, value in told.items())
 
 
