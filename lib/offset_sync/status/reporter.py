@@ -166,12 +166,19 @@ class StatusReporter:
             "topic": names.outside(pair.source, place.topic),
             "target_topic": names.topic(pair.target, place.topic),
         }
-        columns: dict[str, np.ndarray] = {"is_changing": is_changing(answers, wanted)}
+        changing = is_changing(answers, wanted)
+        columns: dict[str, np.ndarray] = {"is_changing": changing}
+        # What the index has got since the driver answered has been read: it would be repeated.
+        since = changing & ~IS_WITHHELD[answers.state] & (answers.wanted > wanted)
+        for row, *costs in zip(rows, since, answers.duplicates, answers.duplicates_at_most, answers.lost, strict=True):
+            if costs.pop(0):
+                row |= dict(zip(("duplicates", "duplicates_at_most", "lost"), map(int, costs), strict=True))
         if question.logs is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
             young_since_ms = self._translator.young_since_ms(pair.now_ms)
-            counts, late = measure(question, young_since_ms, is_unstamped, committed, wanted, position)
+            answered = np.where(since, answers.wanted, wanted)
+            counts, late = measure(question, young_since_ms, is_unstamped, committed, answered, position)
             source = below_cut(here)
             since_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
             columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}

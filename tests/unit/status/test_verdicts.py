@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.logs import log
 from fakes.reconciler_site import ORDERS, config_of
 from fakes.status_site import Row, StatusSite, moved, site_of_logs
 from generators.hypothesis_strategies import law
@@ -72,6 +73,16 @@ def test_a_report_says_the_same_by_what_is_published_and_by_what_it_decides_itse
         site.reconcile()
     by_driver, by_report = reports(site)
     assert by_driver == by_report
+
+
+def test_what_the_index_has_got_since_the_driver_decided_would_be_repeated() -> None:
+    site = moved("X0:9", "X0:4", 9)
+    decided = site.decided(site.clock_ms[0])
+    site.put(log("Y", "X0:9"))
+    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0]).to_pylist()
+    names = ("wanted_offset", "target_offset", "duplicates", "duplicates_at_most", "lost")
+    assert [row[name] for name in names] == [4, 4, 5, 5, 0]
+    assert row["status"] != "InSync"
 
 
 def test_a_commit_that_the_driver_has_not_decided_on_is_behind() -> None:
