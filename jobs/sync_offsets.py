@@ -1,4 +1,4 @@
-"""Translate and commit offsets: spark-submit jobs/sync_offsets.py --conf FILE [--once] [--dry-run | --no-writes]."""
+"""Translate and commit offsets: spark-submit jobs/sync_offsets.py --conf FILE [--once] [--dry-run]."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The sixteen rooms of the package: an import against the arrows fails here, with its place.
+"""The fifteen rooms of the package: an import against the arrows fails here, with its place.
 
 A room may import rooms on a lower level, and itself; nothing beside it and nothing above. Extensions are found by entry
 points, so none is imported.
@@ -25,7 +25,6 @@ ROOMS = {
     "translate": (2, "numpy"),
     "kafka": (2, "aws_msk_iam_sasl_signer confluent_kafka"),
     "spark": (2, "py4j pyspark"),
-    "terminal": (2, "rich"),
     "tables": (2, "delta deltalake duckdb numpy pyarrow pyspark"),
     "state": (3, "numpy pyarrow"),
     "ingest": (4, "numpy pyarrow pyspark"),

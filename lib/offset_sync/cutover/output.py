@@ -14,7 +14,7 @@ from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem, activi
 from offset_sync.model.reasons import Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
-from offset_sync.terminal import name_column, offset_column, print_table, text_column
+from offset_sync.status.text_tables import name_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
 _CAPTION = """

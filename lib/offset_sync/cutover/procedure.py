@@ -24,8 +24,8 @@ from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
 from offset_sync.state.lease import Fence
 from offset_sync.status.group_homes import from_ranges
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.waiting import waiting
 from offset_sync.sync.read_lists import REPLACED
-from offset_sync.terminal import waiting
 
 _PAUSE_S = 1.0
 _TRIES = 4

@@ -25,8 +25,8 @@ from offset_sync.model.errors import ConfigError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.state.lease import FencedTables, Lease, held
 from offset_sync.status.live_state import LiveState
+from offset_sync.status.waiting import waiting
 from offset_sync.tables.files import files_of
-from offset_sync.terminal import waiting
 
 _MOST = 100_000
 """Records of a partition on each side of a start."""

@@ -19,8 +19,8 @@ from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments
 from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
+from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
-from offset_sync.terminal import waiting
 
 logger = logging.getLogger(__name__)
 add_arguments = status_arguments

@@ -30,9 +30,9 @@ from offset_sync.jobs.watches import (
 )
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ConfigError
-from offset_sync.model.text import to_count
+from offset_sync.model.text import to_count, to_duration
 from offset_sync.state.checked_metadata import checked_metadata
-from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import EVERY_S, beat
@@ -234,6 +234,10 @@ class SyncJob:
 
     def _summarize(self) -> None:
         logger.info("%s", self._metrics.summary())
+        for alias, each in self._state.offsets.clusters.items():
+            if abs(ahead_ms := each.clock.ahead_ms or 0) > WRONG_MS:
+                said = f"{to_duration(abs(ahead_ms))} {'ahead' if ahead_ms > 0 else 'behind'}"
+                logger.warning("clusters.%s: its clock is %s: correct it; commits are dated by ours", alias, said)
 
     def _note_readiness(self) -> None:
         has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded

@@ -23,7 +23,7 @@ from offset_sync.translate.index.runs import Int64s
 WINDOW_MS = 600_000
 """Lifetime of a measurement: clocks drift, and are set."""
 WRONG_MS = 5_000
-"""A clock that is off by more is reported: as a metric, by ``check``, in the report."""
+"""A clock that is off by more is wrong: ``sync_offsets`` says so each minute, and dates moves again."""
 FARTHEST_MS = 10 * 365 * 86_400_000
 """Timestamps further off are ignored: no broker stamps such a commit, so a client wrote it into the log."""
 

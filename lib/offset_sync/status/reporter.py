@@ -45,6 +45,7 @@ _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirr
 _PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
 _OFFSETS = itemgetter("source_offset", "target_offset")
+_COSTS = ("duplicates", "duplicates_at_most", "lost")
 
 
 class _Moment(NamedTuple):
@@ -170,9 +171,8 @@ class StatusReporter:
         columns: dict[str, np.ndarray] = {"is_changing": changing}
         # What the index has got since the driver answered has been read: it would be repeated.
         since = changing & ~IS_WITHHELD[answers.state] & (answers.wanted > wanted)
-        for row, *costs in zip(rows, since, answers.duplicates, answers.duplicates_at_most, answers.lost, strict=True):
-            if costs.pop(0):
-                row |= dict(zip(("duplicates", "duplicates_at_most", "lost"), map(int, costs), strict=True))
+        for number in np.flatnonzero(since).tolist():
+            rows[number] |= {name: int(getattr(answers, name)[number]) for name in _COSTS}
         if question.logs is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)

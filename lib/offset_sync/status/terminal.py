@@ -12,7 +12,7 @@ from rich.text import Text
 from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.model.values import Status
 from offset_sync.status.report import GROUP, Report
-from offset_sync.terminal import WIDE, Column, Row, count_column, name_column, offset_column, print_table, say
+from offset_sync.status.text_tables import WIDE, Column, Row, count_column, name_column, offset_column, print_table, say
 
 _SYMBOLS = {
     Status.WITHHELD: ("⊘", "magenta"),

@@ -92,7 +92,9 @@ class ReconcilePass:
             waiting, skipped = self._write_lists(translated, plan, crossings)
             plan = plan.without(waiting)
             outcomes = self._write(translated, plan)
-            done = self._apply(translated, plan, outcomes, snapshot, request, waiting, skipped)
+            topics = [self._state.offsets.keys[row].topic for row in commits.key.tolist()]
+            errors = {**waiting, **snapshot.refusals(source, target, topics)}
+            done = self._apply(translated, plan, outcomes, errors, skipped, request.batch_id)
             self._history.append(done)  # in the order in which targets were written
         self._take_lists_away(source, commits)
         is_said = request.selection in _PARTIAL and isinstance(snapshot.metadata[target], ClusterError)
@@ -354,15 +356,12 @@ class ReconcilePass:
         translated: Translated,
         plan: WritePlan,
         outcomes: Sequence[WriteOutcome],
-        snapshot: Snapshot,
-        request: ReconcileRequest,
-        waiting: Mapping[int, str],
+        errors: Mapping[int, str],
         skipped: Mapping[int, int],
+        batch_id: int | None,
     ) -> Reconciliation:
-        """Record the outcomes of the writes; return the rows for the history. *waiting* rows were not sent."""
-        state, key, commits = self._state, translated.commits.key, translated.commits
-        topics = [state.offsets.keys[row].topic for row in key.tolist()]
-        error = {**waiting, **snapshot.refusals(translated.source, translated.target, topics)}
+        """Record the outcomes of the writes; return the rows for the history. Rows with *errors* were not sent."""
+        state, key, commits, error = self._state, translated.commits.key, translated.commits, {**errors}
         previous, outcome = plan.previous.copy(), plan.outcome.copy()
         written = np.full(len(key), ABSENT, np.int64)
         outcome[list(error)] = Outcome.FAILED
@@ -382,4 +381,4 @@ class ReconcilePass:
             answers = translated.answers
             is_news = last.note(key, commits.offset, commits.at_ms, answers, outcome, listed=listed, **shown)
         done = (previous, written, outcome, error, is_news, shown["members"], shown["contest"], skipped)
-        return Reconciliation(translated, plan, request.batch_id, state.now_ms(), *done)
+        return Reconciliation(translated, plan, batch_id, state.now_ms(), *done)

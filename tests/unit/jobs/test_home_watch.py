@@ -25,6 +25,7 @@ from offset_sync.jobs.watches import Members, PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.lease import Claim
 from offset_sync.state.record_index import RecordIndex
@@ -121,6 +122,15 @@ def test_of_a_cluster_that_stops_answering_no_members_are_known_and_this_is_said
         found.append(asked["X"])
     assert found == [{"a"}, None, None, {"c"}]
     assert caplog.messages == ["clusters.X: no answer: its members are unknown"]
+
+
+def test_a_clock_that_is_wrong_is_said_with_the_summary(caplog: pytest.LogCaptureFixture) -> None:
+    state = SyncState(config_of(["X", "Y"]), RecordIndex(cast(Any, MemoryTables())))
+    for alias, ahead_ms in (("X", WRONG_MS), ("Y", -WRONG_MS - 2_000)):
+        state.offsets.clusters[alias].clock.keep(ahead_ms)
+    with caplog.at_level(logging.WARNING):
+        SyncJob._summarize(cast(Any, MagicMock(_state=state)))
+    assert caplog.messages == ["clusters.Y: its clock is 7 s behind: correct it; commits are dated by ours"]
 
 
 def test_a_dry_run_takes_a_driver_for_dead_only_where_its_process_is_gone_here() -> None:

@@ -6,12 +6,11 @@ leaves in the folders ``checkpoints`` and ``tables``, without ``drivers``, ``cut
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from fakes.reconciler_site import config_of
+from builders.kept_installation import kept_installation
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.model.values import CONSUMER_OFFSETS
@@ -24,17 +23,12 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.format import check_checkpoints
 from offset_sync.tables.store import TableStore
 
-KEPT = Path(__file__).parents[2] / "golden" / "installation.tar.xz"
 TAKEN = [table for table in TABLES if table is not DRIVERS]
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
-    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
-    mirror = {"names": "mm2", "place_header": "Place"}
-    return config_of(["dc1", "dc2"], mirror=mirror, topics={"include": ["named"]}, tables=places)
+    return kept_installation(tmp_path)
 
 
 @pytest.fixture

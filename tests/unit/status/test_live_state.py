@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tarfile
 import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from fakes.reconciler_site import config_of
+from builders.kept_installation import kept_installation
 from offset_sync.config import Config
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.state.heartbeat import JOB, beat
@@ -17,16 +16,10 @@ from offset_sync.state.lease import Lease
 from offset_sync.status.live_state import LiveState
 from offset_sync.tables.store import TableStore
 
-KEPT = Path(__file__).parents[2] / "golden" / "installation.tar.xz"
-
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
-    places = {"root": f"{tmp_path}/tables", "checkpoints": f"{tmp_path}/checkpoints"}
-    mirror = {"names": "mm2", "place_header": "Place"}
-    return config_of(["dc1", "dc2"], mirror=mirror, topics={"include": ["named"]}, tables=places)
+    return kept_installation(tmp_path)
 
 
 def keys_of(rows: pa.Table) -> set[tuple[object, ...]]:

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from offset_sync import terminal as module
-from offset_sync.terminal import waiting
+from offset_sync.status import waiting as module
+from offset_sync.status.waiting import waiting
 
 
 @pytest.fixture(autouse=True)

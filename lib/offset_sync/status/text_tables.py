@@ -1,18 +1,8 @@
-"""Tables in a terminal: names are folded, never cut, and cannot inject markup or control characters.
-
-And what a command waits for: after two seconds a line in the log, which says for how long it has waited and, where that
-is known, for how long at most::
-
-    waiting for clusters dc1, dc2: 7 s of at most 20 s
-"""
+"""Tables in a terminal: names are folded, never cut, and cannot inject markup or control characters."""
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from offset_sync.model.text import to_count, to_duration, visible
+from offset_sync.model.text import to_count, visible
 
-logger = logging.getLogger(__name__)
 Row = dict[str, Any]
 WIDE = 120
 """From this width on, tables have all their columns."""
-SOON_S = 2.0
-LINE_EVERY_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -84,32 +71,3 @@ def offset_column(title: str, name: str, *, is_only_wide: bool = False) -> Colum
         is_number=True,
         is_only_wide=is_only_wide,
     )
-
-
-@dataclass
-class Wait:
-    """A wait for *what*, which may be told anew while it lasts."""
-
-    what: str
-
-
-@contextmanager
-def waiting(what: str, at_most_s: float | None = None) -> Iterator[Wait]:
-    """Log a wait, for *at_most_s* seconds if that is known, while the block runs, once it lasts for two seconds."""
-    wait, ended, began = Wait(what), threading.Event(), time.monotonic()
-    at_most = "" if at_most_s is None else f" of at most {to_duration(at_most_s * 1000)}"
-
-    def tell() -> None:
-        pause_s = SOON_S
-        while not ended.wait(pause_s):
-            lasted = to_duration(round(time.monotonic() - began) * 1000)
-            logger.info("waiting for %s: %s%s", visible(wait.what), lasted, at_most)
-            pause_s = LINE_EVERY_S
-
-    thread = threading.Thread(target=tell, name="waiting", daemon=True)
-    thread.start()
-    try:
-        yield wait
-    finally:
-        ended.set()
-        thread.join()

@@ -1,0 +1,20 @@
+"""The tables and checkpoints of ``tests/golden/installation.tar.xz``, see ``unit/state/test_kept_installation.py``."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+from fakes.reconciler_site import config_of
+from offset_sync.config import Config
+
+_KEPT = Path(__file__).parents[2] / "golden" / "installation.tar.xz"
+
+
+def kept_installation(folder: Path) -> Config:
+    """Unpack it into *folder*; return its configuration."""
+    with tarfile.open(_KEPT) as archive:
+        archive.extractall(folder, filter="data")
+    places = {"root": f"{folder}/tables", "checkpoints": f"{folder}/checkpoints"}
+    mirror = {"names": "mm2", "place_header": "Place"}
+    return config_of(["dc1", "dc2"], mirror=mirror, topics={"include": ["named"]}, tables=places)
