@@ -109,7 +109,7 @@ _LOGINS = {
             "sasl.kerberos.principal": "{principal}",
             "sasl.kerberos.keytab": "{keytab}",
             "sasl.kerberos.service.name": "{service_name}",
-            # The Kerberos library reads the keytab, see kafka/kerberos.py, so librdkafka starts no kinit. At its usual
+            # The Kerberos library reads the keytab, see kafka/clients.py, so librdkafka starts no kinit. At its usual
             # level it prints each refused login, beside the error that we report.
             "sasl.kerberos.min.time.before.relogin": "0",
             "log_level": "0",

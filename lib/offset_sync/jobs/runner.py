@@ -23,7 +23,7 @@ from offset_sync.config import Config, load_config
 from offset_sync.config.rules import cautions
 from offset_sync.ingest.query_errors import first_line, is_of_full_disk, with_full_disk
 from offset_sync.jobs.process_end import JOB, LOG_FORMAT, ProcessEnd
-from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.clients import log_in
 from offset_sync.kafka.librdkafka import check_client
 from offset_sync.model.errors import ClusterError, ConfigError, OffsetSyncError, PlatformError
 from offset_sync.model.text import escaped, one_line

@@ -9,7 +9,6 @@ from operator import itemgetter
 from typing import Any
 
 from offset_sync.model.errors import OffsetSyncError
-from offset_sync.model.values import Outcome
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -46,8 +45,8 @@ class StoryTables:
         """Return the newest answer for every key from *source* to *target*."""
         names = list(Answer.__annotations__)
         for row in sorted(self._added(OFFSET_TRANSLATIONS), key=itemgetter("translated_at")):
-            if row["outcome"] == Outcome.GONE.name:
-                continue  # the group has left: there is no answer
+            if row["duplicates"] is None:
+                continue  # withheld, failed, or the group has left: no answer
             found = self._answers.setdefault((row["source_cluster"], row["target_cluster"]), {})
             found[row["group_id"], row["topic"], row["partition"]] = Answer(**{name: row[name] for name in names})
         return dict(self._answers.get((source, target), {}))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from offset_sync.kafka import msk_tokens
-from offset_sync.kafka.kerberos import log_in
+from offset_sync.kafka.clients import log_in
 from offset_sync.kafka.librdkafka import library
 from offset_sync.kafka.msk_tokens import Token, TokenError, token_for
 from offset_sync.model.errors import PlatformError
