@@ -84,8 +84,7 @@ def scene_of(
 def is_well(installation: Installation) -> bool:
     """Return whether check finds nothing wrong, is logged in, and shows no secret."""
     findings = find_all(load_config(installation.config_file))
-    levels = [each.level for each in findings if (each.place, each.check) == ("clusters.dc1", "connection")]
-    assert levels == [Level.OK]
+    assert [each.level for each in findings if (each.place, each.check) == ("clusters.dc1", "connection")] == [Level.OK]
     assert CANARY not in str(findings)
     return [each for each in findings if each.level is Level.FAIL] == []
 

@@ -129,7 +129,8 @@ def check_places(config: Config, default: str) -> None:
 
     On the local disk another machine would begin with new tables, and not see that this driver is alive.
     """
-    for key, path in (("root", config.tables.root), ("checkpoints", config.tables.checkpoints)):
+    for key in ("root", "checkpoints"):
+        path = getattr(config.tables, key)
         if not default.startswith("file:") and ":" not in path:
             remedy = "write it with its scheme; file:///… is this machine's disk"
             raise ConfigError([f"tables.{key}: {path} has no scheme, and fs.defaultFS is {default}: {remedy}"])

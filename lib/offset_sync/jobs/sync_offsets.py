@@ -235,9 +235,8 @@ class SyncJob:
     def _summarize(self) -> None:
         logger.info("%s", self._metrics.summary())
         for alias, each in self._state.offsets.clusters.items():
-            if abs(ahead_ms := each.clock.ahead_ms or 0) > WRONG_MS:
-                said = f"{to_duration(abs(ahead_ms))} {'ahead' if ahead_ms > 0 else 'behind'}"
-                logger.warning("clusters.%s: its clock is %s: correct it; commits are dated by ours", alias, said)
+            if (wrong_ms := abs(each.clock.ahead_ms or 0)) > WRONG_MS:
+                logger.warning("clusters.%s: its clock is wrong by %s: correct it", alias, to_duration(wrong_ms))
 
     def _note_readiness(self) -> None:
         has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded

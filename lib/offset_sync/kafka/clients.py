@@ -20,9 +20,6 @@ from offset_sync.kafka.librdkafka import CLIENT_OPTIONS, library, of_librdkafka
 from offset_sync.kafka.msk_tokens import with_tokens
 from offset_sync.model.errors import ClusterError, PlatformError
 
-MECHANISM = "GSSAPI"
-_FEATURE = "sasl_gssapi"
-_CACHE = "MEMORY:offset-sync"
 _KEYTAB = "KRB5_CLIENT_KTNAME"
 _Client = TypeVar("_Client")
 
@@ -55,9 +52,9 @@ def log_in(options: Mapping[str, str]) -> None:
     Nothing is requested from a KDC yet: that is done for each connection. Raises PlatformError, in one line, for a
     client without Kerberos, and for a keytab that cannot be used.
     """
-    if options.get("sasl.mechanism") != MECHANISM:
+    if options.get("sasl.mechanism") != "GSSAPI":
         return
-    if _FEATURE not in library().features():
+    if "sasl_gssapi" not in library().features():
         raise PlatformError(
             "the installed Python client has no Kerberos (GSSAPI), as the published wheels of confluent-kafka; install "
             "one built by scripts/kerberos_client.py (docs/deployment.md, Kerberos)"
@@ -70,4 +67,5 @@ def log_in(options: Mapping[str, str]) -> None:
     if known.removeprefix("FILE:") != keytab:
         text = f"keytab {keytab} is not the {known} of another cluster or of {_KEYTAB}, and a process has one Kerberos"
         raise PlatformError(f"{text} login: name the same file")
-    os.environ |= {_KEYTAB: keytab, "KRB5CCNAME": _CACHE}  # the library takes the first principal of the keytab
+    # The library takes the first principal of the keytab.
+    os.environ |= {_KEYTAB: keytab, "KRB5CCNAME": "MEMORY:offset-sync"}

@@ -8,13 +8,11 @@ from pathlib import Path
 from fakes.reconciler_site import config_of
 from offset_sync.config import Config
 
-_KEPT = Path(__file__).parents[2] / "golden" / "installation.tar.xz"
-
 
 def kept_installation(folder: Path) -> Config:
     """Unpack it into *folder*; return its configuration."""
-    with tarfile.open(_KEPT) as archive:
+    with tarfile.open(Path(__file__).parents[2] / "golden" / "installation.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     places = {"root": f"{folder}/tables", "checkpoints": f"{folder}/checkpoints"}
-    mirror = {"names": "mm2", "place_header": "Place"}
-    return config_of(["dc1", "dc2"], mirror=mirror, topics={"include": ["named"]}, tables=places)
+    named = {"names": "mm2", "place_header": "Place"}
+    return config_of(["dc1", "dc2"], mirror=named, topics={"include": ["named"]}, tables=places)
