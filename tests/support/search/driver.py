@@ -19,7 +19,6 @@ from offset_sync.state.group_homes import Move
 from offset_sync.state.own_writes import _Write
 from offset_sync.state.restore import _assume_writes, _inherit_writes
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.direction_queue import ReconcileRequest, Selection
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated, plan_writes
@@ -194,8 +193,7 @@ class Driver:
             state.offsets.clusters[other].own_writes.begin(commits.key[sent], wanted[sent])
             return
         outcomes = work._write(translated, plan)
-        said: Any = SimpleNamespace(refusals=lambda *_asked: {})
-        work._apply(translated, plan, outcomes, said, ReconcileRequest(Selection.CHANGED, rows), {}, {})
+        work._apply(translated, plan, outcomes, {}, {}, None)
 
     def move(self, rows: Sequence[int], targets: Sequence[int]) -> None:
         groups = [f"g{row}" for row in rows]
