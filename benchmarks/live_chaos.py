@@ -25,6 +25,7 @@ from chaos.faults import Stage
 from chaos.quiet import mirrored, wait_until_exact
 from chaos.schedule import JOBS, kinds, schedule
 from chaos.traffic import ALIASES, COPIED, PARTITIONS, SYNCING, Traffic, say
+from offset_sync.jobs.process_end import end_process
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.load.stamping_mirror import StampingMirror
 
@@ -114,4 +115,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -35,6 +35,7 @@ from chaos.traffic import say
 from consumer.consumer_host import ConsumerHost, consumer_host
 from consumer.moving import MovingGroups, move
 from consumer.skip_read_jar import client_jars, jar_or_skip
+from offset_sync.jobs.process_end import end_process
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.load.producer import TopicLoad
@@ -216,4 +217,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

@@ -28,6 +28,7 @@ from chaos.lane import Lane
 from chaos.once import not_covered, twice
 from chaos.quiet import mirrored, wait_until_exact
 from chaos.traffic import ALIASES, COPIED, PARTITIONS, SYNCING, Traffic, say
+from offset_sync.jobs.process_end import end_process
 from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.load.mirror import Mirror
@@ -122,4 +123,4 @@ def report(traffic: Traffic, lanes: Sequence[Lane], lines: Sequence[str]) -> int
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())
