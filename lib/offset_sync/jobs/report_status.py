@@ -17,7 +17,6 @@ from offset_sync.model.text import visible
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments
-from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
 from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
@@ -34,7 +33,6 @@ class StatusJob:
     ) -> None:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
         self._drift = DriftWindow()
-        self._rehearsals = Rehearsals(state.tables)
 
     def run_once(self) -> Report:
         """Make a report, show it and append it to the tables; it is shown even if the append fails."""
@@ -50,9 +48,7 @@ class StatusJob:
         drift = self._drift.add(status, now)
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += [visible(str(each)) for each in self._state.silent]
-        rehearsals = self._rehearsals.follow()
-        notes += [visible(each.note(now)) for each in rehearsals]
-        return Report(status, drift, now, notes, rehearsals)
+        return Report(status, drift, now, notes)
 
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables."""
