@@ -37,8 +37,7 @@ import pyarrow.compute as pc
 from offset_sync.config.name_patterns import is_match
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.reasons import Reason
-from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, skipped, trouble, verdict
-from offset_sync.status.health import find_notes, find_problems
+from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, find_notes, find_problems, skipped, trouble, verdict
 from offset_sync.tables.catalog import SYNC_DRIFT
 
 PAIR = ("source_cluster", "target_cluster")

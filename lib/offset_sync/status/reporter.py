@@ -22,7 +22,7 @@ from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, O
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.classify import Row, behind, classify, needs_comparison
+from offset_sync.status.assessment import Row, behind, classify, needs_comparison
 from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
 from offset_sync.status.group_homes import note_uncommitted
 from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
