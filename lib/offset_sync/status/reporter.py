@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -26,15 +28,16 @@ from offset_sync.status.assessment import Row, behind, classify, needs_compariso
 from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
 from offset_sync.status.group_homes import note_uncommitted
 from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
-from offset_sync.status.measure import Counts, below_cut, is_outside, log_end, measure, origin_shares
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
 from offset_sync.status.verdicts import Direction, Directions, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
+from offset_sync.translate.replication_gap import BothLogs, Counts, below_cut, is_outside, log_end, measure
 from offset_sync.translate.strategies import is_stamped
 
 _TOPIC_IS_GONE = (State.TOPIC_MISSING.name, State.TOPIC_RECREATED.name)
@@ -46,6 +49,8 @@ _PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
 _OFFSETS = itemgetter("source_offset", "target_offset")
 _COSTS = ("duplicates", "duplicates_at_most", "lost")
+_NEWEST = 10_000
+"""The shares of origins are those in this many newest offsets."""
 
 
 class _Moment(NamedTuple):
@@ -161,9 +166,9 @@ class StatusReporter:
         question = asked.questions[0]
         # Where the target does not answer nothing can be counted.
         of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
-        names, logs = self._config.names, [ClusterPartition(alias, *place) for alias in (pair.source, pair.target)]
+        names, both = self._config.names, [ClusterPartition(alias, *place) for alias in (pair.source, pair.target)]
         of_all |= {
-            "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
+            "unreadable": next(filter(None, map(moment.progress.unreadable.get, both)), None),
             "topic": names.outside(pair.source, place.topic),
             "target_topic": names.topic(pair.target, place.topic),
         }
@@ -173,27 +178,34 @@ class StatusReporter:
         since = changing & ~IS_WITHHELD[answers.state] & (answers.wanted > wanted)
         for number in np.flatnonzero(since).tolist():
             rows[number] |= {name: int(getattr(answers, name)[number]) for name in _COSTS}
-        if question.logs is not None:
+        if question.logs is not None and question.bounds is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
-            young_since_ms = self._translator.young_since_ms(pair.now_ms)
-            answered = np.where(since, answers.wanted, wanted)
-            counts, late = measure(question, young_since_ms, is_unstamped, committed, answered, position)
+            since_ms = self._translator.young_since_ms(pair.now_ms), question.bounds.young_since_ms
+            logs = BothLogs(here, there, log_end(question.said), *since_ms, is_unstamped)
+            counts, late = measure(logs, committed, np.where(since, answers.wanted, wanted), position)
             source = below_cut(here)
-            since_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
+            late_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
             columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}
             of_all |= {
                 "target_end": log_end(there.metadata),
                 "is_unstamped": is_unstamped,
                 "mirror_lag": late.total,
-                "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
-                "origin_share": origin_shares(source, self._aliases),
+                "mirror_lag_ms": max(pair.now_ms - late_ms, 0),
+                "origin_share": self._origin_shares(source),
             }
         parts = zip(*(column.tolist() for column in columns.values()), strict=True)
         for row, numbers in zip(rows, parts, strict=True):
             row |= of_all | dict(zip(columns, numbers, strict=True))
             self._note_list(row, question.logs, moment.held)
             _note_costs(row, is_known=question.logs is not None)
+
+    def _origin_shares(self, log: LogIndex) -> str:
+        """Return the share of each origin in the newest records, as JSON; of those that are no clusters as ``?``."""
+        counts = Counter[str]()
+        for origin, count in sorted(log.paged.records_by_origin(max(0, log.frontier - _NEWEST), log.frontier).items()):
+            counts[self._aliases.get(origin, "?")] += count
+        return json.dumps({name: round(count / counts.total(), 4) for name, count in counts.items()})
 
     def _note_list(self, row: Row, logs: tuple[PartitionLog, PartitionLog] | None, held: HeldOffsets) -> None:
         """Note how far consumers still skip at the source by a list: what they skip there is not unread."""

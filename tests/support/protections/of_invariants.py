@@ -190,7 +190,7 @@ BY_NUMBER[11] = protections(
     ),
     "records that are not indexed keep a group from being in sync",
     kept_by(
-        "status.measure._beyond_index",
+        "replication_gap._beyond_index",
         lambda _source, left, _end: np.zeros_like(left),
         "status_oracle every_number_of_a_report",
     ),
