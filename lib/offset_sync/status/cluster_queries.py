@@ -24,9 +24,12 @@ from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, RecordContent, TopicPartition
 from offset_sync.state.checked_metadata import checked_metadata
-from offset_sync.state.cluster_metadata import MetadataByCluster
+from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.state.cluster_metadata import MetadataByCluster, Snapshot
 from offset_sync.state.known_names import learn_names
 from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import frontiers
+from offset_sync.status.index_progress import IndexCatchUp
 from offset_sync.sync.held_lists import own_group
 
 logger = logging.getLogger(__name__)
@@ -41,7 +44,7 @@ _LISTED_S = 10.0
 class ClusterQueries:
     """Queries the configured clusters; every query to one of those *given_up* returns an error.
 
-    Log metadata is checked against the *index*.
+    Log metadata is checked against the *index*, which is to reach the logs' ends.
     """
 
     def __init__(self, config: Config, index: RecordIndex, given_up: Collection[str] = ()) -> None:
@@ -52,6 +55,7 @@ class ClusterQueries:
         self._readers = {alias: RecordReader(alias, each, config.names) for alias, each in options.items()}
         self._silent: dict[str, tuple[ClusterError, float]] = {}
         self._fetcher = checked_metadata(config, self._admins, index)
+        self._index, self._catch_up = index, IndexCatchUp(index)
 
     def admins(self) -> Mapping[str, ClusterAdmin]:
         """Return the client of each cluster that is not given up."""
@@ -61,6 +65,15 @@ class ClusterQueries:
         """Return each cluster's metadata of *partitions*, or its error."""
         found = self._fetcher.fetch([alias for alias in aliases if alias in self._admins], partitions)
         return {alias: error for alias, error in self._given_up.items() if alias in aliases} | dict(found)
+
+    def snapshot(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Snapshot:
+        """Return the clusters' metadata of *partitions* as of now; waits a moment for the index to reach the ends."""
+        with self._index.lock:
+            known_to = frontiers(self._index, aliases, partitions)
+        asked_at_ms = system_now_ms()
+        metadata = self.fetch(aliases, partitions)
+        self._catch_up.wait(metadata)
+        return Snapshot(metadata, known_to, asked_at_ms)
 
     def listed_groups(self, alias: str) -> Mapping[str, bool] | ClusterError:
         """Return the groups that a cluster lists, and whether they have members; see :meth:`ClusterAdmin.groups`."""
@@ -143,12 +156,10 @@ def ask_coordinators(
     with ThreadPoolExecutor(max(1, len(aliases)), "coordinators") as threads:
 
         def ask(wanted: Mapping[str, Sequence[str]]) -> dict[str, GroupAnswers]:
-            asked = {
-                alias: threads.submit(clusters.committed_offsets, alias, each) for alias, each in wanted.items() if each
-            }
-            return {alias: answer.result() for alias, answer in asked.items()}
+            found = threads.map(clusters.committed_offsets, wanted, wanted.values())
+            return dict(zip(wanted, found, strict=True))
 
-        as_target = ask(everywhere)
+        as_target = ask(everywhere)  # all have answered before the first source is asked
         return HeldOffsets(as_target, ask({alias: sorted(groups) for alias, groups in homes.items()}))
 
 

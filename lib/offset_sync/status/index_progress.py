@@ -12,7 +12,8 @@ from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
-from offset_sync.state.sync_state import SyncState, frontier
+from offset_sync.state.record_index import RecordIndex
+from offset_sync.state.sync_state import frontier
 from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,8 @@ class IndexCatchUp:
     It does not wait again for a log without progress since.
     """
 
-    def __init__(self, state: SyncState, patience_s: float = 5.0, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._state, self._patience_s, self._clock = state, patience_s, clock
+    def __init__(self, index: RecordIndex, patience_s: float = 5.0, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._index, self._patience_s, self._clock = index, patience_s, clock
         self._stuck: dict[ClusterPartition, int] = {}
 
     def wait(self, metadata: MetadataByCluster) -> None:
@@ -67,13 +68,13 @@ class IndexCatchUp:
                 self._stuck |= behind
                 return
             self._clock.pause(_POLL_S)
-            self._state.index.refresh()
+            self._index.refresh()
 
     def _behind(self, metadata: MetadataByCluster) -> dict[ClusterPartition, int]:
         """Return the frontiers of the partitions whose index has not reached the ends in *metadata*."""
-        with self._state.lock:
+        with self._index.lock:
             found = {
-                (ClusterPartition(alias, *place), ends.log_end): frontier(self._state.index, alias, place)
+                (ClusterPartition(alias, *place), ends.log_end): frontier(self._index, alias, place)
                 for alias, answer in metadata.items()
                 if not isinstance(answer, ClusterError)
                 for place, ends in answer.ends.items()

@@ -25,7 +25,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers, HeldOffsets
 from offset_sync.status.group_homes import groups_of, take_in_unread, take_in_untold
-from offset_sync.status.index_progress import IndexCatchUp, IndexCheckpoints
+from offset_sync.status.index_progress import IndexCheckpoints
 from offset_sync.status.record_comparison import RecordComparer
 from offset_sync.status.reporter import StatusReporter, has_moved_on
 from offset_sync.status.verdicts import OwnVerdicts, PublishedVerdicts, by_direction
@@ -59,8 +59,7 @@ class LiveState:
         known = partial(with_known_ids, config, self.tables.files)
         comparer = RecordComparer(known, self.clusters)
         self._index_records = IndexCheckpoints(tables.files, config)
-        catch_up = IndexCatchUp(self._state)
-        self._reporter = StatusReporter(config, self._state, self.clusters, catch_up, comparer)
+        self._reporter = StatusReporter(config, self._state, self.clusters, comparer)
         self._published = PublishedVerdicts(tables, config)
         self._moves = Moves(self.tables)
         self.on_follow: Callable[[], None] = lambda: None

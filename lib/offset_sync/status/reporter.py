@@ -22,12 +22,12 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.sync_state import SyncState, frontiers
+from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.assessment import Row, behind, classify, needs_comparison
 from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
 from offset_sync.status.group_homes import note_uncommitted
-from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
+from offset_sync.status.index_progress import IndexProgress
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
 from offset_sync.status.verdicts import Direction, Directions, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
@@ -67,16 +67,8 @@ class _Moment(NamedTuple):
 class StatusReporter:
     """Reports on verdicts, by the index of *state*; its lock is not held while logs are read or clusters are asked."""
 
-    def __init__(
-        self,
-        config: Config,
-        state: SyncState,
-        clusters: ClusterQueries,
-        catch_up: IndexCatchUp,
-        comparer: RecordComparer,
-    ) -> None:
-        self._config, self._state = config, state
-        self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
+    def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, comparer: RecordComparer) -> None:
+        self._config, self._state, self._clusters, self._comparer = config, state, clusters, comparer
         self._translator = Translator(config, state)
         self._aliases = {state.index.code(alias): alias for alias in config.clusters}
         self._is_named = cache(config.has_read_list)
@@ -102,13 +94,10 @@ class StatusReporter:
         found: list[Row] = []
         if partitions := {TopicPartition(*_PLACE(row)) for each in directions.values() for row in each}:
             aliases = list(dict.fromkeys(alias for direction in directions for alias in direction))
-            with self._state.lock:
-                known_to = frontiers(self._state.index, aliases, partitions)
-            metadata = self._clusters.fetch(aliases, partitions)
-            self._catch_up.wait(metadata)
+            snapshot = self._clusters.snapshot(aliases, partitions)
             is_pair_only = len(self._config.clusters) == 2
             unexpected = {} if is_pair_only else _unexpected(directions, held, self._config.pairs())
-            moment = _Moment(held, progress, Snapshot(metadata, known_to), now_ms, _homes(directions), unexpected)
+            moment = _Moment(held, progress, snapshot, now_ms, _homes(directions), unexpected)
             for direction, verdicts in directions.items():
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}

@@ -6,6 +6,7 @@ A living ``sync_offsets`` has published them. Without one its code decides here,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,14 +53,13 @@ def known_at_target(row: Row) -> int | None:
 def by_direction(rows: pa.Table, config: Config) -> Directions:
     """Return the *rows* that count under *config*."""
     rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name))
-    groups = [each for each in pc.unique(rows["group_id"]).to_pylist() if config.is_group_included(each)]
-    topics = [each for each in pc.unique(rows["topic"]).to_pylist() if config.strategy_of(each) != "off"]
-    for name, known in (("group_id", groups), ("topic", topics)):
-        rows = rows.filter(pc.is_in(rows[name], pa.array(known, pa.string())))
+    is_included, strategy_of = cache(config.is_group_included), cache(config.strategy_of)
     found: dict[Direction, list[Row]] = {pair: [] for pair in config.pairs()}
     for row in rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")]).to_pylist():
-        row["stream"], row["key"] = row["topic"], GroupPartition(row["group_id"], row["topic"], row["partition"])
-        found.get((row["source_cluster"], row["target_cluster"]), []).append(row)
+        key = GroupPartition(row["group_id"], row["topic"], row["partition"])
+        if is_included(key.group_id) and strategy_of(key.topic) != "off":
+            pair = row["source_cluster"], row["target_cluster"]
+            found.get(pair, []).append(row | {"stream": key.topic, "key": key})
     return {pair: each for pair, each in found.items() if each}
 
 

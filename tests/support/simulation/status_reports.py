@@ -52,14 +52,8 @@ class Reader:
     def __init__(self, driver: SyncDriver) -> None:
         self._driver, self._world = driver, driver.world
         clusters: Any = self
-        self._reporter = StatusReporter(driver.config, driver.state, clusters, clusters, clusters)
-
-    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Any:
-        """Ask for the logs' ends."""
-        return self._driver.fetcher.fetch(aliases, partitions)
-
-    def wait(self, _metadata: object) -> None:
-        """Do not wait for the index."""
+        self.snapshot = driver.snapshot
+        self._reporter = StatusReporter(driver.config, driver.state, clusters, clusters)
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> Mapping[str, Any]:
         """Answer for a cluster's coordinators."""
