@@ -14,9 +14,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.cluster_queries import ClusterQueries
 from offset_sync.state.sync_state import SyncState, known_end
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.cluster_queries import ClusterQueries
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some

@@ -7,17 +7,21 @@ least of its partitions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
 from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
-from offset_sync.model.values import State, Status
+from offset_sync.model.values import Outcome, State, Status
 
 Row = dict[str, Any]
 STATUS_WORDS = tuple(status.word for status in Status)
 """The words of the column ``status``, worst first."""
+Direction = tuple[str, str]
+Directions = Mapping[Direction, Sequence[Row]]
+"""Verdicts, by direction, sorted by partition: rows of ANSWERS_SCHEMA, each with its ``key`` and its ``stream``."""
+_HELD = (Outcome.COMMITTED.name, Outcome.UNCHANGED.name)
 WITHHELD, STALLED, BEHIND, TARGET_ACTIVE, MIRRORING, IN_SYNC = STATUS_WORDS
 
 
@@ -32,6 +36,18 @@ class Verdict(IntEnum):
 
 MOVES = ("no", "no", "at_cost", "now")
 """The word of each verdict: ``move`` of a report."""
+
+
+def wanted_of(row: Row) -> int | None:
+    """Return the answer of a verdict, None where it is withheld."""
+    offset: int | None = None if State[row["state"]].is_withheld else row["target_offset"]
+    return offset
+
+
+def known_at_target(row: Row) -> int | None:
+    """Return what the target is known to hold if it does not hold the answer."""
+    offset: int | None = row["target_offset" if row["outcome"] in _HELD else "previous_target_offset"]
+    return offset
 
 
 def skipped(row: Row) -> int:
@@ -106,11 +122,7 @@ def _behind(row: Row) -> str | None:
 
 def needs_comparison(row: Row) -> bool:
     """Return whether a row is in sync only if its next records are the same on both sides."""
-    return bool(row["status"] == Status.IN_SYNC.word and _has_next_at_target(row))
-
-
-def _has_next_at_target(row: Row) -> bool:
-    return bool(row["state"] != State.AT_FRONTIER.name)
+    return bool(row["status"] == IN_SYNC and row["state"] != State.AT_FRONTIER.name)
 
 
 def _stalled(row: Row, after_ms: int) -> str | None:
@@ -141,7 +153,7 @@ def _mirroring(row: Row) -> str | None:
         (row["silent"], Reason.OF_TABLES, row["silent"]),
         (row["is_changing"], Reason.CHANGES, None),
         (row["is_unstamped"], Reason.UNSTAMPED, None),
-        (row["unread"] > 0 and not _has_next_at_target(row), Reason.NOTHING_TO_COMPARE, None),
+        (row["unread"] > 0 and row["state"] == State.AT_FRONTIER.name, Reason.NOTHING_TO_COMPARE, None),
     )
     return next((reason(value) for holds, reason, value in causes if holds), None)
 

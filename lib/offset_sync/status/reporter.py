@@ -22,14 +22,21 @@ from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.cluster_queries import ClusterQueries
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.assessment import Row, behind, classify, needs_comparison
-from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
-from offset_sync.status.group_homes import note_uncommitted
-from offset_sync.status.index_progress import IndexProgress
+from offset_sync.status.assessment import (
+    Direction,
+    Directions,
+    Row,
+    behind,
+    classify,
+    known_at_target,
+    needs_comparison,
+    wanted_of,
+)
+from offset_sync.status.held_offsets import Held, HeldOffsets, ask_coordinators, note_uncommitted
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.status.verdicts import Direction, Directions, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.translate.index.log_index import LogIndex
@@ -51,6 +58,13 @@ _OFFSETS = itemgetter("source_offset", "target_offset")
 _COSTS = ("duplicates", "duplicates_at_most", "lost")
 _NEWEST = 10_000
 """The shares of origins are those in this many newest offsets."""
+
+
+class IndexProgress(NamedTuple):
+    """*silent_ms*: for how long nothing was read of a cluster; *unreadable*: why a log cannot be read on."""
+
+    silent_ms: Mapping[str, int]
+    unreadable: Mapping[ClusterPartition, str]
 
 
 class _Moment(NamedTuple):

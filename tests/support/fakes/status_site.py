@@ -16,13 +16,12 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.held_positions import groups_of
 from offset_sync.state.lease import OpenFence
-from offset_sync.status.cluster_queries import HeldOffsets
-from offset_sync.status.group_homes import groups_of
-from offset_sync.status.index_progress import IndexProgress
+from offset_sync.status.held_offsets import HeldOffsets
+from offset_sync.status.live_state import OwnVerdicts, by_direction
 from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.verdicts import OwnVerdicts, by_direction
+from offset_sync.status.reporter import IndexProgress, StatusReporter
 from offset_sync.sync.offset_writer import write_offsets
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord

@@ -197,7 +197,7 @@ BY_NUMBER[11] = protections(
     "a group whose answer has changed since it was published is not in sync",
     kept_by("status.reporter.is_changing", false_for(1), "verdicts a_record_that_came_late"),
     "the verdict of a driver that is not alive is not shown",
-    kept_by("status.verdicts.is_living", yes, "verdicts only_a_living_driver_is_read"),
+    kept_by("live_state.is_living", yes, "verdicts only_a_living_driver_is_read"),
     "a home that a group has left is not shown",
     kept_by("reconciliation.ReconcilePass._tell_gone", nothing, "translation_history a_home_that_the_group"),
 )

@@ -11,7 +11,8 @@ from fakes.reconciler_site import config_of
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.status.index_progress import IndexCatchUp, IndexCheckpoints
+from offset_sync.state.cluster_queries import IndexCatchUp
+from offset_sync.status.live_state import IndexCheckpoints
 from offset_sync.tables.files import Files
 
 ORDERS = TopicPartition("orders", 0)
