@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
@@ -41,7 +40,7 @@ from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, Translations
+from offset_sync.translate.partition import Translations
 from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
 from offset_sync.translate.replication_gap import BothLogs, Counts, below_cut, is_outside, log_end, measure
@@ -175,18 +174,15 @@ class StatusReporter:
             "topic": names.outside(pair.source, place.topic),
             "target_topic": names.topic(pair.target, place.topic),
         }
-        changing = is_changing(answers, wanted)
-        columns: dict[str, np.ndarray] = {"is_changing": changing}
-        # What the index has got since the driver answered has been read: it would be repeated.
-        since = changing & ~IS_WITHHELD[answers.state] & (answers.wanted > wanted)
-        for number in np.flatnonzero(since).tolist():
+        columns: dict[str, np.ndarray] = {"is_changing": answers.is_withheld}
+        for number in np.flatnonzero(~answers.is_withheld).tolist():
             rows[number] |= {name: int(getattr(answers, name)[number]) for name in _COSTS}
         if question.logs is not None and question.bounds is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
             since_ms = self._translator.young_since_ms(pair.now_ms), question.bounds.young_since_ms
             logs = BothLogs(here, there, log_end(question.said), *since_ms, is_unstamped)
-            counts, late = measure(logs, committed, np.where(since, answers.wanted, wanted), position)
+            counts, late = measure(logs, committed, answers_now(answers, wanted), position)
             source = below_cut(here)
             late_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
             columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}
@@ -239,10 +235,10 @@ class StatusReporter:
                 row |= {"status": Status.MIRRORING.word, "reason": differences[pair]}
 
 
-def is_changing(answers: Translations, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return where the index has other *answers* than those *wanted* by now, as a record came late."""
-    changing: NDArray[np.bool_] = np.where(IS_WITHHELD[answers.state], ABSENT, answers.wanted) != wanted
-    return changing
+def answers_now(answers: Translations, wanted: Int64s) -> Int64s:
+    """Return what is *wanted* by what the index has got since the driver answered; as published where withheld."""
+    now: Int64s = np.where(answers.is_withheld | (wanted == ABSENT), wanted, answers.wanted)
+    return now
 
 
 def _position(row: Row) -> tuple[object, ...]:

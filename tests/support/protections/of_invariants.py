@@ -195,7 +195,7 @@ BY_NUMBER[11] = protections(
         "status_oracle every_number_of_a_report",
     ),
     "a group whose answer has changed since it was published is not in sync",
-    kept_by("status.reporter.is_changing", false_for(1), "verdicts a_record_that_came_late"),
+    kept_by("status.reporter.answers_now", given(1), "verdicts a_record_that_came_late"),
     "the verdict of a driver that is not alive is not shown",
     kept_by("live_state.is_living", yes, "verdicts only_a_living_driver_is_read"),
     "a home that a group has left is not shown",

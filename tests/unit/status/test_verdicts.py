@@ -113,7 +113,7 @@ def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync(
     older = rows.set_column(rows.schema.get_field_index("target_offset"), "target_offset", pa.array([2], pa.int64()))
     site.clusters["Y"].commit("g", ORDERS, 2)
     (row,) = site.report_on(older, site.ask(), site.clock_ms[0]).to_pylist()
-    assert (row["status"], row["reason"]) == ("Mirroring", Reason.CHANGES())
+    assert (row["status"], row["reason"]) == ("Behind", Reason.TARGET_AHEAD(1))
 
 
 @pytest.fixture
