@@ -80,7 +80,8 @@ def trouble(row: Row) -> str | None:
     return str(row["status"]).upper() if row["status"] in (WITHHELD, STALLED) else None
 
 
-TROUBLES = ("SKIPPING", "WITHHELD", "STALLED")
+TROUBLES = {"SKIPPING": None, "WITHHELD": WITHHELD, "STALLED": STALLED}
+"""Each :func:`trouble` with its status, None: it may have any."""
 
 
 def classify(row: Row, stalled_after_ms: int) -> tuple[Status, str | None]:
@@ -171,10 +172,9 @@ def find_problems(partitions: Sequence[Row], pairs: Sequence[Row], groups: Seque
     """
     if not partitions:
         yield {"status": None, "text": Reason.NOTHING_TO_REPORT()}
-    for name in TROUBLES:
+    for name, word in TROUBLES.items():
         if rows := [row for row in partitions if row["trouble"] == name]:
             counted = sum(row["skipped"] for row in rows)
-            word = Status[name].word if name in Status.__members__ else None
             yield {"status": word, "text": Reason[name](of=_of_rows(rows), why=_reasons(rows), skipped=counted)}
     for row in filter(_is_drifting, pairs):
         pair, by = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}", row["drift"]

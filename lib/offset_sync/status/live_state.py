@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config import Config
 from offset_sync.ingest.checkpoint import Checkpoint
+from offset_sync.kafka.requests import side_by_side
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
 from offset_sync.state.cluster_ids import refuse_shared, with_known_ids
@@ -242,9 +242,7 @@ class LiveState:
 
     def ask_of_untold(self) -> Mapping[str, Mapping[str, bool] | ClusterError]:
         """Ask for what the clusters' groups have committed of which no table has anything; return what they list."""
-        with ThreadPoolExecutor(len(self._config.clusters), "members") as threads:
-            asked = {alias: threads.submit(self.clusters.listed_groups, alias) for alias in self._config.clusters}
-            listed = {alias: each.result() for alias, each in asked.items()}
+        listed = side_by_side(self.clusters.listed_groups, self._config.clusters)
         with self.state.lock:
             told = {key.group_id for key in self.state.offsets.keys}
         answers = dict[str, GroupAnswers]()
