@@ -181,7 +181,6 @@ def test_a_second_run_writes_nothing_and_with_the_checkpoints_lost_all_is_read_a
     own = Counter((each[0], bool(each[-1])) for each in commits)
     groups = {alias: sum(len(mesh.groups(alias, place)) + 1 for place in mesh.worlds) for alias in ALIASES}
     assert {alias: own[alias, False] for alias in ALIASES} == groups, "what the killed driver has written is ours"
-    assert list(Path(mesh.installation.folder, "checkpoints", "sync_offsets.intents").glob("*.json")) == []
     shutil.rmtree(Path(mesh.installation.folder, "checkpoints"))
     by_tasks = list[int]()
     monkeypatch.setattr(commit_ingester, "read_by_tasks", lambda *asked: by_tasks.append(1) or read_by_tasks(*asked))

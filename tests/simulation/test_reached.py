@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from protections.entry import Seed
 from simulation.histories import worlds
-from simulation.reached import CRASH, WANTED, Reached
-from simulation.soak import ENOUGH, Tried, both
+from simulation.reached import WANTED
 
 SEEDS = (
     (2, "forbidden,kept,narrow,no_writes,pages"),
@@ -32,20 +29,3 @@ def test_a_few_seeds_come_to_every_state_and_outcome_alone_and_with_a_crash() ->
     assert sorted(WANTED - frozenset().union(*found)) == []
     needed = [WANTED - frozenset().union(*found[:number], *found[number + 1 :]) for number in range(len(found))]
     assert all(needed), "some of the seeds are needless"
-
-
-def test_a_crash_counts_for_the_last_answers_of_the_process_that_ends() -> None:
-    reached, last = Reached(), ("EXACT", "COMMITTED")
-    reached.note("a driver", "a key", "EXACT", "FAILED")
-    reached.note("a driver", "a key", "EXACT", "COMMITTED")
-    reached.note("another", "a key", "INDEX_BEHIND", "WITHHELD")
-    reached.note_crash("a driver")
-    assert reached.words == {*last, "FAILED", "INDEX_BEHIND", "WITHHELD", *(each + CRASH for each in last)}
-
-
-def test_a_soak_names_what_enough_seeds_have_not_come_to() -> None:
-    some = Tried(seeds=ENOUGH - 1, reached=Counter(WANTED - {"DRY_RUN"}))
-    assert some.missed == []
-    assert both(some, Tried(seeds=1)).missed == ["DRY_RUN"]
-    assert "NOT REACHED: DRY_RUN" in both(some, Tried(seeds=1)).told()
-    assert both(some, Tried(seeds=1, reached=Counter(["DRY_RUN"]))).missed == []

@@ -38,10 +38,6 @@ def dependencies() -> list[dict[str, str]]:
     return [dict(d.attrib) for d in ET.parse(REPO / "conf" / "jars" / "ivy.xml").getroot().iter("dependency")]
 
 
-def revision(name: str) -> str:
-    return next(d["rev"] for d in dependencies() if d["name"] == name)
-
-
 def python_files() -> Iterator[Path]:
     for folder in PYTHON_FOLDERS:
         yield from sorted((REPO / folder).rglob("*.py"))
@@ -60,12 +56,6 @@ def test_every_dependency_is_pinned_to_one_version_and_a_jar_brings_nothing_alon
     assert [d["name"] for d in found if d["transitive"] != "false"] == []
     assert [d["name"] for d in found if not re.fullmatch(r"\d[\w.-]*", d["rev"])] == []
     assert len({(d["conf"], d["org"], d["name"]) for d in found}) == len(found)
-
-
-def test_python_and_jars_are_of_the_same_spark_and_delta() -> None:
-    spark_line = ".".join(pins()["pyspark"].split(".")[:2])
-    assert revision("spark-sql-kafka-0-10_2.13") == pins()["pyspark"]
-    assert revision(f"delta-spark_{spark_line}_2.13") == revision("delta-storage") == pins()["delta-spark"]
 
 
 def test_no_file_names_a_registry_or_a_private_folder() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fakes.tables import MemoryTables
 from generators.mirrored_logs import Increment, maximal_runs
+from offset_sync.kafka.requests import partition_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -135,7 +136,7 @@ class MemoryCluster:
         if self.is_down:
             raise self._silence()
         return {
-            group: {place_of(each): self._write(each) if may_send() else "REQUEST_NOT_SENT" for each in wanted}
+            group: {partition_of(each): self._write(each) if may_send() else "REQUEST_NOT_SENT" for each in wanted}
             for group, wanted in writes.items()
         }
 
@@ -143,16 +144,12 @@ class MemoryCluster:
         self.written.append(write)
         if error := self.refused.get(write.group_id):
             return error
-        epoch, place = -1 if write.leader_epoch is None else write.leader_epoch, place_of(write)
+        epoch, place = -1 if write.leader_epoch is None else write.leader_epoch, partition_of(write)
         self._store(CommitRecord(write.group_id, place, write.offset, self.clock_ms[0], write.metadata, None, epoch))
         return None
 
     def _silence(self) -> ClusterError:
         return ClusterError(self.alias, "does not answer")
-
-
-def place_of(write: OffsetWrite) -> TopicPartition:
-    return TopicPartition(write.topic, write.partition)
 
 
 class MemoryIndex(RecordIndex):

@@ -10,9 +10,9 @@ import base64
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 
-from oracles.translation import Case, LogRecord
+from oracles.status import Identity, identity
+from oracles.translation import Case
 
-Identity = tuple[str, int]
 CLUSTER = "QvTfl6mHQ1y2Z5kYw7nUWg"
 
 
@@ -21,18 +21,13 @@ def on_the_list(case: Case, committed: int, start: int) -> list[int]:
 
     X's own numbers tell it without an index.
     """
-    read = {identity_of(each) for each in case.source_records if each.offset < committed}
+    read = {identity(each) for each in case.source_records if each.offset < committed}
     wanted = [each for each in case.target.indexed if each.offset >= start and not each.is_malformed]
     return [
         each.offset
         for each in wanted
-        if identity_of(each) in read or (each.origin == case.source_cluster and each.origin_offset < committed)
+        if identity(each) in read or (each.origin == case.source_cluster and each.origin_offset < committed)
     ]
-
-
-def identity_of(record: LogRecord) -> Identity | None:
-    """Return what tells a record from all others, as far as its headers do."""
-    return None if record.is_malformed else (record.origin, record.origin_offset)
 
 
 def missing_at_target(case: Case, committed: int, target_cluster: str) -> dict[str, int]:
@@ -40,7 +35,7 @@ def missing_at_target(case: Case, committed: int, target_cluster: str) -> dict[s
 
     Not those that Y has produced and lost, nor those that the mirror has passed long enough ago.
     """
-    there = {identity_of(each) for each in case.target.indexed}
+    there = {identity(each) for each in case.target.indexed}
     first: dict[Identity, int] = {}
     for each in case.source_records:
         if not each.is_malformed:

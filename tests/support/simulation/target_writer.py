@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakes.clusters import place_of
-from offset_sync.kafka.requests import Clock
+from offset_sync.kafka.requests import Clock, partition_of
 from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import FRESH_S
 from offset_sync.sync.offset_writer import write_offsets
@@ -40,7 +39,7 @@ class Writer:
         self.known: list[dict[Position, Known]] = []  # before lists were asked for or written, in this pass
 
     def write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        places = [Position(self.target, each.group_id, place_of(each)) for each in writes]
+        places = [Position(self.target, each.group_id, partition_of(each)) for each in writes]
         if not any(each.group.startswith(OWN_GROUPS) for each in places):
             return self._write_offsets(writes, places)
         groups = [of_list_group(each) for each in places]

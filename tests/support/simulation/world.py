@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fakes.clusters import GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic, place_of
+from fakes.clusters import GroupOffset, MemoryCluster, MemoryEnds, MemoryTopic
+from offset_sync.kafka.requests import partition_of
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, OWN_GROUPS, OffsetWrite, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
@@ -101,7 +102,7 @@ class SimCluster(MemoryCluster):
                 self._append(Position(self.alias, of_list, at))
 
     def _write(self, write: OffsetWrite) -> str | None:
-        where, epoch = Position(self.alias, write.group_id, place_of(write)), write.leader_epoch
+        where, epoch = Position(self.alias, write.group_id, partition_of(write)), write.leader_epoch
         if write.group_id.startswith(OWN_GROUPS):
             if self.list_fault in ("", "REQUEST_TIMED_OUT"):
                 self.lists[where.of_group] = write.metadata

@@ -26,7 +26,6 @@ HERE = {**MIRRORED, "Place": b"orders-0"}
 REDPANDA = {"redpanda-migrator-provenance": b"id-1", "redpanda-migrator-offset": (7).to_bytes(8, "big")}
 NAMED: Sections = {"topics": {"include": ["orders"]}}
 TWO_NAMED: Sections = {"topics": {"include": ["orders", "pay"]}}
-BY_TIME: Sections = {"topics": {"include": [".*"], "strategy": "timestamp"}}
 PLACED: Sections = {"mirror": {"place_header": "Place"}}
 RENAMED: Sections = {"mirror": {"names": "mm2"}}
 RENAMED_PLACED: Sections = {"mirror": {"place_header": "Place", "names": "mm2"}}

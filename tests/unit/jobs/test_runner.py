@@ -85,16 +85,6 @@ def test_a_full_disk_is_a_line_and_no_other_error_of_the_machine_or_of_ours_is_h
         assert "make room" not in capsys.readouterr().err
 
 
-def test_every_problem_of_a_configuration_is_said_and_the_code_is_2(
-    conf: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path(conf).write_text(CONF + "sync: {trigger_intervall: 1s}\nindex: {starting: late}\n")
-    assert run(doing("never run"), "--conf", conf) == 2
-    text = capsys.readouterr().err
-    said = ["sync.trigger_intervall", "index.starting"]
-    assert [word for word in ["never run", *said] if word in text] == said
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_asks_the_job_to_stop_and_interrupts_nothing(conf: str, number: signal.Signals) -> None:
     seen: list[bool] = []

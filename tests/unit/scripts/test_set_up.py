@@ -1,4 +1,4 @@
-"""Locks, the archive for executors, the wheel, and the program that runs all tests."""
+"""The archive for executors, the wheel, and the program that runs all tests."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ import run_tests
 from bundle import build_zip
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.tables.views import VIEWS
-from requirements import LOCKS, disagreements, lock_path
 from run_tests import Count, main
 
 REPO = Path(__file__).resolve().parents[3]
-
-
-@pytest.mark.parametrize("name", LOCKS)
-def test_the_lock_holds_what_setup_cfg_pins(name: str) -> None:
-    assert disagreements((REPO / "setup.cfg").read_text(), name, lock_path(name).read_text()) == []
 
 
 def test_the_zip_holds_what_the_package_reads_and_is_written_again_only_when_a_source_changed(tmp_path: Path) -> None:

@@ -73,25 +73,6 @@ def test_excluded_groups_topics_and_directions_are_not_reported() -> None:
     assert [(row["group_id"], row["topic"]) for row in site.report()] == [("a", "orders")]
 
 
-def twins(at_x: int, at_y: int, **sections: object) -> StatusSite:
-    """A group that commits at Y first, and at X after it."""
-    site = StatusSite(config_of(["X", "Y"], sync={"home_silence": "5m"}, **sections))
-    for alias in "XY":
-        site.put(log(alias, "X0:10"))
-    site.commit("Y", "g", at_y)
-    site.pass_time(2_999)
-    site.commit("X", "g", at_x)
-    return site
-
-
-def test_a_report_withholds_it_and_costs_are_not_known() -> None:
-    site = twins(8, 3)
-    (row,) = site.report()
-    assert (row["source_cluster"], row["status"], row["state"]) == ("X", "Withheld", "COMMITTED_AT_BOTH")
-    assert row["reason"].startswith("committed at both X and Y within sync.home_silence")
-    assert (row["wanted_offset"], row["duplicates"], row["lost"]) == (None, None, None)
-
-
 @pytest.mark.parametrize(("held", "home"), [({"X": 5}, "X"), ({"Y": 3}, "Y"), ({"X": 5, "Y": 3}, None)])
 def test_what_coordinators_hold_and_no_table_has_is_at_home_there_and_at_two_of_them_of_any_age(
     held: dict[str, int], home: str | None

@@ -92,17 +92,6 @@ def test_a_record_sent_again_above_the_published_answer_is_no_false_in_sync() ->
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.READ_ABOVE(1))
 
 
-def test_a_commit_that_the_driver_has_not_decided_on_is_behind() -> None:
-    site = moved("X0:10", "X0:10", 4)
-    site.commit("X", "g", 4)
-    site.reconcile()
-    rows = published(site)
-    site.commit("X", "g", 6)
-    (row,) = site.report_on(rows, site.ask(), site.clock_ms[0]).to_pylist()
-    assert (row["status"], row["reason"]) == ("Behind", Reason.NOT_CAPTURED("X", 6, 4))
-    assert row["duplicates"] is None
-
-
 def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync() -> None:
     """X2 has come to Y below X1; a driver that had not met it yet would have answered 2, where X1 is."""
     site = moved("X0 X1 X2 X3", "X0 X2 X1 X3", 1)

@@ -1,8 +1,9 @@
-"""Views and questions in DuckDB show what plain Python finds, on histories in which everything occurs."""
+"""Views and questions in DuckDB as the golden file has them, on random histories in which everything occurs."""
 
 from __future__ import annotations
 
-import random
+import io
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -10,24 +11,18 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 
-from builders.delta_rs_tables import write_tables
+from builders.spark_tables import append_all
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
 from offset_sync.tables.definition import Table
-from offset_sync.tables.views import QUESTIONS, VIEWS, View, failover_cost
+from offset_sync.tables.store import TableStore
+from offset_sync.tables.views import VIEWS, failover_cost, lagging_groups
 from offset_sync.tables.views.duckdb import open_tables
-from oracles import views as view_oracle
+from tools.golden_output import expect
 
-ORACLES = {
-    "current_offsets": (view_oracle.current_offsets, OFFSET_COMMITS),
-    "offset_history": (view_oracle.offset_history, OFFSET_COMMITS),
-    "lag": (view_oracle.lag, SYNC_STATUS),
-    "translation_quality": (view_oracle.translation_quality, OFFSET_TRANSLATIONS),
-    "sync_decisions": (view_oracle.sync_decisions, OFFSET_TRANSLATIONS),
-}
-COUNTED = (OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, LOG_INCARNATIONS)
 AN_HOUR = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 
 
@@ -36,54 +31,28 @@ def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]
     return found
 
 
-def names_of(view: View) -> list[str]:
-    return [each.name for each in view.columns]
+def as_text(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> str:
+    """Return the rows, sorted, below the names of their columns."""
+    text = io.BytesIO()
+    write_csv(connection.sql(f"SELECT * FROM ({sql}) ORDER BY ALL").to_arrow_table(), text)
+    return f"# {name}\n{text.getvalue().decode()}"
 
 
-def comparable(found: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """Rows as texts, sorted; of *why* only how it begins, of a share nine digits."""
-    texts = []
-    for row in found:
-        row = row | ({"why": row["why"].partition(":")[0].partition(" on ")[0]} if "why" in row else {})
-        values = [f"{value:.9f}" if isinstance(value, float) else value for value in (row[name] for name in names)]
-        texts.append(str([v.replace(tzinfo=timezone.utc) if isinstance(v, datetime) else v for v in values]))
-    return sorted(texts)
+def opened(folder: Path, made: Mapping[Table, pa.Table]) -> duckdb.DuckDBPyConnection:
+    append_all(TableStore(str(folder)), made)
+    return open_tables(str(folder))
 
 
-@pytest.fixture(params=[*((seed,) for seed in (0, 2, 3, 4, 5)), (3, 3300)], ids=str)
-def history(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[duckdb.DuckDBPyConnection, Any]:
-    """Some histories, and a long one with percentiles of many answers."""
-    made = random_history(*request.param)
-    write_tables(tmp_path, made)
-    return open_tables(str(tmp_path)), {table: each.to_pylist() for table, each in made.items()}
-
-
-def test_every_view_shows_what_plain_python_finds(history: tuple[duckdb.DuckDBPyConnection, Any]) -> None:
-    connection, made = history
-    for view in VIEWS:
-        oracle, table = ORACLES[view.name]
-        found = rows(connection, f"SELECT * FROM {view.name}")
-        assert len(found) > 5
-        lives = [made[LOG_INCARNATIONS]] if table is OFFSET_COMMITS else []
-        names = names_of(view)
-        assert comparable(found, names) == comparable(oracle(made[table], *lives), names), view.name
-
-
-def test_the_cost_of_a_failover_is_what_plain_python_finds_at_any_moment(
-    history: tuple[duckdb.DuckDBPyConnection, Any],
-) -> None:
-    connection, made = history
-    draw = random.Random(7)
-    exactly = made[OFFSET_TRANSLATIONS][3]["translated_at"]
-    moments = [exactly, BEGINS, *(BEGINS + draw.random() * LASTS for _ in range(20))]
-    found = rows(connection, failover_cost(moments))
-    wanted = [
-        row for moment in moments for row in view_oracle.failover_cost(moment, *(made[table] for table in COUNTED))
-    ]
-    (names,) = [names_of(each) for each in QUESTIONS if each.name == "failover_cost"]
-    assert comparable(found, names) == comparable(wanted, names)
-    assert any(row["lost"] for row in found)
-    assert any(row["target_offset"] is None for row in found)
+def test_what_views_and_questions_show_is_in_the_golden_file(tmp_path: Path) -> None:
+    """Of a short history all; of a long one percentiles of many answers."""
+    made, many = random_history(3, 60), opened(tmp_path / "many", random_history(3, 2000))
+    exactly = made[OFFSET_TRANSLATIONS]["translated_at"][3].as_py()
+    cost = failover_cost([exactly, BEGINS, *(BEGINS + LASTS * share / 5 for share in range(1, 6))])
+    lagging = lagging_groups(timedelta(minutes=10), timedelta(minutes=1))
+    asked = [(view.name, view.sql) for view in VIEWS] + [("failover_cost", cost), ("lagging_groups", lagging)]
+    few = opened(tmp_path / "few", made)
+    quality = as_text(many, "translation_quality of many answers", "SELECT * FROM translation_quality")
+    expect("views.csv", "\n".join([*(as_text(few, *each) for each in asked), quality]))
 
 
 def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) -> None:
@@ -104,8 +73,7 @@ def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) ->
     sql = failover_cost([BEGINS + LASTS * share / 10 for share in range(10)])
     answers = []
     for name, tables in (("same", made), ("named", turned)):
-        write_tables(tmp_path / name, tables)
-        answers.append(rows(open_tables(str(tmp_path / name)), sql))
+        answers.append(rows(opened(tmp_path / name, tables), sql))
     wanted = [row | {"topic": called[row["source_cluster"], row["topic"]]} for row in answers[0]]
     assert any(row["lost"] for row in wanted)
     assert sorted(map(str, answers[1])) == sorted(map(str, wanted))
