@@ -207,7 +207,7 @@ class LiveState:
         if rows is None:
             return self.report(now_ms, groups)
         self.silent = ()
-        held = self._reporter.ask(_homes(_about(rows, groups), self._config))
+        held = self._reporter.ask(_groups_at_home(_about(rows, groups), self._config))
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
             found = by_direction(_about(self._published.follow(), groups), self._config)
             verdicts = (row for of_pair in found.values() for row in of_pair)
@@ -271,7 +271,7 @@ class LiveState:
         return np.array(keys, np.intp)
 
 
-def _homes(rows: pa.Table, config: Config) -> dict[str, set[str]]:
+def _groups_at_home(rows: pa.Table, config: Config) -> dict[str, set[str]]:
     """Return the included groups that have a verdict in *rows*, by their home."""
     found: dict[str, set[str]] = {alias: set() for alias in config.clusters}
     there = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name)).group_by(["source_cluster", "group_id"])
