@@ -6,8 +6,7 @@ Clusters are asked in parallel and every answer is waited for in bounded time, s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -17,6 +16,7 @@ from offset_sync.check.stamps import Stamped, stamped_records
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.own_rights import Operations, OwnRights
+from offset_sync.kafka.requests import side_by_side
 from offset_sync.kafka.tail_reader import SeenLogs, TailReader
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetRange, TopicPartition
@@ -24,7 +24,6 @@ from offset_sync.state.known_names import learn_names
 from offset_sync.sync.held_lists import own_group, seen_group
 
 DEADLINE_S = 10.0
-_CLUSTERS_AT_ONCE = 8
 _MOST_GROUPS = 100
 _LOGS_OF_A_TOPIC = 3
 """Those with the lowest numbers that hold records."""
@@ -108,19 +107,6 @@ def with_found_ids(config: Config, clusters: Mapping[str, Cluster]) -> Config:
     """Return *config* with the ids of its clusters; of two aliases of one cluster only the last has it."""
     of_id = {found: alias for alias, found in found_ids(config, clusters).items()}
     return config.with_ids({alias: found for found, alias in of_id.items()})
-
-
-def side_by_side(ask: Callable[[str], _Answer], aliases: Collection[str]) -> dict[str, _Answer | ClusterError]:
-    """Return what *ask* returns for each cluster, or its ClusterError; a silent one does not block others."""
-
-    def asked(alias: str) -> _Answer | ClusterError:
-        try:
-            return ask(alias)
-        except ClusterError as error:
-            return error
-
-    with ThreadPoolExecutor(_CLUSTERS_AT_ONCE) as pool:
-        return dict(zip(aliases, pool.map(asked, aliases), strict=True))
 
 
 def _answers(found: Mapping[str, _Answer | ClusterError]) -> dict[str, _Answer]:

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
 from offset_sync.check import rules
 from offset_sync.check.rules import Rule
 from offset_sync.config import Config
-from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
+from offset_sync.status.record_comparison import identities_of
 
 _Stamp = tuple[Rule, str, str, int]
 _Contents = tuple[int, bytes | None, bytes | None]
@@ -71,14 +68,7 @@ def has_stamps(config: Config, alias: str, stream: str) -> bool:
 
 
 def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[_Stamp]:
-    mirror, identities, origins = config.mirror, identities_at(config, alias), config.origins()
-    headers = [dict(each.content.headers) for each in records]  # the last of a repeated header counts
-    columns = {
-        column: pa.array([each.get(name) for each in headers], pa.binary())
-        for column, name in mirror.header_columns().items()
-    }
-    at_ms = np.array([each.content.timestamp_ms for each in records], np.int64)
-    found = identities.of(columns, place, at_ms)
+    found, origins = identities_of(config, alias, place, [each.content for each in records]), config.origins()
     for row, is_native in enumerate(found.is_native):
         if is_native:
             yield rules.NATIVE, "", "", 0

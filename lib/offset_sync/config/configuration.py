@@ -23,7 +23,6 @@ from offset_sync.config.sections import (
     Index,
     Maintenance,
     Metrics,
-    Reporting,
     Status,
     Strategy,
     Sync,
@@ -57,7 +56,6 @@ class Config(Section):
     index: Index = Index()
     tables: Tables = Tables()
     status: Status = Status()
-    report: Reporting = Reporting()
     metrics: Metrics = Metrics()
     maintenance: Maintenance = Maintenance()
     extensions: Extensions = Field(default_factory=dict)

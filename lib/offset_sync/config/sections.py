@@ -224,20 +224,3 @@ class Metrics(Section):
     address: Text = "0.0.0.0"
     sync_offsets_port: Port = None
     report_status_port: Port = None
-
-
-class Rehearse(Section):
-    """The moves that ``run`` rehearses every *interval*: of the groups with these patterns; none, no rehearsals.
-
-    All groups of a direction are read within *timeout*.
-    """
-
-    groups: tuple[Pattern, ...] = ()
-    interval: PositiveDuration = timedelta(days=1)
-    timeout: PositiveDuration = timedelta(seconds=60)
-
-
-class Reporting(Section):
-    """What is reported beside the status of the sync."""
-
-    rehearse: Rehearse = Rehearse()

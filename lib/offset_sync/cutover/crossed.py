@@ -21,9 +21,9 @@ from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.state.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
-from offset_sync.status.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.sync.held_lists import listed, own_group, seen_group, text_of_list
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.translate.partition import IS_WITHHELD

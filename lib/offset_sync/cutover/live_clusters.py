@@ -25,11 +25,11 @@ from offset_sync.model.values import (
     TopicPartition,
 )
 from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.state.cluster_queries import GroupAnswers
 from offset_sync.state.group_homes import UNCERTAIN_MS
+from offset_sync.state.held_positions import groups_of
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import frontier
-from offset_sync.status.cluster_queries import GroupAnswers
-from offset_sync.status.group_homes import groups_of
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.held_lists import own_group
 from offset_sync.sync.read_lists import ReadLists

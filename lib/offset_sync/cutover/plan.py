@@ -11,8 +11,7 @@ from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Said
 from offset_sync.model.values import GroupPartition, Outcome, State, Status
-from offset_sync.status.assessment import Verdict, verdict
-from offset_sync.status.verdicts import wanted_of
+from offset_sync.status.assessment import Verdict, verdict, wanted_of
 
 
 class Direction(NamedTuple):

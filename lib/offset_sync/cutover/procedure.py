@@ -22,7 +22,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
 from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome
 from offset_sync.state.lease import Fence
-from offset_sync.status.group_homes import from_ranges
+from offset_sync.status.held_offsets import from_ranges
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.waiting import waiting
 from offset_sync.sync.read_lists import REPLACED

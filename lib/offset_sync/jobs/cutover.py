@@ -62,9 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
     kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
-    parser.add_argument(
-        "--timeout", type=_duration, default="10m", metavar="DURATION", help="longest wait for the index (default 10m)"
-    )
+    waits = "longest wait for the index; rehearse: for the records of a direction (default 10m)"
+    parser.add_argument("--timeout", type=_duration, default="10m", metavar="DURATION", help=waits)
     for option, (text, reasons) in _CONFIRMS.items():
         words = [each.name for each in reasons]
         parser.add_argument(f"--{option}", action="append_const", dest="confirmed", const=words, default=[], help=text)
@@ -130,16 +129,13 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
 def rehearse(
     config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction
 ) -> Answer:
-    """Rehearse moves in one direction; the configuration has defaults."""
-    settings, judge = config.report.rehearse, Judge(direction, config.names)
-    patterns = arguments.groups or settings.groups or (".*",)
-    option = "--groups" if arguments.groups else "report.rehearse.groups"
+    """Rehearse moves in one direction, by default of all groups."""
+    judge = Judge(direction, config.names)
     journal = TableJournal(live.tables, direction, Mode.PLANNED, config.names)
     _, clusters = open_cutover(config, live, judge, journal, lease, decides=False)
-    groups = chosen_groups(clusters.groups(), patterns, option=option)
+    groups = chosen_groups(clusters.groups(), arguments.groups or (".*",))
     statuses = clusters.partition_statuses(groups)
-    seconds = settings.timeout.total_seconds()
-    rehearsal = open_rehearsal(config, live, judge, journal, arguments.records, seconds)
+    rehearsal = open_rehearsal(config, live, judge, journal, arguments.records, arguments.timeout.total_seconds())
     chosen = groups if arguments.source else [*statuses]
     with waiting(f"records of {', '.join(direction)}"):
         answers = [rehearsal.rehearse(group_id, statuses.get(group_id, ())) for group_id in chosen]
@@ -183,18 +179,18 @@ def _duration(text: str) -> timedelta:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def chosen_groups(known: Collection[str], patterns: Sequence[str], *, option: str = "--groups") -> list[str]:
-    """Return the known groups that match; raises ConfigError where a pattern of *option* is invalid or matches none."""
+def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:
+    """Return the known groups that match; raises ConfigError where a pattern is invalid or matches none."""
     chosen: set[str] = set()
     problems = []
     for pattern in patterns:
         try:
             found = {group_id for group_id in known if re.fullmatch(pattern, group_id)}
         except re.error as error:
-            problems.append(f"{option} {pattern!a} is not a regular expression: {error}")
+            problems.append(f"--groups {pattern!a} is not a regular expression: {error}")
             continue
         if not found:
-            problems.append(f"{option} {pattern!a} matches none of the {len(known)} groups in the tables")
+            problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
         chosen |= found
     if problems:
         raise ConfigError(problems)

@@ -154,14 +154,6 @@ class ReportMetrics:
         """Return the time since the last report, or since the start."""
         return self._clock() - self._shown_at
 
-    def rehearsed(self) -> dict[Labels, float]:
-        """Return how many partitions of each direction were as predicted when last rehearsed, and how many not."""
-        counts = dict[Labels, float]()
-        for each in self.report.rehearsals if self.report is not None else ():
-            pair = each.source, each.target
-            counts |= {(*pair, "failed"): each.failed, (*pair, "done"): each.partitions - each.failed}
-        return counts
-
 
 def _of_pairs(values: Callable[[Row], Mapping[Labels, float]]) -> Callable[[ReportMetrics], dict[Labels, float]]:
     def found(shown: ReportMetrics) -> dict[Labels, float]:
@@ -211,12 +203,6 @@ REPORT: Sequence[Gauge[ReportMetrics]] = (
         "1 while the windowed drift is within its threshold",
         PAIR,
         _of_pairs(lambda row: {(): row["drift"]["is_converged"]} if row["drift"] else {}),
-    ),
-    Gauge(
-        "report_rehearsed",
-        "partitions of each group's last rehearsal; failed: not as predicted",
-        (*PAIR, "outcome"),
-        ReportMetrics.rehearsed,
     ),
 )
 

@@ -7,8 +7,11 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TextIO
+
+from rich.console import Console
 
 from offset_sync.config import Config
 from offset_sync.jobs.runner import open_tables
@@ -16,14 +19,54 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
 from offset_sync.state.cluster_clock import system_now_ms
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import ReportOutput, open_outputs, status_arguments
-from offset_sync.status.rehearsals import Rehearsals
+from offset_sync.status.page import render_page
 from offset_sync.status.report import DriftWindow, Report
+from offset_sync.status.terminal import render_table
 from offset_sync.status.waiting import waiting
 from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.files import Files
 
 logger = logging.getLogger(__name__)
-add_arguments = status_arguments
+ReportOutput = Callable[[Report], None]
+"""Shows a report somewhere."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the job's arguments, and return *parser*."""
+    by_default = "text with --once, else nothing"
+    parser.add_argument("--format", choices=["text", "json"], help=f"what to print (default: {by_default})")
+    parser.add_argument("--group", action="append", default=[], metavar="PATTERN", help="only these groups")
+    parser.add_argument("--most", type=int, default=20, metavar="N", help="print at most N groups (default 20)")
+    parser.add_argument("--details", action="store_true", help="print the partitions of these groups too")
+    return parser
+
+
+def open_outputs(
+    config: Config, arguments: argparse.Namespace, out: TextIO, serve: Callable[[Report, str], None] | None = None
+) -> list[ReportOutput]:
+    """Return all outputs of a report: the selected rows are printed, the page has all.
+
+    *serve* gets the page too. The page is last, as it takes longest. A page that cannot be written is logged, after the
+    other outputs have the report.
+    """
+
+    def print_it(report: Report) -> None:
+        asked = report.select(arguments.group)
+        if arguments.format == "json":
+            print(asked.to_json(), file=out, flush=True)
+        else:
+            render_table(asked, Console(file=out), most=arguments.most, details=arguments.details)
+
+    def put_page(report: Report) -> None:
+        page = render_page(report, timedelta() if arguments.once else config.status.interval)
+        if serve is not None:
+            serve(report, page)
+        try:
+            Files().write_text(config.status.page, page)
+        except OSError as error:
+            logger.error("status.page: cannot write %s: %s", config.status.page, error)
+
+    return [print_it, put_page] if arguments.once or arguments.format else [put_page]
 
 
 class StatusJob:
@@ -34,28 +77,18 @@ class StatusJob:
     ) -> None:
         self._config, self._state, self._stop, self._outputs = config, state, stop, outputs
         self._drift = DriftWindow()
-        self._rehearsals = Rehearsals(state.tables)
-
-    def run_once(self) -> Report:
-        """Make a report, show it and append it to the tables; it is shown even if the append fails."""
-        report = self.make()
-        self.show(report)
-        return report
 
     def make(self) -> Report:
         """Return a report as of now."""
         now_ms = system_now_ms()
         now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
         status = self._state.published(now_ms)
-        drift = self._drift.add(status, now)
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += [visible(str(each)) for each in self._state.silent]
-        rehearsals = self._rehearsals.follow()
-        notes += [visible(each.note(now)) for each in rehearsals]
-        return Report(status, drift, now, notes, rehearsals)
+        return Report(status, self._drift.add(status, now), now, notes)
 
     def show(self, report: Report) -> None:
-        """Show the newest report and append it to the tables."""
+        """Show the newest report and append it to the tables; it is shown even if the append fails."""
         try:
             for output in self._outputs:
                 output(report)
@@ -68,7 +101,7 @@ class StatusJob:
         while True:
             began = time.monotonic()
             try:
-                self.run_once()
+                self.show(self.make())
             except Exception:  # keep the loop alive: the next report may succeed
                 logger.exception("report failed; retrying at the next interval")
             left = self._config.status.interval.total_seconds() - (time.monotonic() - began)

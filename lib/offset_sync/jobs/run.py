@@ -6,8 +6,7 @@
     run ─┬─ index_records     ended with 1, or killed: started again, after 1 s, 2 s, … 60 s
          ├─ sync_offsets      ended with 2 (configuration) or 3 (taken over): all others are stopped
          ├─ maintain_tables   SIGTERM: sent to all, and waited for
-         ├─ report_status
-         └─ cutover rehearse  every report.rehearse.interval, if configured; its end ends nothing
+         └─ report_status
 
 Errs to ending: a supervisor that continues with half of its jobs looks healthy from outside. The exit code is the
 largest of all jobs: they must not be restarted after a 3, or two drivers would take over from each other in turn.
@@ -42,8 +41,6 @@ FIRST_S, LONGEST_S, STEADY_S = 1.0, 60.0, 600.0
 """Pauses before restarts of a job grow from the first to the longest; after a steady run the first is due again."""
 STOPPING_S = 80.0
 """A job that does not end so long after SIGTERM is killed: systemd and Kubernetes are configured with 90."""
-_FIRST_REHEARSAL_S = 600.0
-"""After the start: by then the jobs have read what they were behind."""
 _POLL_S = 0.2
 _SAME_SIGNAL_S = 1.0
 """Ctrl-C reaches all processes of a terminal: a job may end before this one gets the signal."""
@@ -51,15 +48,11 @@ _SAME_SIGNAL_S = 1.0
 
 @dataclass
 class Child:
-    """A job and its process; it is started at *due_at*, None while it runs, and again *pause* seconds after its end.
-
-    One with *every* is started every so many seconds, however it ends.
-    """
+    """A job and its process; it is started at *due_at*, None while it runs, and again *pause* seconds after its end."""
 
     name: str
     command: Sequence[str]
     due_at: float | None = 0.0
-    every: float | None = None
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     pause: float = field(default_factory=lambda: FIRST_S)
@@ -79,7 +72,7 @@ class Child:
         when the job no longer handles signals.
         """
         code = FAILED if self.process is None or self.due_at is not None else self.process.returncode
-        if self.every is not None or code == -signal.SIGTERM:
+        if code == -signal.SIGTERM:
             return DONE
         return code if code in (DONE, BAD_ARGUMENTS, TAKEN_OVER) else FAILED
 
@@ -109,17 +102,14 @@ class Supervisor:
         code = None if child.process is None else child.process.poll()
         if code is None:
             return False
-        pause_s = child.every
-        if pause_s is None:
-            if code in (BAD_ARGUMENTS, TAKEN_OVER):
-                logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
-                return True
-            if code == DONE and self._stop.wait(_SAME_SIGNAL_S):
-                return True
-            pause_s = FIRST_S if now - child.started_at >= STEADY_S else child.pause
-            child.pause = min(2 * pause_s, LONGEST_S)
-        level = logging.INFO if child.every is not None and code == DONE else logging.WARNING
-        logger.log(level, "%s %s: restarting it in %s", child.name, how_ended(code), to_duration(round(1000 * pause_s)))
+        if code in (BAD_ARGUMENTS, TAKEN_OVER):
+            logger.error("%s ended with exit code %d: stopping all jobs", child.name, code)
+            return True
+        if code == DONE and self._stop.wait(_SAME_SIGNAL_S):
+            return True
+        pause_s = FIRST_S if now - child.started_at >= STEADY_S else child.pause
+        child.pause = min(2 * pause_s, LONGEST_S)
+        logger.warning("%s %s: restarting it in %s", child.name, how_ended(code), to_duration(round(1000 * pause_s)))
         child.due_at = now + pause_s
         return False
 
@@ -145,7 +135,7 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
     Raises TakenOverError or ConfigError if a job ended for that reason.
     """
     logger.info("status page: %s", config.status.page)
-    codes = Supervisor(children(config, arguments.conf), stop).run()
+    codes = Supervisor([Child(job, _command(job, arguments.conf)) for job in JOBS], stop).run()
     worst = max(codes.values())
     lines = [f"{name} ended with exit code {code}" for name, code in codes.items() if code != DONE]
     if worst == BAD_ARGUMENTS:
@@ -155,20 +145,8 @@ def run(config: Config, arguments: argparse.Namespace, stop: threading.Event) ->
     return lines
 
 
-def children(config: Config, config_file: str) -> list[Child]:
-    """Return all jobs, and what rehearses the moves of the groups in ``report.rehearse``, if there are any."""
-    jobs = [Child(job, _command(job, config_file)) for job in JOBS]
-    settings = config.report.rehearse
-    if settings.groups:
-        every = settings.interval.total_seconds()
-        first_at = time.monotonic() + min(every, _FIRST_REHEARSAL_S)
-        words = ("rehearse", "--format", os.environ.get(LOG_FORMAT, "text"))  # a line as the log's
-        jobs.append(Child("rehearse", _command("cutover", config_file, *words), first_at, every))
-    return jobs
-
-
-def _command(job: str, config_file: str, *words: str) -> list[str]:
+def _command(job: str, config_file: str) -> list[str]:
     submit = shlex.split(os.environ.get(SUBMIT, ""))
     if not submit:  # the wheel; there each job takes the options from the environment
-        return [sys.executable, "-m", "offset_sync.jobs.console", job, "--conf", config_file, *words]
-    return [*submit, job, *shlex.split(os.environ.get(SPARK_OPTIONS, "")), "--conf", config_file, *words]
+        return [sys.executable, "-m", "offset_sync.jobs.console", job, "--conf", config_file]
+    return [*submit, job, *shlex.split(os.environ.get(SPARK_OPTIONS, "")), "--conf", config_file]

@@ -27,7 +27,6 @@ from offset_sync.model.text import escaped, one_line
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, State
 from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
 from offset_sync.state.cluster_clock import system_now_ms
-from offset_sync.status.index_progress import IndexCatchUp
 from offset_sync.status.live_state import LiveState
 
 GIVEN = ("topic", "partition", "offset")
@@ -69,7 +68,7 @@ def translate(config: Config, arguments: argparse.Namespace, stop: threading.Eve
     streams = [names.inside(source, topic) for topic in offsets.topics]
     with open_tables(config, "offset-sync translate") as tables:
         live = LiveState(config, tables, [source] if arguments.disaster else [])
-        translation = OffsetTranslation(config, live.state, live.clusters, IndexCatchUp(live.state))
+        translation = OffsetTranslation(config, live.state, live.clusters)
         answers = translation.translate(pair, replace(offsets, topics=streams), is_source_lost=arguments.disaster)
     print_answers(offsets, answers, [names.topic(target, stream) for stream in streams], sys.stdout)
     return summary(answers)

@@ -11,14 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
 from offset_sync.jobs.endpoint import Gauge, Labels, worst
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import TopicInfo
+from offset_sync.kafka.requests import TopicInfo, side_by_side
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
@@ -67,16 +66,14 @@ class Members:
 
     def ask(self) -> dict[str, frozenset[str] | None]:
         """Ask every cluster, side by side; None: one does not answer in time, which is said once."""
-        with ThreadPoolExecutor(max(1, len(self._asked)), thread_name_prefix="members") as threads:
-            asked = {alias: threads.submit(each.groups, _MEMBERS_S) for alias, each in self._asked.items()}
         found = dict[str, frozenset[str] | None]()
-        for alias, each in asked.items():
-            try:
-                found[alias] = frozenset(group_id for group_id, is_active in each.result().items() if is_active)
-            except ClusterError as error:
+        for alias, each in side_by_side(lambda alias: self._asked[alias].groups(_MEMBERS_S), self._asked).items():
+            if isinstance(each, ClusterError):
                 found[alias] = None
                 if alias not in self._silent:
-                    logger.warning("%s: its members are unknown", error)
+                    logger.warning("%s: its members are unknown", each)
+            else:
+                found[alias] = frozenset(group_id for group_id, is_active in each.items() if is_active)
         self._silent = frozenset(alias for alias, active in found.items() if active is None)
         return found
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -62,6 +63,19 @@ def attempts(ends_at: float, clock: Clock = SYSTEM_CLOCK) -> Iterator[float]:
         clock.pause(pause_s)
         yield ends_at - clock.now()
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def side_by_side(ask: Callable[[str], Found], aliases: Collection[str]) -> dict[str, Found | ClusterError]:
+    """Return what *ask* returns for each cluster, or its ClusterError; a silent one does not block others."""
+
+    def asked(alias: str) -> Found | ClusterError:
+        try:
+            return ask(alias)
+        except ClusterError as error:
+            return error
+
+    with ThreadPoolExecutor(max(1, len(aliases))) as pool:
+        return dict(zip(aliases, pool.map(asked, aliases), strict=True))
 
 
 # Values that must not reach the client, because C or the wire format would truncate them or wrap them round. A bad

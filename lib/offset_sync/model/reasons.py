@@ -94,11 +94,6 @@ class Reason(Enum):
     DECIDED_HERE = "no sync_offsets is alive: what follows was decided by this report, from the tables"
     NOTHING_TO_REPORT = "nothing to report: no commit of an included group and topic is in tables.root"
     UNCOMMITTED = "topics with partitions never committed by their group: {:,} ({}); apply commits the target's start"
-    AS_PREDICTED = "{} to {} was rehearsed {} ago, as predicted: partitions {:,}, groups {:,}"
-    NOT_AS_PREDICTED = (
-        "{} to {} was rehearsed {} ago: partitions {:,}, groups {:,}, partitions NOT as predicted {:,}, as {}",
-        "offsetsyncrehearsal",
-    )
 
     # Why a group is not moved.
     HAS_MEMBERS = "it has members at {}; stop them there first"
@@ -155,7 +150,7 @@ class Reason(Enum):
     SUBSCRIBES = "make sure that it subscribes at {} to: {}"
 
     # What a rehearsal has found.
-    NOT_READ_AT = "its records at {} were not read in time; raise report.rehearse.timeout"
+    NOT_READ_AT = "its records at {} were not read in time; raise --timeout"
     LOSES_MORE = "unread records below its start: {:,}, predicted: {:,}"
     REPEATS_MORE = "repeats: {:,}, predicted at most: {:,}"
     IN_COMMON = "records around its start, none of them among those of the source: {:,}; raise --records"

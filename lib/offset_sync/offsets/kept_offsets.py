@@ -14,10 +14,9 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, State, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.sync_state import SyncState, frontiers, known_end
+from offset_sync.state.cluster_queries import ClusterQueries
+from offset_sync.state.sync_state import SyncState, known_end
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.cluster_queries import ClusterQueries
-from offset_sync.status.index_progress import IndexCatchUp
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
@@ -87,7 +86,7 @@ class KeptAnswers:
 
 
 class OffsetTranslation:
-    """Translates offsets by *state* and *clusters*; *catch_up* waits a moment for the index.
+    """Translates offsets by *state* and *clusters*.
 
     No group is involved, so nothing is owned, written or recorded. Everything below a given offset is taken to be read.
     If the source's log is known to have a new incarnation since the tables exist, offsets not known to be younger are
@@ -95,8 +94,8 @@ class OffsetTranslation:
     noticed, goes undetected.
     """
 
-    def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, catch_up: IndexCatchUp) -> None:
-        self._config, self._state, self._clusters, self._catch_up = config, state, clusters, catch_up
+    def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries) -> None:
+        self._config, self._state, self._clusters = config, state, clusters
         self._translator = Translator(config, state)
 
     def translate(self, pair: tuple[str, str], offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:
@@ -185,15 +184,10 @@ class OffsetTranslation:
                     yield Reason.TAKEN_AT(_after(known.complete_until_ms))
 
     def _ask(self, pair: tuple[str, str], partitions: list[TopicPartition]) -> Snapshot:
-        source, target = pair
-        wanted = {each for each in partitions if self._config.is_topic_included(each.topic)}
         self._state.index.refresh()
-        with self._state.lock:
-            known_to = frontiers(self._state.index, pair, wanted)
-        asked_at_ms = self._state.now_ms()
-        metadata = self._clusters.fetch([target, source], wanted)
-        self._catch_up.wait(metadata)
-        return Snapshot(metadata, known_to, asked_at_ms)
+        return self._clusters.snapshot(
+            pair, {each for each in partitions if self._config.is_topic_included(each.topic)}
+        )
 
     def _withheld(
         self, pair: tuple[str, str], partition: TopicPartition, count: int, snapshot: Snapshot, *, is_source_lost: bool

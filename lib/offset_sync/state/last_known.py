@@ -201,8 +201,8 @@ class LastKnown:
         fill_answers(state, self._answers(self._last))
 
     def read_answers(self, incarnations: CommitLogIncarnations) -> tuple[pa.Table, int]:
-        """Return the last answers alone, and their version of ``offset_translations``."""
-        history = self._read(incarnations)
+        """Return the last answers alone, and their version of ``offset_translations``; reads no later commits."""
+        history = self._read(incarnations, of_commits=False)
         return self._answers(history), history.versions[1]
 
     def _replace(self, rows: pa.Table, basis: dict[str, Any]) -> None:
@@ -226,16 +226,16 @@ class LastKnown:
         paths = [entry(self._tables.path(table), each) for table, each in zip(_HISTORIES, versions, strict=True)]
         return [hashlib.sha256(self._tables.files.read_text(path).encode()).hexdigest() for path in paths]
 
-    def _read(self, incarnations: CommitLogIncarnations) -> _History:
+    def _read(self, incarnations: CommitLogIncarnations, *, of_commits: bool = True) -> _History:
         versions = tuple(self._tables.version(table) for table in _HISTORIES)
         incarnations.refresh()
         try:
-            return self._believed(versions, incarnations) if any(versions) else _History(versions)
+            return self._believed(versions, incarnations, of_commits) if any(versions) else _History(versions)
         except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
             logger.info("last_known is not used, reading all of the history: %s", _reason(problem))
             return _History(versions)
 
-    def _believed(self, versions: tuple[int, ...], incarnations: CommitLogIncarnations) -> _History:
+    def _believed(self, versions: tuple[int, ...], incarnations: CommitLogIncarnations, of_commits: bool) -> _History:
         """Return the history by the table and the rows since; raises ValueError and others where it does not fit."""
         rows = self._tables.all_rows(LAST_KNOWN)
         if rows.num_rows == 0:
@@ -248,7 +248,7 @@ class LastKnown:
             raise ValueError(f"it is of versions {before}, and the tables have {list(versions)}")
         if basis["entries"] != self._entries(before) or basis["rows"] != rows.num_rows:
             raise ValueError("the tables were set back or recreated, or rows are missing")
-        read = zip(_HISTORIES, before, versions, strict=True)
+        read = zip(_HISTORIES, before, versions if of_commits else (before[0], versions[1]), strict=True)
         added = tuple(self._tables.read_added(table, then, now) for table, then, now in read)
         is_answer = rows.column("target_cluster").is_valid()
         commits = rows.filter(pc.invert(is_answer)).select(COMMITS_SCHEMA.names)

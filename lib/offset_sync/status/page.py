@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -40,7 +41,7 @@ _TABLES = {
 _OFFSETS = ("source_offset", "target_offset", "wanted_offset", "source_lag")
 _PARTITION_COSTS = ("duplicates", "duplicates_at_most", "listed", "lost", "staleness_ms")
 _PARTITION = ("topic", "target_topic", "partition", "status", "reason", "state", *_OFFSETS, *_PARTITION_COSTS)
-_CURVES = {"change": "change", "windowed": "windowed_change"}
+_CURVES = ("change", "windowed_change")
 _COMMITTED_AT = itemgetter("source_committed_at")
 _TINY_SHARE = 0.0005
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
@@ -117,15 +118,15 @@ def _shares_text(shares: Mapping[str, float]) -> str | None:
 
 
 def drift_curves(report: Report) -> list[dict[str, Any]]:
-    """Return one series per pair: ``{source, target, at, change, windowed}``, the last three lists, times in ms."""
-    series: dict[tuple[str, str], list[Row]] = {}
-    for row in report.drift.filter(pc.is_null(report.drift["group_id"])).sort_by("at").to_pylist():
-        series.setdefault((row["source_cluster"], row["target_cluster"]), []).append(row)
-    return [
-        {"source": source, "target": target, "at": [to_ms(row["at"]) for row in rows]}
-        | {name: [row[column] for row in rows] for name, column in _CURVES.items()}
-        for (source, target), rows in sorted(series.items())
-    ]
+    """Return one series per pair: source, target, and lists ``at`` (ms), ``change`` and ``windowed_change``."""
+    of_pairs = report.drift.filter(pc.is_null(report.drift["group_id"]))
+    rows = of_pairs.sort_by([(name, "ascending") for name in (*PAIR, "at")]).to_pylist()
+    curves = []
+    for (source, target), some in groupby(rows, itemgetter(*PAIR)):
+        columns = to_columns(some, ("at", *_CURVES))
+        columns["at"] = [*map(to_ms, columns["at"])]
+        curves.append({"source": source, "target": target, **columns})
+    return curves
 
 
 def to_ms(at: datetime) -> int:

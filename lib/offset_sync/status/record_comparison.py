@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
+from offset_sync.decode.mirror_headers import Identities
 from offset_sync.ingest.run_builder import identities_at
 from offset_sync.kafka.requests import SYSTEM_CLOCK, Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import RecordContent, TopicPartition
-from offset_sync.status.cluster_queries import ClusterQueries
+from offset_sync.state.cluster_queries import ClusterQueries
 
 BUDGET_S = 10.0
 """How long a report waits for comparisons, and for at most one more round of reads."""
@@ -100,16 +101,24 @@ def _difference(
 
 def _identity(config: Config, alias: str, where: TopicPartition, record: RecordContent) -> tuple[str, int] | None:
     """Return (origin, offset there), None for a record whose headers cannot be read."""
-    mirror, headers = config.mirror, dict(record.headers)  # the last of a repeated header
-    columns = {column: pa.array([headers.get(n)], pa.binary()) for column, n in mirror.header_columns().items()}
-    identities = identities_at(config, alias)
-    found = identities.of(columns, where, np.array([record.timestamp_ms]))
+    found = identities_of(config, alias, where, [record])
     if found.is_malformed[0]:
         return None
     if found.is_native[0]:
         return alias, record.offset
     name = found.origins[int(found.origin_code[0])]
-    return identities.origins.get(name, name), int(found.origin_offset[0])
+    return config.origins().get(name, name), int(found.origin_offset[0])
+
+
+def identities_of(config: Config, alias: str, where: TopicPartition, records: Sequence[RecordContent]) -> Identities:
+    """Return what the headers of *records* in one log of the cluster *alias* say."""
+    headers = [dict(each.headers) for each in records]  # the last of a repeated header counts
+    columns = {
+        column: pa.array([each.get(name) for each in headers], pa.binary())
+        for column, name in config.mirror.header_columns().items()
+    }
+    at_ms = np.array([each.timestamp_ms for each in records], np.int64)
+    return identities_at(config, alias).of(columns, where, at_ms)
 
 
 def difference_in(here: RecordContent, there: RecordContent, fields: Iterable[str]) -> str | None:

@@ -37,9 +37,7 @@ import pyarrow.compute as pc
 from offset_sync.config.name_patterns import is_match
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.reasons import Reason
-from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, skipped, trouble, verdict
-from offset_sync.status.health import find_notes, find_problems
-from offset_sync.status.rehearsals import LastRehearsal
+from offset_sync.status.assessment import MOVES, STATUS_WORDS, Row, find_notes, find_problems, skipped, trouble, verdict
 from offset_sync.tables.catalog import SYNC_DRIFT
 
 PAIR = ("source_cluster", "target_cluster")
@@ -65,14 +63,13 @@ _DRIFT = ("partitions", "drift", "change", "windowed_change", "is_converged")
 class Report:
     """Rows of sync_status, the rows of sync_drift in the windows shown, and the time of the report (aware).
 
-    *notes* are lines about facts without a row, also about the *rehearsals* of each direction.
+    *notes* are lines about facts without a row.
     """
 
     status: pa.Table
     drift: pa.Table
     reported_at: datetime
     notes: Sequence[str] = ()
-    rehearsals: Sequence[LastRehearsal] = ()
 
     @property
     def newest_drift(self) -> pa.Table:

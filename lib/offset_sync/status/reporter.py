@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -13,28 +15,35 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
-from offset_sync.state.sync_state import SyncState, frontiers
+from offset_sync.state.cluster_queries import ClusterQueries
+from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
-from offset_sync.status.classify import Row, behind, classify, needs_comparison
-from offset_sync.status.cluster_queries import ClusterQueries, Held, HeldOffsets, ask_coordinators
-from offset_sync.status.group_homes import note_uncommitted
-from offset_sync.status.index_progress import IndexCatchUp, IndexProgress
-from offset_sync.status.measure import Counts, below_cut, is_outside, log_end, measure, origin_shares
+from offset_sync.status.assessment import (
+    Direction,
+    Directions,
+    Row,
+    behind,
+    classify,
+    known_at_target,
+    needs_comparison,
+    wanted_of,
+)
+from offset_sync.status.held_offsets import Held, HeldOffsets, ask_coordinators, note_uncommitted
 from offset_sync.status.record_comparison import RecordComparer, RecordPair
-from offset_sync.status.verdicts import Direction, Directions, known_at_target, wanted_of
 from offset_sync.sync.held_lists import listed, own_group
 from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
-from offset_sync.translate.partition import IS_WITHHELD, Translations
+from offset_sync.translate.partition import Translations
 from offset_sync.translate.partition_log import GivenOffsets, PartitionLog
 from offset_sync.translate.read_list import count_listed
+from offset_sync.translate.replication_gap import BothLogs, Counts, below_cut, is_outside, log_end, measure
 from offset_sync.translate.strategies import is_stamped
 
 _TOPIC_IS_GONE = (State.TOPIC_MISSING.name, State.TOPIC_RECREATED.name)
@@ -46,6 +55,15 @@ _PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
 _OFFSETS = itemgetter("source_offset", "target_offset")
 _COSTS = ("duplicates", "duplicates_at_most", "lost")
+_NEWEST = 10_000
+"""The shares of origins are those in this many newest offsets."""
+
+
+class IndexProgress(NamedTuple):
+    """*silent_ms*: for how long nothing was read of a cluster; *unreadable*: why a log cannot be read on."""
+
+    silent_ms: Mapping[str, int]
+    unreadable: Mapping[ClusterPartition, str]
 
 
 class _Moment(NamedTuple):
@@ -62,16 +80,8 @@ class _Moment(NamedTuple):
 class StatusReporter:
     """Reports on verdicts, by the index of *state*; its lock is not held while logs are read or clusters are asked."""
 
-    def __init__(
-        self,
-        config: Config,
-        state: SyncState,
-        clusters: ClusterQueries,
-        catch_up: IndexCatchUp,
-        comparer: RecordComparer,
-    ) -> None:
-        self._config, self._state = config, state
-        self._clusters, self._catch_up, self._comparer = clusters, catch_up, comparer
+    def __init__(self, config: Config, state: SyncState, clusters: ClusterQueries, comparer: RecordComparer) -> None:
+        self._config, self._state, self._clusters, self._comparer = config, state, clusters, comparer
         self._translator = Translator(config, state)
         self._aliases = {state.index.code(alias): alias for alias in config.clusters}
         self._is_named = cache(config.has_read_list)
@@ -97,13 +107,10 @@ class StatusReporter:
         found: list[Row] = []
         if partitions := {TopicPartition(*_PLACE(row)) for each in directions.values() for row in each}:
             aliases = list(dict.fromkeys(alias for direction in directions for alias in direction))
-            with self._state.lock:
-                known_to = frontiers(self._state.index, aliases, partitions)
-            metadata = self._clusters.fetch(aliases, partitions)
-            self._catch_up.wait(metadata)
+            snapshot = self._clusters.snapshot(aliases, partitions)
             is_pair_only = len(self._config.clusters) == 2
             unexpected = {} if is_pair_only else _unexpected(directions, held, self._config.pairs())
-            moment = _Moment(held, progress, Snapshot(metadata, known_to), now_ms, _homes(directions), unexpected)
+            moment = _Moment(held, progress, snapshot, now_ms, _homes(directions), unexpected)
             for direction, verdicts in directions.items():
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
@@ -161,39 +168,43 @@ class StatusReporter:
         question = asked.questions[0]
         # Where the target does not answer nothing can be counted.
         of_all = {"source_end": log_end(question.said), "target_end": ABSENT, "is_unstamped": False, **_NO_RECORDS}
-        names, logs = self._config.names, [ClusterPartition(alias, *place) for alias in (pair.source, pair.target)]
+        names, both = self._config.names, [ClusterPartition(alias, *place) for alias in (pair.source, pair.target)]
         of_all |= {
-            "unreadable": next(filter(None, map(moment.progress.unreadable.get, logs)), None),
+            "unreadable": next(filter(None, map(moment.progress.unreadable.get, both)), None),
             "topic": names.outside(pair.source, place.topic),
             "target_topic": names.topic(pair.target, place.topic),
         }
-        changing = is_changing(answers, wanted)
-        columns: dict[str, np.ndarray] = {"is_changing": changing}
-        # What the index has got since the driver answered has been read: it would be repeated.
-        since = changing & ~IS_WITHHELD[answers.state] & (answers.wanted > wanted)
-        for number in np.flatnonzero(since).tolist():
+        columns: dict[str, np.ndarray] = {"is_changing": answers.is_withheld}
+        for number in np.flatnonzero(~answers.is_withheld).tolist():
             rows[number] |= {name: int(getattr(answers, name)[number]) for name in _COSTS}
-        if question.logs is not None:
+        if question.logs is not None and question.bounds is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)
-            young_since_ms = self._translator.young_since_ms(pair.now_ms)
-            answered = np.where(since, answers.wanted, wanted)
-            counts, late = measure(question, young_since_ms, is_unstamped, committed, answered, position)
+            since_ms = self._translator.young_since_ms(pair.now_ms), question.bounds.young_since_ms
+            logs = BothLogs(here, there, log_end(question.said), *since_ms, is_unstamped)
+            counts, late = measure(logs, committed, answers_now(answers, wanted), position)
             source = below_cut(here)
-            since_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
+            late_ms = source.indexing_times.indexed_at_ms(late.first) if late.total else pair.now_ms
             columns |= vars(counts) | {"is_outside": is_outside(there.metadata, position)}
             of_all |= {
                 "target_end": log_end(there.metadata),
                 "is_unstamped": is_unstamped,
                 "mirror_lag": late.total,
-                "mirror_lag_ms": max(pair.now_ms - since_ms, 0),
-                "origin_share": origin_shares(source, self._aliases),
+                "mirror_lag_ms": max(pair.now_ms - late_ms, 0),
+                "origin_share": self._origin_shares(source),
             }
         parts = zip(*(column.tolist() for column in columns.values()), strict=True)
         for row, numbers in zip(rows, parts, strict=True):
             row |= of_all | dict(zip(columns, numbers, strict=True))
             self._note_list(row, question.logs, moment.held)
             _note_costs(row, is_known=question.logs is not None)
+
+    def _origin_shares(self, log: LogIndex) -> str:
+        """Return the share of each origin in the newest records, as JSON; of those that are no clusters as ``?``."""
+        counts = Counter[str]()
+        for origin, count in sorted(log.paged.records_by_origin(max(0, log.frontier - _NEWEST), log.frontier).items()):
+            counts[self._aliases.get(origin, "?")] += count
+        return json.dumps({name: round(count / counts.total(), 4) for name, count in counts.items()})
 
     def _note_list(self, row: Row, logs: tuple[PartitionLog, PartitionLog] | None, held: HeldOffsets) -> None:
         """Note how far consumers still skip at the source by a list: what they skip there is not unread."""
@@ -224,10 +235,10 @@ class StatusReporter:
                 row |= {"status": Status.MIRRORING.word, "reason": differences[pair]}
 
 
-def is_changing(answers: Translations, wanted: Int64s) -> NDArray[np.bool_]:
-    """Return where the index has other *answers* than those *wanted* by now, as a record came late."""
-    changing: NDArray[np.bool_] = np.where(IS_WITHHELD[answers.state], ABSENT, answers.wanted) != wanted
-    return changing
+def answers_now(answers: Translations, wanted: Int64s) -> Int64s:
+    """Return what is *wanted* by what the index has got since the driver answered; as published where withheld."""
+    now: Int64s = np.where(answers.is_withheld | (wanted == ABSENT), wanted, answers.wanted)
+    return now
 
 
 def _position(row: Row) -> tuple[object, ...]:

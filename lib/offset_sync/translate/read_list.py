@@ -30,8 +30,7 @@ import numpy as np
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, members
 from offset_sync.translate.partition_log import PartitionLog, reason_to_withhold
-from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import ReadHeights, origins_in, read_for_sure
+from offset_sync.translate.pieces import Pieces, ReadHeights, cut_pieces, origins_in, read_for_sure
 from offset_sync.translate.read_window import TargetView
 from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, joined, replication_gaps
 

@@ -2,7 +2,7 @@
 
 For most stretches of a long log the directory of its index shows that all or nothing of them is read. Only the others
 are read, one after the other, so the cost depends on them, and not on the age of the index. If the source's log is in
-order they need not even be cut into pieces (``read_heights``)::
+order they need not even be cut into pieces (``pieces``)::
 
     target Y     | all read | all read | some read | nothing | nothing |  tail
     commit c                             look here
@@ -27,15 +27,15 @@ from numpy.typing import NDArray
 
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.paged_runs import PagedRuns
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs, records_below
-from offset_sync.translate.index.stretches import NO_PAGES, Stretches
+from offset_sync.translate.index.stretches import NO_PAGES, PagedRuns, Stretches
 from offset_sync.translate.partition_log import PartitionLog
-from offset_sync.translate.pieces import Pieces, cut_pieces
-from offset_sync.translate.read_heights import (
+from offset_sync.translate.pieces import (
+    Pieces,
     ReadByHeight,
     ReadHeights,
     count_read,
+    cut_pieces,
     is_decided_by_heights,
     origins_in,
     read_by_height,

@@ -1,5 +1,7 @@
 """The replication gap: records of the source that the target does not have, which a move would leave behind.
 
+Also what a group repeats, skips and leaves behind at its position in the target's log (:func:`measure`).
+
 The source's segments of an origin less the target's, by identity::
 
     source X   x0 x1 x2 y0 x3 x4 x5       target Y   x0 x2 y0 x3
@@ -17,17 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.runs import Int64s, records_below
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, records_below
 from offset_sync.translate.index.stretches import cut_at
+from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
+from offset_sync.translate.read_window import position_cost
 
-NEVER_YOUNG = int(np.iinfo(np.int64).max)
+NEVER_YOUNG = NO_END = int(np.iinfo(np.int64).max)
+_NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -179,3 +186,139 @@ def _without(
     row, interval, low, length = cut_at(start, end, cover_start, cover_end)
     is_gap = interval % 2 == 0
     return row[is_gap], interval[is_gap] // 2, low[is_gap], (low + length)[is_gap]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Records, by group; every column has shape (commits,). Errs to more of all."""
+
+    repeats: Int64s  # from the position up to the answer; negative where the position is above it
+    skipped: Int64s  # unread, below the position
+    unread: Int64s  # from the commit on, produced before the clusters were asked
+    pending: Int64s  # unread, and may yet come to the target
+    not_mirrored: Int64s  # unread, the source's own, not at the target: lost if the source never comes back
+    deleted: Int64s  # unread, dropped on the way from elsewhere, or deleted: the target will not have them
+    unindexed: Int64s  # not indexed yet, at either side
+
+
+class BothLogs(NamedTuple):
+    """Both logs of one partition; *source_end* is ABSENT where the source does not answer.
+
+    Records that the mirror has passed since *young_since_ms* may still come, and holes at the source that became
+    visible since *unread_since_ms* may still be filled (both since the epoch). *is_unstamped*: the mirror stamps no
+    headers, and only timestamps tell its progress.
+    """
+
+    source: PartitionLog
+    target: PartitionLog
+    source_end: int
+    young_since_ms: int
+    unread_since_ms: int
+    is_unstamped: bool
+
+
+def measure(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s) -> tuple[Counts, OffsetCounts]:
+    """Return the counts for groups that have *committed* these offsets, and the *position* of each at the target.
+
+    All have shape (commits,); *wanted* are the answers, ABSENT where withheld; no position is ABSENT too. Also all
+    records that a mirror is known to copy and that are not at the target. Records of the source from its log end on
+    were produced after the clusters were asked, so they are not missing.
+    """
+    here, there, source_end, young_since_ms, _, is_unstamped = logs
+    source, target = below_cut(here), below_cut(there)
+    target_end = log_end(there.metadata)
+    snapshot_end = source_end if source_end != ABSENT else NO_END
+    left = np.maximum(committed, here.log_start)
+    # A move cannot lose records that the source has deleted. Late and repeated records may be at a later place.
+    readable = committed if source.reorder_count() else left
+    pending, not_mirrored, deleted = (OffsetCounts(readable) for _ in range(3))
+    late, mirrored = OffsetCounts(_NO_ROWS), target.origins | {here.origin}
+    for origin, whole in _gaps(here.origin, there.origin, source, target, None if is_unstamped else young_since_ms):
+        gap = whole.below(snapshot_end)
+        pending.add(gap.pending)
+        if origin in mirrored:
+            late.add(gap.pending)
+        if origin == here.origin:
+            not_mirrored.add(gap.pending)
+            not_mirrored.add(gap.skipped)
+        else:
+            deleted.add(gap.skipped)
+    if not is_unstamped:
+        for gone in deleted_of(there.origin, source, target):
+            deleted.add(gone.below(snapshot_end))
+    beyond = _beyond_index(source, left, source_end)
+    newer = source.paged.records_from(np.maximum(left, snapshot_end), source.frontier)
+    repeats, skipped = _cost_at(logs, committed, wanted, position)
+    return Counts(
+        repeats=repeats,
+        skipped=skipped,
+        unread=source.paged.records_from(left, source.frontier) - newer + beyond,
+        pending=pending.count_from(readable) + beyond,
+        not_mirrored=not_mirrored.count_from(readable) + beyond,
+        deleted=deleted.count_from(readable),
+        # Records read at the source beyond its index may be above the group's position at the target.
+        unindexed=np.maximum(beyond, source_end - source.frontier) + max(0, target_end - target.frontier),
+    ), late
+
+
+def below_cut(log: PartitionLog) -> LogIndex:
+    """Return the index of a log, below its truncation if there was one; of an unindexed log from its log start on."""
+    if not log.is_indexed:
+        return LogIndex(log.log_start)
+    cut_at = log.metadata.cut_at
+    return log.index if cut_at is None else log.index.below(cut_at)
+
+
+def log_end(metadata: PartitionMetadata | None) -> int:
+    """Return the log end; ABSENT where the cluster or the leader does not answer, or the topic does not exist."""
+    return metadata.log_end if metadata is not None and metadata.topic_id is not None else ABSENT
+
+
+def is_outside(metadata: PartitionMetadata, offset: Int64s) -> NDArray[np.bool_]:
+    """Return where *offset* is outside the log: there a consumer's own auto.offset.reset applies."""
+    outside: NDArray[np.bool_] = (offset != ABSENT) & ((offset < metadata.log_start) | (offset > metadata.log_end))
+    return outside
+
+
+def _gaps(
+    own: int, targets: int, source: LogIndex, target: LogIndex, young_since_ms: int | None
+) -> Iterator[tuple[int, ReplicationGap]]:
+    """Yield the records that the target does not have, by origin: *own* is the source's, *targets* the target's.
+
+    Without headers (*young_since_ms* is None) those are pending that are newer than all at the target; equal timestamps
+    are indistinguishable.
+    """
+    none = OffsetRanges.none()
+    if young_since_ms is None:
+        first, here, there = source.begin, source.times, target.times
+        if here is not None and there is not None and len(there):
+            row = int(np.searchsorted(here.greatest_to, there.greatest_to[-1], "right"))
+            first = int(here.start[row]) if row < len(here) else source.frontier
+        for runs in source.paged.parts(first, source.frontier):
+            yield own, ReplicationGap(OffsetRanges(runs.start, runs.length), none)
+        return
+    for origin in sorted((source.origins | {own}) - {targets, UNKNOWN_ORIGIN}):
+        yield from ((origin, gap) for gap in replication_gaps(origin, source, target, young_since_ms))
+    # Records with unreadable headers count as the source's own, missing at the target.
+    yield own, ReplicationGap(none, OffsetRanges(*source.unknown_ranges))
+
+
+def _beyond_index(source: LogIndex, left: Int64s, source_end: int) -> Int64s:
+    """Return how many offsets from *left* on the source's index does not cover: not known to be at the target."""
+    beyond: Int64s = np.maximum(source_end - np.maximum(left, source.frontier), 0)
+    return beyond + np.maximum(source.begin - left, 0)
+
+
+def _cost_at(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s) -> tuple[Int64s, Int64s]:
+    """Return what each group repeats and skips at its *position*, compared with the answer; 0 without both."""
+    repeats, skipped = np.zeros((2, len(committed)), np.int64)
+    rows = np.flatnonzero((wanted != ABSENT) & (position != ABSENT) & (wanted != position))
+    if len(rows):
+        here, there = (PartitionLog(below_cut(each), each.origin) for each in (logs.source, logs.target))
+        at = np.maximum(position[rows], logs.target.log_start)
+        found = position_cost(committed[rows], wanted[rows], at, here, there, logs.unread_since_ms)
+        # Records between the end of the index and a position beyond it are unknown, so they count as unread.
+        target_end, frontier = log_end(logs.target.metadata), there.index.frontier
+        unknown = np.minimum(position[rows], target_end) - np.maximum(frontier, wanted[rows])
+        repeats[rows], skipped[rows] = found[0], found[1] + np.maximum(unknown, 0)
+    return repeats, skipped

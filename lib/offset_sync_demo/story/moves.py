@@ -17,12 +17,11 @@ from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import NO_OPTIONS, Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
 from offset_sync.cutover.rehearsal import open_rehearsal
-from offset_sync.jobs.report_status import StatusJob
+from offset_sync.jobs.report_status import StatusJob, open_outputs
 from offset_sync.model.errors import ClusterError, OffsetSyncError
 from offset_sync.model.reasons import Reason
 from offset_sync.state.lease import OpenFence
 from offset_sync.status.live_state import LiveState
-from offset_sync.status.outputs import open_outputs
 from offset_sync.tables.store import TableStore
 
 WAIT_SECONDS = 90.0
@@ -110,7 +109,7 @@ class Moves:
             )
             shows = open_outputs(self._config, arguments, StringIO())
             self._reporting = StatusJob(self._config, self._state, threading.Event(), shows)
-        self._reporting.run_once()
+        self._reporting.show(self._reporting.make())
         return self._config.status.page
 
     @cached_property

@@ -32,11 +32,10 @@ from offset_sync.config import load_config
 from offset_sync.jobs import spark_session
 from offset_sync.jobs.index_records import index_records
 from offset_sync.jobs.maintain_tables import maintain_tables
-from offset_sync.jobs.report_status import report_status
+from offset_sync.jobs.report_status import add_arguments, report_status
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.jobs.sync_offsets import sync_offsets
 from offset_sync.state.cluster_ids import with_known_ids
-from offset_sync.status.outputs import status_arguments
 from offset_sync.tables.files import files_of
 from offset_sync.tables.store import TableStore
 from offset_sync_demo.kafka.clients import Endpoint
@@ -86,7 +85,7 @@ class Installation:
     def report(self) -> list[str]:
         """Run ``report_status --once`` here; return its failures."""
         words = ["--conf", str(self.config_file), "--once", "--format", "json"]
-        return self._run(report_status, **vars(status_arguments(job_arguments("")).parse_args(words)))
+        return self._run(report_status, **vars(add_arguments(job_arguments("")).parse_args(words)))
 
     def _run(self, job: Callable[..., Any], stop: threading.Event | None = None, **options: Any) -> list[str]:
         self._give_tables()

@@ -8,14 +8,6 @@ from builders.logs import log
 from fakes.reconciler_site import Site, config_of
 from offset_sync.model.values import ABSENT, State, TopicPartition
 from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets, OffsetTranslation
-from offset_sync.state.cluster_metadata import MetadataByCluster
-
-
-class NoWait:
-    """The index is as far as it is."""
-
-    def wait(self, metadata: MetadataByCluster) -> None:
-        """Return at once."""
 
 
 def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT) -> KeptOffsets:
@@ -28,7 +20,7 @@ def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT) -> Kept
 
 def translated(site: Site, offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:
     """Return the answers from X to Y."""
-    translation = OffsetTranslation(site.config, site.state, site, NoWait())
+    translation = OffsetTranslation(site.config, site.state, site)
     return translation.translate(("X", "Y"), offsets, is_source_lost=is_source_lost)
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from fakes.reconciler_site import Site
 from offset_sync.model.errors import ClusterError
+from offset_sync.state.cluster_queries import GroupAnswers
 from offset_sync.state.key_index import KeyRows
-from offset_sync.status.cluster_queries import GroupAnswers
 from offset_sync.tables.catalog import SYNC_STATUS
 
 

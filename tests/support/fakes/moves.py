@@ -25,7 +25,7 @@ from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
-from offset_sync.status.cluster_queries import GroupAnswers
+from offset_sync.state.cluster_queries import GroupAnswers
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GOOD = PartitionStatus(GroupPartition("g", *ORDERS), Status.IN_SYNC, None, State.EXACT, 5, 7, 7, 0, 0, 0)

@@ -23,11 +23,11 @@ from offset_sync.model.values import (
     TopicPartition,
     WriteOutcome,
 )
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.moves import Moves
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
@@ -193,6 +193,11 @@ class Site:
     ) -> dict[str, ClusterMetadata | ClusterError]:
         """Ask the clusters."""
         return {alias: self.clusters[alias].describe(partitions) for alias in aliases}
+
+    def snapshot(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Snapshot:
+        """Ask the clusters; the index is as far as it is."""
+        known_to, asked_at_ms = frontiers(self.state.index, aliases, partitions), self.clock_ms[0]
+        return Snapshot(self.fetch(aliases, partitions), known_to, asked_at_ms)
 
     def admins(self) -> dict[str, MemoryCluster]:
         """Return what asks each cluster."""

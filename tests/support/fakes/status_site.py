@@ -15,14 +15,13 @@ from generators.mirrored_logs import CLUSTERS
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, OffsetWrite, TopicPartition, WriteOutcome
-from offset_sync.state.cluster_metadata import MetadataByCluster
+from offset_sync.state.cluster_metadata import Snapshot
+from offset_sync.state.held_positions import groups_of
 from offset_sync.state.lease import OpenFence
-from offset_sync.status.cluster_queries import HeldOffsets
-from offset_sync.status.group_homes import groups_of
-from offset_sync.status.index_progress import IndexProgress
+from offset_sync.status.held_offsets import HeldOffsets
+from offset_sync.status.live_state import OwnVerdicts, by_direction
 from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.verdicts import OwnVerdicts, by_direction
+from offset_sync.status.reporter import IndexProgress, StatusReporter
 from offset_sync.sync.offset_writer import write_offsets
 from oracles.status import identity
 from oracles.translation import Case, Log, LogRecord
@@ -55,7 +54,7 @@ class StatusSite(Site):
     def restart(self) -> None:
         """Begin as a new process does."""
         super().restart()
-        self.reporter = StatusReporter(self.config, self.state, self, self, self)
+        self.reporter = StatusReporter(self.config, self.state, self, self)
 
     def active_groups(self, alias: str) -> Collection[str] | ClusterError:
         """Answer for a cluster's coordinators."""
@@ -72,9 +71,11 @@ class StatusSite(Site):
             return dict.fromkeys(groups, error)
         return {**found, **{group: self.refusing[group] for group in groups if group in self.refusing}}
 
-    def wait(self, metadata: MetadataByCluster) -> None:
-        """Let time pass between the answers of the clusters and the report."""
+    def snapshot(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Snapshot:
+        """Ask the clusters; between their answers and the report time passes."""
+        found = super().snapshot(aliases, partitions)
         self.meanwhile()
+        return found
 
     def put(
         self,

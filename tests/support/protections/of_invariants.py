@@ -175,9 +175,9 @@ BY_NUMBER[10] = protections(
 )
 BY_NUMBER[11] = protections(
     "a group whose records are not all mirrored is not in sync",
-    kept_by("classify._mirroring", lambda row: row["still_skips"], "reports_under_load what_was"),
+    kept_by("assessment._mirroring", lambda row: row["still_skips"], "reports_under_load what_was"),
     "a group with a commit that is not captured is not in sync",
-    kept_by("classify._behind", nothing, "held_offsets a_commit_that_is_not"),
+    kept_by("assessment._behind", nothing, "held_offsets a_commit_that_is_not"),
     "a group whose next records differ on both sides is not in sync",
     kept_by("status.reporter.needs_comparison", no, "classify another"),
     "a third cluster that holds a commit no verdict knows of keeps a group from being in sync",
@@ -190,14 +190,14 @@ BY_NUMBER[11] = protections(
     ),
     "records that are not indexed keep a group from being in sync",
     kept_by(
-        "status.measure._beyond_index",
+        "replication_gap._beyond_index",
         lambda _source, left, _end: np.zeros_like(left),
         "status_oracle every_number_of_a_report",
     ),
     "a group whose answer has changed since it was published is not in sync",
-    kept_by("status.reporter.is_changing", false_for(1), "verdicts a_record_that_came_late"),
+    kept_by("status.reporter.answers_now", given(1), "verdicts a_record_that_came_late"),
     "the verdict of a driver that is not alive is not shown",
-    kept_by("status.verdicts.is_living", yes, "verdicts only_a_living_driver_is_read"),
+    kept_by("live_state.is_living", yes, "verdicts only_a_living_driver_is_read"),
     "a home that a group has left is not shown",
     kept_by("reconciliation.ReconcilePass._tell_gone", nothing, "translation_history a_home_that_the_group"),
 )

@@ -69,7 +69,7 @@ PROTECTIONS = protections(
         "exact_cases answers[records sent again to the source count at their first offset]",
     ),
     "Of records in another order only those below all unread ones are read for sure",
-    kept_by("read_heights.ReadHeights._not_above", given(3), "read_heights heights_are_the_records_below"),
+    kept_by("pieces.ReadHeights._not_above", given(3), "read_heights heights_are_the_records_below"),
     "A record that comes late voids the answers computed before",
     kept_by("log_index.LogIndex.reorder_count", gives(0), "translator a_record_that_comes_late[1]"),
     "A hole is read only once the group has passed a later record of its origin",

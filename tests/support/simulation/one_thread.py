@@ -35,6 +35,9 @@ class InlineExecutor:
     def submit(self, work: Any, *arguments: Any) -> Done:
         return Done(work(*arguments))
 
+    def map(self, work: Any, *columns: Any) -> list[Any]:
+        return [work(*each) for each in zip(*columns, strict=True)]
+
 
 class InlineQueue:
     """A direction that is reconciled at once, in the caller's thread."""
@@ -65,9 +68,7 @@ _INSTEAD = {
     "state.checked_metadata.RETRY_S": 0,
     "state.translator.LOOK_BACK": 3,  # logs are short here
     "ingest.log_check.ThreadPoolExecutor": InlineExecutor,
-    **dict.fromkeys(
-        ("status.cluster_queries.ThreadPoolExecutor", "status.reporter.ThreadPoolExecutor"), InlineExecutor
-    ),
+    **dict.fromkeys(("status.held_offsets.ThreadPoolExecutor", "status.reporter.ThreadPoolExecutor"), InlineExecutor),
     **dict.fromkeys(("ingest.record_indexer.datetime", "ingest.log_check.datetime"), PatchedTime),
     **dict.fromkeys(("ingest.incarnation_check.time", "ingest.incarnation_log.datetime"), PatchedTime),
     "state.topic_partitions.datetime": PatchedTime,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fakes.kept_offsets import NoWait, kept
+from fakes.kept_offsets import kept
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.offsets.kept_offsets import OffsetTranslation
 from offset_sync.state.moves import HOME
@@ -114,8 +114,8 @@ class JobActions(Acting):
             return False
         driver, target = self.driver, self.other(alias, chance)
         wanted = [(place, int(chance * (self.log(alias, place).end + 1))) for place in self.shape.places]
-        clusters: Any = driver.fetcher
-        translation = OffsetTranslation(driver.config, driver.state, clusters, NoWait())
+        clusters: Any = driver
+        translation = OffsetTranslation(driver.config, driver.state, clusters)
         given = kept(*wanted, *((place, 1) for place in _ELSEWHERE), taken_at_ms=driver.now_ms())
         try:
             found = translation.translate((alias, target), given, is_source_lost=self.cluster(alias).is_down)

@@ -11,13 +11,12 @@ import pyarrow as pa
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, OffsetWrite, State, TopicPartition, WriteOutcome
+from offset_sync.state.held_positions import groups_of
 from offset_sync.state.lease import OpenFence
 from offset_sync.status.assessment import Verdict, verdict
-from offset_sync.status.group_homes import groups_of
-from offset_sync.status.index_progress import IndexProgress
+from offset_sync.status.live_state import OwnVerdicts, by_direction
 from offset_sync.status.record_comparison import RecordPair
-from offset_sync.status.reporter import StatusReporter
-from offset_sync.status.verdicts import OwnVerdicts, by_direction
+from offset_sync.status.reporter import IndexProgress, StatusReporter
 from offset_sync.sync.offset_writer import write_offsets
 from simulation.actions import draw_actions
 from simulation.logs import Log
@@ -52,14 +51,8 @@ class Reader:
     def __init__(self, driver: SyncDriver) -> None:
         self._driver, self._world = driver, driver.world
         clusters: Any = self
-        self._reporter = StatusReporter(driver.config, driver.state, clusters, clusters, clusters)
-
-    def fetch(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Any:
-        """Ask for the logs' ends."""
-        return self._driver.fetcher.fetch(aliases, partitions)
-
-    def wait(self, _metadata: object) -> None:
-        """Do not wait for the index."""
+        self.snapshot = driver.snapshot
+        self._reporter = StatusReporter(driver.config, driver.state, clusters, clusters)
 
     def committed_offsets(self, alias: str, groups: Sequence[str]) -> Mapping[str, Any]:
         """Answer for a cluster's coordinators."""

@@ -14,12 +14,12 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.checked_metadata import CheckedMetadata
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, elapsed_s
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.sync_state import SyncState
+from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.state.translator import Translator
 from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
@@ -149,6 +149,11 @@ class SyncDriver:
         self.watch.begin()
         self.state.unread.begin(self.world.clusters)
         self.unread_commits = UnreadCommits(self, self.persisted.answered)
+
+    def snapshot(self, aliases: Collection[str], partitions: Collection[TopicPartition]) -> Snapshot:
+        """Ask for the logs' ends, as commands do; the index is as far as it is."""
+        known_to, asked_at_ms = frontiers(self.state.index, aliases, partitions), self.now_ms()
+        return Snapshot(self.fetcher.fetch(aliases, partitions), known_to, asked_at_ms)
 
     def _list_holder(self, alias: str) -> Slow:
         """Return a cluster that is asked for its lists."""

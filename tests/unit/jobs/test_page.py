@@ -16,7 +16,6 @@ from offset_sync.jobs.sync_metrics import HEALTH
 from offset_sync.jobs.watches import LOGS, LogWatch
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import TopicPartition
-from offset_sync.status.rehearsals import LastRehearsal
 from offset_sync.status.report import Report
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.prometheus_expressions import described, needs_promtool, run_promtool, series
@@ -61,8 +60,7 @@ def told_by_reports() -> Scrape:
     costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1}
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
     series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
-    rehearsal = LastRehearsal("a", "b", NOON, 1, 1, 0, None)
-    metrics.show(Report(status_table(pair | costs), series, NOON, rehearsals=[rehearsal]))
+    metrics.show(Report(status_table(pair | costs), series, NOON))
     return read([Gauges(REPORT, lambda: metrics)])
 
 

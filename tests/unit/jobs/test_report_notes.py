@@ -36,7 +36,8 @@ def notes(folder: Path, *, is_alive: bool, silent: tuple[ClusterError, ...] = ()
     )
     shown: list[Report] = []
     config = config_of(["X", "Y"], tables={"root": str(folder / "tables"), "checkpoints": str(folder / "checkpoints")})
-    StatusJob(config, state, threading.Event(), [shown.append]).run_once()
+    job = StatusJob(config, state, threading.Event(), [shown.append])
+    job.show(job.make())
     return [*shown[0].notes]
 
 

@@ -7,13 +7,12 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from offset_sync.config.sections import Rehearse, Reporting
 from offset_sync.jobs import run as module
 from offset_sync.jobs.process_end import PARENT
 from offset_sync.jobs.run import JOBS, SUBMIT, Child, Supervisor, run
@@ -36,12 +35,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 class Running:
     """A supervisor in a thread, its jobs given as scripts of Python; what they write is what *capfd* has."""
 
-    def __init__(
-        self, capfd: pytest.CaptureFixture[str], scripts: Mapping[str, str], recurring: Sequence[Child] = ()
-    ) -> None:
+    def __init__(self, capfd: pytest.CaptureFixture[str], scripts: Mapping[str, str]) -> None:
         self.stop, self._capfd, self.out = threading.Event(), capfd, ""
         jobs = [Child(name, [sys.executable, "-c", script]) for name, script in scripts.items()]
-        self.supervisor = Supervisor([*jobs, *recurring], self.stop)
+        self.supervisor = Supervisor(jobs, self.stop)
         self.codes: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -99,8 +96,7 @@ def test_bad_configuration_and_another_driver_end_all(
 # The job itself
 
 
-def config(**rehearse: Any) -> Any:
-    return Namespace(status=Namespace(page="status.html"), report=Reporting(rehearse=Rehearse(**rehearse)))
+CONFIG: Any = Namespace(status=Namespace(page="status.html"))
 
 
 @pytest.mark.parametrize(
@@ -117,17 +113,15 @@ def test_the_largest_exit_code_is_that_of_the_command(
     monkeypatch.setattr(Supervisor, "run", lambda self: dict.fromkeys(JOBS, 1) | ending)
     monkeypatch.setenv(SUBMIT, "python submit.py")
     with pytest.raises(error, match=words):
-        run(config(), Namespace(conf="my.yaml", log_format="text"), threading.Event())
+        run(CONFIG, Namespace(conf="my.yaml", log_format="text"), threading.Event())
 
 
-def test_a_rehearsal_is_repeated_however_it_ends_and_decides_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
-    """Its log has its name, and it knows whose end is its own; the others are stopped by SIGTERM."""
-    script = f"""import os; from offset_sync.jobs.runner import start_logging, logger
-start_logging("text"); logger.info("below %s", os.environ[{PARENT!r}]); os.kill(os.getpid(), 9)"""
-    daily = Child("rehearse", [sys.executable, "-c", "import sys; sys.stderr = sys.stdout\n" + script], every=0.2)
-    running = Running(capfd, {"other": UNTIL_TERM}, recurring=[daily])
-    running.until(f"below {os.getpid()}", 3)
+def test_each_line_of_a_job_has_its_name_and_it_knows_whose_end_is_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    script = f"""import os, sys; sys.stderr = sys.stdout
+from offset_sync.jobs.runner import start_logging, logger
+start_logging("text"); logger.info("below %s", os.environ[{PARENT!r}])"""
+    running = Running(capfd, {"logging": script, "other": UNTIL_TERM})
+    running.until(f"below {os.getpid()}")
     running.stop.set()
-    assert running.ended() == {"other": 0, "rehearse": 0}
-    assert "stopping" in running.said()
-    assert {line.split()[0] for line in running.out.splitlines() if "below" in line} == {"rehearse"}
+    assert running.ended()["other"] == 0
+    assert {line.split()[0] for line in running.out.splitlines() if "below" in line} == {"logging"}

@@ -1,4 +1,4 @@
-"""Is the sync healthy? Each reason alone is enough. Rehearsals and drift, of which reports tell."""
+"""Is the sync healthy? Each reason alone is enough. Drift, of which reports tell."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.status_rows import status_table
-from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from generators.reports import REPORTED_AT, random_drift
 from offset_sync.model.reasons import Reason
-from offset_sync.status.rehearsals import Rehearsals
 from offset_sync.status.report import DriftWindow, Report
-from offset_sync.tables.catalog import CUTOVERS
 
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
@@ -68,36 +65,6 @@ def test_drift_that_has_not_converged_is_not_healthy() -> None:
     assert problems(report(), pair) == [], "all of it may be moved at no cost"
     group = problems(report(status="TargetActive", group_id="b"), drift_with(group_id="b", is_converged=None))
     assert group == [{"status": None, "text": Reason.GROUPS_DRIFT(1, "b")}]
-
-
-NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
-
-
-def rehearsed(*rows: tuple[str, float, str, int, str], step: str = "rehearse") -> pa.Table:
-    """Return rows of cutovers: the target, how many hours before noon, the group, its partition, what is wrong."""
-    found = [
-        {"at": NOON - timedelta(hours=hours), "group_id": group, "topic": "orders", "partition": partition}
-        | {"source_cluster": "dc2" if target == "dc1" else "dc1", "target_cluster": target, "step": step}
-        | {"result": "failed" if detail else "done", "detail": detail}
-        for target, hours, group, partition, detail in rows
-    ]
-    return pa.Table.from_pylist(found, CUTOVERS.arrow_schema)
-
-
-def test_only_the_newest_rehearsal_of_a_group_counts() -> None:
-    tables: Any = MemoryTables()
-    rehearsals = Rehearsals(tables)
-    assert rehearsals.follow() == []
-    there = [("dc2", 3.0, "billing", 0, "repeats"), ("dc2", 2.0, "billing", 0, ""), ("dc2", 1.9, "reports", 0, "")]
-    twice, other = ("dc1", 1.0, "billing", 1, "loses"), ("dc1", 1.0, "audit", 4, "unread")
-    tables.append(CUTOVERS, rehearsed(*there, twice, twice, other))
-    tables.append(CUTOVERS, rehearsed(("dc2", 0.0, "billing", 0, "refused"), step="check"))
-    assert [each.note(NOON) for each in rehearsals.follow()] == [
-        Reason.AS_PREDICTED("dc1", "dc2", "1 h 54 min", 2, 2),
-        Reason.NOT_AS_PREDICTED("dc2", "dc1", "1 h", 2, 2, 2, "audit orders-4: unread"),
-    ]
-    tables.append(CUTOVERS, rehearsed(("dc1", 0.0, "billing", 1, ""), ("dc2", -72.0, "reports", 0, "")))
-    assert [(each.groups, each.partitions, each.failed) for each in rehearsals.follow()] == [(1, 1, 0), (2, 2, 1)]
 
 
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -11,8 +11,8 @@ from fakes.reconciler_site import config_of
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
-from offset_sync.state.sync_state import SyncState
-from offset_sync.status.index_progress import IndexCatchUp, IndexCheckpoints
+from offset_sync.state.cluster_queries import IndexCatchUp
+from offset_sync.status.live_state import IndexCheckpoints
 from offset_sync.tables.files import Files
 
 ORDERS = TopicPartition("orders", 0)
@@ -22,8 +22,7 @@ def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
     index, steps, slept = MemoryIndex(), [6, 8, 10, 12], list[float]()
     index.extend(log("X", "X0:4"), ORDERS)
     index.refresh = lambda: index.extend(log("X", f"X0:{steps.pop(0)}"), ORDERS)  # type: ignore[method-assign]
-    state, clock = SyncState(config_of(["X", "Y"]), index), Clock(lambda: sum(slept), slept.append)
-    catch_up = IndexCatchUp(state, 5.0, clock)
+    catch_up = IndexCatchUp(index, 5.0, Clock(lambda: sum(slept), slept.append))
     catch_up.wait({"X": ClusterMetadata({}, {ORDERS: MemoryEnds(0, 10)})})
     assert (len(slept), steps) == (3, [12])
 
@@ -31,8 +30,7 @@ def test_the_index_is_looked_at_until_it_has_reached_the_ends() -> None:
 def test_a_stopped_index_is_waited_for_once() -> None:
     index, slept, waited = MemoryIndex(), list[float](), list[bool]()
     index.refresh = lambda: None  # type: ignore[method-assign]
-    state, clock = SyncState(config_of(["X", "Y"]), index), Clock(lambda: sum(slept), slept.append)
-    catch_up = IndexCatchUp(state, 1.0, clock)
+    catch_up = IndexCatchUp(index, 1.0, Clock(lambda: sum(slept), slept.append))
     for records in (4, 4, 5, 5):
         index.extend(log("X", f"X0:{records}"), ORDERS)
         before = sum(slept)

@@ -20,9 +20,9 @@ from builders.status_rows import status_table
 from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
+from offset_sync.jobs.report_status import add_arguments, open_outputs
 from offset_sync.jobs.runner import job_arguments
 from offset_sync.model.reasons import Reason
-from offset_sync.status.outputs import open_outputs, status_arguments
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
@@ -39,7 +39,7 @@ def config(folder: Path) -> Config:
 
 
 def arguments(*words: str) -> argparse.Namespace:
-    return status_arguments(job_arguments("report")).parse_args(["--conf", "x", *words])
+    return add_arguments(job_arguments("report")).parse_args(["--conf", "x", *words])
 
 
 def shown(folder: Path, *words: str) -> str:

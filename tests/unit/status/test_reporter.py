@@ -16,7 +16,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.group_homes import Move
-from offset_sync.status.group_homes import take_in_untold
+from offset_sync.state.held_positions import take_in_untold
 
 PAY = TopicPartition("pay-in", 0)
 

@@ -22,7 +22,7 @@ from offset_sync.model.reasons import Reason
 from offset_sync.state.heartbeat import FRESH_S, JOB, beat
 from offset_sync.state.lease import Lease
 from offset_sync.state.restore import ANSWERS_SCHEMA, fold_answers
-from offset_sync.status.verdicts import PublishedVerdicts, by_direction
+from offset_sync.status.live_state import PublishedVerdicts, by_direction
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
@@ -83,6 +83,15 @@ def test_what_the_index_has_got_since_the_driver_decided_would_be_repeated() -> 
     assert (row["target_offset"], row["duplicates"], row["duplicates_at_most"], row["status"]) == (4, 5, 5, "Behind")
 
 
+def test_a_record_sent_again_above_the_published_answer_is_no_false_in_sync() -> None:
+    site = moved("X0:3", "X0:3", 2)
+    decided = site.decided(site.clock_ms[0])
+    site.put(log("Y", "X0 X1 X2 X0"))
+    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0]).to_pylist()
+    assert (row["wanted_offset"], row["target_offset"], row["duplicates"]) == (2, 2, 1)
+    assert (row["status"], row["reason"]) == ("Mirroring", Reason.READ_ABOVE(1))
+
+
 def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync() -> None:
     """X2 has come to Y below X1; a driver that had not met it yet would have answered 2, where X1 is."""
     site = moved("X0 X1 X2 X3", "X0 X2 X1 X3", 1)
@@ -93,7 +102,7 @@ def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync(
     older = rows.set_column(rows.schema.get_field_index("target_offset"), "target_offset", pa.array([2], pa.int64()))
     site.clusters["Y"].commit("g", ORDERS, 2)
     (row,) = site.report_on(older, site.ask(), site.clock_ms[0]).to_pylist()
-    assert (row["status"], row["reason"]) == ("Mirroring", Reason.CHANGES())
+    assert (row["status"], row["reason"]) == ("Behind", Reason.TARGET_AHEAD(1))
 
 
 @pytest.fixture

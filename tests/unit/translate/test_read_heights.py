@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import cases, law
-from offset_sync.translate.read_heights import ReadHeights
+from offset_sync.translate.pieces import ReadHeights
 from oracles.translation import MALFORMED, Case
 from oracles.translation_check import growing, logs_of, origin_codes
 

@@ -44,8 +44,8 @@ function showCurves() {
   const all = content.drift;
   if (!all.length) {
     byId("convergence").append(make("p", { class: "muted" }, "Nothing has been recorded yet."));
-    for (const id of ["change", "windowed"]) byId(id).hidden = true;
+    for (const id of ["change", "windowed_change"]) byId(id).hidden = true;
     return;
   }
-  for (const what of ["change", "windowed"]) draw(byId(what), all, what);
+  for (const what of ["change", "windowed_change"]) draw(byId(what), all, what);
 }

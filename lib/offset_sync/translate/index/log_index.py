@@ -10,9 +10,8 @@ import numpy as np
 from offset_sync.translate.index.columns import shallow
 from offset_sync.translate.index.indexing_times import IndexingTimes
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.paged_runs import PagedRuns, PageStore, in_log_order, meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Int64s, Runs, distinct_origins
-from offset_sync.translate.index.stretches import OriginSpans, Stretches
+from offset_sync.translate.index.stretches import OriginSpans, PagedRuns, PageStore, Stretches, in_log_order, meets
 from offset_sync.translate.index.time_index import TimeIndex
 
 

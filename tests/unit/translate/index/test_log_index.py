@@ -15,8 +15,8 @@ from generators.hypothesis_strategies import generators, law
 from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.log_index import KnownPages, LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
-from offset_sync.translate.index.paged_runs import meets
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Runs
+from offset_sync.translate.index.stretches import meets
 from offset_sync.translate.index.time_index import TimeIndex
 
 Row = tuple[int, int, int, int, int]
