@@ -19,21 +19,18 @@ _NO_CLIENT = ("Failed to construct", "Failed to create")
 def failure_of(query: StreamingQuery) -> str | None:
     """Return why a query has ended, in one line; None: without an error."""
     problem = query.exception()
-    if problem is None:
-        return None
-    line = first_line(str(problem))
-    return with_root(line, str(getattr(problem, "_cause", ""))) if line.startswith(_NO_CLIENT) else line
-
-
-def with_root(line: str, cause: str) -> str:
-    """Return *line* with its root cause, which Kafka omits if a client cannot be constructed, say a missing file."""
-    roots = [each.partition("Caused by: ")[2].strip() for each in cause.splitlines() if "Caused by: " in each]
-    return f"{line}: {roots[-1][:300]}" if roots else line
+    return None if problem is None else reason_of(problem)
 
 
 def reason_of(problem: BaseException) -> str:
-    """Return the line of an error that says why, or the type of the error."""
-    return first_line(str(problem)) or type(problem).__name__
+    """Return the line of an error that says why, or the type of the error.
+
+    If a client cannot be constructed, say by a missing file or a wrong login, only the root cause tells why.
+    """
+    line, root = first_line(str(problem)) or type(problem).__name__, problem
+    while isinstance(cause := getattr(root, "_cause", None), BaseException):
+        root = cause
+    return f"{line}: {first_line(str(root))[:300]}" if line.startswith(_NO_CLIENT) and root is not problem else line
 
 
 def first_line(text: str) -> str:

@@ -22,7 +22,7 @@ from builders.record_schemas import MIRRORED_RECORDS
 from offset_sync.ingest import query_supervisor
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.failing_batches import TIMES, FailingBatches
-from offset_sync.ingest.query_errors import with_full_disk
+from offset_sync.ingest.query_errors import reason_of, with_full_disk
 from offset_sync.ingest.query_supervisor import QuerySupervisor, StopRequestedError, has_caught_up
 from offset_sync.model.errors import ClusterError, OtherClusterError, TakenOverError
 from offset_sync.model.values import OffsetRange, TopicPartition
@@ -277,3 +277,17 @@ def test_the_folder_that_is_full_is_named_and_no_other(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "statvfs", statvfs)
     told = with_full_disk(JAVA, [str(tmp_path / "tables"), f"file://{full}"])
     assert told == f"the disk is full: make room in {full} ({JAVA})"
+
+
+def test_why_a_client_cannot_be_constructed_is_its_root_cause() -> None:
+    class Captured(Exception):
+        _cause: Captured | None = None
+
+    chain = [
+        Captured(text)
+        for text in ("Failed to construct kafka consumer\n=== Query", "KafkaException: x", "no such file")
+    ]
+    for problem, chain_cause in pairwise(chain):
+        problem._cause = chain_cause
+    assert reason_of(chain[0]) == "Failed to construct kafka consumer: no such file"
+    assert reason_of(chain[1]) == "KafkaException: x"
