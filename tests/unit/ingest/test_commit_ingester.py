@@ -229,7 +229,7 @@ class Site:
 def test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain() -> None:
     site: Any = Site()
     tables: Any = MemoryTables()
-    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches, of_commits=True))
+    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches))
     assert check.look(0).again == {}
     assert check.look(0).is_certain
     site.log_end, site.cut_at, site.is_silent = 4, 2, True
