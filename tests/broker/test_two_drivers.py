@@ -10,12 +10,17 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from broker.committed_offsets import commits_recorded
 from broker.crafted_logs import Clusters
@@ -23,6 +28,7 @@ from broker.installation import Installation, install, until
 from broker.job import Job
 from broker.story import SHIFT, Story
 from offset_sync.config import load_config
+from offset_sync.ingest.query_supervisor import QuerySupervisor, has_caught_up
 from offset_sync.jobs import sync_offsets as job_module
 from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
 from offset_sync.model.errors import ConfigError
@@ -143,3 +149,23 @@ def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
     assert len({epoch for epoch, _ in stage.epochs()} - epochs) == 1
     rows = stage.installation.translations(group_id="drivers-lives", outcome="COMMITTED")
     assert [row["target_offset"] - SHIFT for row in rows] == [10, 20, 30]
+
+
+def test_a_micro_batch_that_was_planned_before_the_start_is_not_the_end_of_the_log(
+    stage: Stage, tmp_path: Path
+) -> None:
+    spark, queries, found = SparkSession.active(), QuerySupervisor(threading.Event()), list[bool]()
+    servers = stage.story.clusters["dc1"].bootstrap_servers
+    options = {"kafka.bootstrap.servers": servers, "subscribe": stage.story.topic, "startingOffsets": "earliest"}
+    records = spark.readStream.format("kafka").options(**options).load()
+
+    def start(function: Callable[..., None]) -> StreamingQuery:
+        return queries.stream("planned dc1", records, str(tmp_path), function, timedelta(seconds=0.1))
+
+    planned = start(MagicMock(side_effect=RuntimeError))
+    until(lambda: not planned.isActive)
+    stage.story.write(10)
+    query = start(lambda *_: found.append(has_caught_up(spark.streams.active[0])))
+    until(lambda: has_caught_up(query))
+    query.stop()
+    assert found == [False, False], "as the planned micro-batch and the next one are processed"

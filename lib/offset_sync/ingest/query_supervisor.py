@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,17 +30,26 @@ FIRST_BACK_OFF_SECONDS = 1.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 _POLL_SECONDS, _ENDING_POLL_SECONDS = 0.2, 0.02
 _NO_OFFSET = "null"
-"""The latest offset, as pyspark has it, of a source of polls: one poll finds all that there is."""
+"""The latest offset, as pyspark has it, of polls, and of a micro-batch that was planned before the query started."""
+_OF_A_LOG = "KafkaV2"
+"""How Spark's description of a log's source begins."""
 STOPPED = "stopped before its end was reached"
 
 
 def has_caught_up(query: StreamingQuery) -> bool:
-    """Return whether *query* has read its log up to the end once."""
+    """Return whether *query* has read its log up to the end once; one poll finds all that there is.
+
+    A micro-batch that a previous start has planned ends where the log ended then. Errs to False.
+    """
     progress = query.lastProgress
-    if progress is None:
+    if progress is None or any(map(_is_of_before, progress["sources"])):
         # A log without anything new makes no progress report.
         return not query.status["isDataAvailable"] and query.status["message"].startswith("Waiting for")
     return all(source["latestOffset"] in (_NO_OFFSET, source["endOffset"]) for source in progress["sources"])
+
+
+def _is_of_before(source: Mapping[str, str]) -> bool:
+    return source["latestOffset"] == _NO_OFFSET and source["description"].startswith(_OF_A_LOG)
 
 
 class HeldFunction:

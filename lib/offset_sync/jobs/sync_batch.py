@@ -65,8 +65,11 @@ class SyncBatch:
         return counts
 
     def note_start(self) -> None:
-        """Note that the query is started, maybe with more partitions: its first records may be as old as the log."""
-        self._reads_on, self._dated = False, (self._dated[0], False)
+        """Note that the query is started, maybe with more partitions: its first records may be as old as the log.
+
+        Its first micro-batch may have been planned long ago, by a driver that has been taken over since.
+        """
+        self._reads_on, self._dated, self._ended_ms = False, (self._dated[0], False), (ABSENT, ABSENT)
 
     def _as_read_now(self, batch: CommitBatch) -> CommitBatch:
         """Return *batch*; a retry whose logs have other records than before has nothing left of the first try.

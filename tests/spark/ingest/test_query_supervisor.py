@@ -17,15 +17,9 @@ from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.model.errors import TableError
 from offset_sync.tables.files import Files
+from tools.waiting import until
 
 PATIENCE_S = 60.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def start(spark: SparkSession, folder: Path, take: Callable[[DataFrame, int], None]) -> StreamingQuery:

@@ -80,7 +80,7 @@ class Judge(AnyJudge):
     _measured: tuple[int, int] | None = None  # when its clock was measured last, and how well
 
     def note_start(self) -> None:
-        self._reads_on, self._dated = False, (self._dated[0], False)
+        self._reads_on, self._dated, self._ended_ms = False, (self._dated[0], False), (None, None)
 
     def note_ended(self) -> None:
         self._ended_ms = self._ended_ms[1], self.driver.now_ms()
@@ -108,8 +108,8 @@ class Judge(AnyJudge):
     def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> int:
         true_ms, cluster = record.true_ms + self.driver.skew_ms, self.world.clusters[self.alias]
         error_ms, most_ms = abs(made_ms - true_ms), cluster.widest_ms + 2 * cluster.most_skew_ms
-        if made_ms > now_ms or (since_ms is not None and not since_ms <= made_ms):
-            raise Violation("made", f"{record}: {made_ms} is outside {since_ms} to {now_ms}")
+        if made_ms > now_ms or (since_ms is not None and not since_ms <= min(made_ms, true_ms)):
+            raise Violation("made", f"{record}: {made_ms}, really {true_ms}, is outside {since_ms} to {now_ms}")
         if since_ms is not None:
             cluster.widest_ms = max(cluster.widest_ms, now_ms - since_ms)
             self._measured = now_ms, now_ms - since_ms

@@ -35,6 +35,7 @@ from offset_sync.ingest.polled_commits import CommitPoller, PollIngester
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError, UnknownVersionError
 from offset_sync.model.values import (
+    ABSENT,
     CONSUMER_OFFSETS,
     ClusterPartition,
     EpochChange,
@@ -107,6 +108,18 @@ def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_
     job.ingest(0, *records)
     job.ingest(1, commit(9, "c", metadata="m"), first=2)
     assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
+
+
+def test_the_first_micro_batch_of_a_query_may_have_been_planned_before_those_that_ended_here(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since = list[bool]()
+    monkeypatch.setattr(job.state, "made_ms", lambda _alias, at_ms, read: since.append(read.since_ms > ABSENT) or at_ms)
+    for number in range(7):
+        if number in (0, 3):
+            job.batch.note_start()
+        job.ingest(number, commit(number))
+    assert since == [False, False, True, False, False, True, True]
 
 
 def test_until_every_log_is_read_commits_are_only_remembered(job: Job) -> None:

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -26,6 +26,7 @@ from offset_sync.ingest.query_errors import reason_of, with_full_disk
 from offset_sync.ingest.query_supervisor import QuerySupervisor, StopRequestedError, has_caught_up
 from offset_sync.model.errors import ClusterError, OtherClusterError, TakenOverError
 from offset_sync.model.values import OffsetRange, TopicPartition
+from tools.waiting import until
 
 PATIENCE_S = 10.0
 WAITING = {"isDataAvailable": False, "isTriggerActive": False, "message": "Waiting for data to arrive"}
@@ -85,13 +86,6 @@ class Starts:
         if isinstance(result, Exception):
             raise result
         return result
-
-
-def until(is_so: Callable[[], object]) -> None:
-    ends_at = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -155,11 +149,22 @@ def test_once_waits_for_all_and_says_what_failed(group: QuerySupervisor) -> None
     assert group.failures() == named, "each its cluster once"
 
 
+ENDS = '{"t": {"0": 4}}'
+AFTER_A_BATCH = {**WAITING, "isDataAvailable": True, "message": "Waiting for next trigger"}
+
+
+def read_to(end: str, latest: str, description: str = "KafkaV2[Assign[t-0]]") -> dict[str, Any]:
+    return {"sources": [{"description": description, "endOffset": end, "latestOffset": latest}]}
+
+
 @pytest.mark.parametrize(
     ("query", "has"),
     [
-        (Query(lastProgress={"sources": [{"endOffset": {"t": {"0": 4}}, "latestOffset": {"t": {"0": 5}}}]}), False),
-        (Query(lastProgress={"sources": [{"endOffset": {"offset": 1}, "latestOffset": "null"}]}), True),  # a poll
+        (Query(lastProgress=read_to(ENDS, '{"t": {"0": 5}}')), False),
+        (Query(lastProgress=read_to(ENDS, ENDS), status=AFTER_A_BATCH), True),
+        (Query(lastProgress=read_to(ENDS, "null"), status=AFTER_A_BATCH), False),  # planned by the driver before
+        (Query(lastProgress=read_to(ENDS, "null")), True),
+        (Query(lastProgress=read_to('{"offset": 1}', "null", "RateStreamMicroBatch["), status=AFTER_A_BATCH), True),
         (Query(), True),
         (Query(status={**WAITING, "message": "Initializing sources"}), False),
     ],
