@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from unittest.mock import MagicMock
 
 import pytest
 
 from broker.committed_offsets import admin_for, commit
 from broker.crafted_logs import create_topics
 from broker.group_member import transaction
-from fakes.clock import HandClock
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.values import TopicPartition
 from offset_sync.spark.jvm import start_jvm
@@ -28,12 +28,12 @@ def cluster(clusters: dict[str, EmbeddedCluster], spark_environment: None) -> Em
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> MagicMock:
+    return MagicMock(return_value=0)
 
 
 @pytest.fixture
-def at_once(cluster: EmbeddedCluster, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupsAtOnce]:
+def at_once(cluster: EmbeddedCluster, clock: MagicMock, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupsAtOnce]:
     # A cold client on a busy machine is slower than what is worth waiting for.
     monkeypatch.setattr("offset_sync.sync.groups_at_once.PATIENCE_S", ENOUGH_S)
     reader = GroupsAtOnce("dc2", lambda: {"bootstrap.servers": cluster.bootstrap_servers}, clock)
@@ -78,7 +78,7 @@ def test_all_that_groups_have_committed_is_read_as_one_by_one(
 def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
     cluster: EmbeddedCluster,
     at_once: GroupsAtOnce,
-    clock: HandClock,
+    clock: MagicMock,
     groups: list[str],
     topic_name: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -89,7 +89,7 @@ def test_a_group_with_a_commit_pending_is_missing_and_left_out_for_a_minute(
         assert read(at_once, groups).keys() == {*groups[1:]}
         producer.abort_transaction(60)
     assert read(at_once, groups).keys() == {*groups[1:]}
-    clock.seconds += 61
+    clock.return_value += 61
     while len(found := read(at_once, groups)) < len(groups):  # the markers of the transaction come a moment later
-        clock.seconds += 61
+        clock.return_value += 61
     assert found[groups[0]][TopicPartition(topic_name, 0)].offset == 0

@@ -62,7 +62,6 @@ OUT: dict[str, tuple[str, object, Shape, int]] = {
     "a newer commit at the target stays": (_PLAN + "_is_newer_word", false_for(2), TWO, 6),
     "a step back is followed": (_PLAN + "rules", lambda *told: rules(*told[:3], np.full_like(told[3], -1)), TWO, 4),
     "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
-    "the next driver knows the writes in the history": (_WRITES + "inherit", nothing, LATE_START, 5),
 }
 KNOWN = {
     "a write of ours explains one commit": (TWO, 5),

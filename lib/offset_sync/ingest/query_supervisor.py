@@ -195,18 +195,6 @@ class QuerySupervisor:
         """Return whether a query has read its log up to the end once; true if there is nothing to read."""
         return self._queries[name].has_caught_up
 
-    def has_read(self, name: str) -> bool:
-        """Return whether a query has read its log up to the end once, or was to read no further and ended.
-
-        StopRequestedError at shutdown, so that callers stop waiting.
-        """
-        if self._must_end():
-            raise StopRequestedError
-        supervised = self._queries[name]
-        query = supervised.query
-        is_over = query is not None and supervised.ends_by is None and not query.isActive and query.exception() is None
-        return is_over or supervised.has_caught_up
-
     def errors(self) -> dict[str, str]:
         """Return the present error of every query that is not running."""
         return {name: with_full_disk(s.error, self._folders) for name, s in self._queries.items() if s.error}

@@ -35,7 +35,6 @@ from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
 from offset_sync.state.lease import Lease
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
 
@@ -59,7 +58,6 @@ class SyncParts:
     queries: QuerySupervisor
     partitions: PartitionWatch
     is_ready: threading.Event
-    left_writes: LeftWrites | None
 
 
 class CommitQuery:
@@ -107,7 +105,7 @@ class CommitQuery:
     def _batch(self, ingester: Ingester) -> BatchFunction:
         parts = self._parts
         reconcile = parts.reconciler.reconcile_batch
-        self._sync = SyncBatch(ingester, parts.state, reconcile, parts.is_ready, parts.left_writes)
+        self._sync = SyncBatch(ingester, parts.state, reconcile, parts.is_ready)
         return parts.metrics.counted(self._alias, self._sync)
 
     def begin(self) -> None:

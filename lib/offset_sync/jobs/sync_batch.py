@@ -17,7 +17,6 @@ from offset_sync.state.cluster_clock import Read
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Recorded, SyncState
-from offset_sync.sync.left_writes import LeftWrites
 
 
 class SyncBatch:
@@ -34,12 +33,10 @@ class SyncBatch:
         state: SyncState,
         reconcile: Callable[[str, KeyRows, int], None],
         is_ready: threading.Event,
-        left_writes: LeftWrites | None = None,
     ) -> None:
         self._ingester, self._alias = ingester, ingester.alias
         self._state = state
-        self._reconcile = reconcile
-        self._is_ready, self._left_writes = is_ready, left_writes
+        self._reconcile, self._is_ready = reconcile, is_ready
         self._last: tuple[int, CommitRecords, Recorded] | None = None
         self._ended_ms = ABSENT, ABSENT  # when the last two micro-batches ended
         self._reads_on = False  # the last one read up to the log's end
@@ -54,12 +51,13 @@ class SyncBatch:
             batch = self._with_times(batch)
             recorded = self._record(batch)
             self._ingester.note_taken_in(batch_id)
-        recorded = self._settled(batch, recorded)
         if self._is_ready.is_set():
             rows = np.concatenate((missed, recorded.genuine))
             self._reconcile(self._alias, rows, batch_id)
         # Beside the passes: the micro-batch ends when its commits are in the history, and is retried if that fails.
         counts = self._ingester.write(batch, recorded.is_own)
+        with self._state.lock:
+            self._state.offsets.clusters[self._alias].own_writes.note_recorded()
         self._ended_ms = self._ended_ms[1], self._state.now_ms()
         failpoints.failpoint(failpoints.AFTER_HISTORY)
         return counts
@@ -89,33 +87,13 @@ class SyncBatch:
         return batch
 
     def _record(self, batch: CommitBatch) -> Recorded:
-        is_starting = self._left_writes is not None and not self._is_ready.is_set()
         records = batch.commit_records
-        recorded = self._state.record(self._alias, batch.keys, records, is_starting=is_starting)
+        recorded = self._state.record(self._alias, batch.keys, records)
         if self._last is not None and self._last[0] == batch.batch_id:
             # A retry: own writes were matched in the first run, and are no longer known.
             return self._last[2]
         self._last = batch.batch_id, records.with_key(recorded.rows), recorded
         return recorded
-
-    def _settled(self, batch: CommitBatch, recorded: Recorded) -> Recorded:
-        """Return *recorded* without doubtful commits: those of the previous driver are ours, others the groups'."""
-        if self._left_writes is None:
-            return recorded
-        records = batch.commit_records
-        if not self._is_ready.is_set():
-            is_own = recorded.is_own
-            self._left_writes.note(self._alias, recorded.rows, records, is_own, is_whole=self._reads_on)
-        if not recorded.is_doubtful.any():
-            return recorded
-        rows = np.flatnonzero(recorded.is_doubtful)
-        is_own = np.zeros(len(recorded.rows), np.bool_)
-        is_own[rows] = self._left_writes.of(
-            self._alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows]
-        )
-        settled = self._state.settle(self._alias, records, recorded, is_own)
-        self._last = batch.batch_id, records.with_key(recorded.rows), settled
-        return settled
 
     def _with_times(self, batch: CommitBatch) -> CommitBatch:
         """Return *batch* with the times of its commits by our clock.

@@ -40,12 +40,11 @@ from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
 from offset_sync.state.lease import Claim, FencedTables, Lease, held, to_claims, unended
 from offset_sync.state.moves import Moves
+from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
-from offset_sync.state.translator import Translator
 from offset_sync.sync.distributed_writer import TaskWrites
 from offset_sync.sync.groups_at_once import GroupsAtOnce
-from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import ReconcileLoop, Reconciler
@@ -116,6 +115,7 @@ class SyncJob:
         keep, memory_bytes = config.maintenance.keep_versions, config.sync.index_memory
         index = RecordIndex(tables, config.timed_topics(), memory_bytes=memory_bytes, keep=keep)
         self._state = state = SyncState(config, index)
+        self._noted = NotedWrites(tables.files, config, lease.epoch, state)
         self._history = TranslationHistory(tables, state.offsets.keys, config)
         self._metrics = SyncMetrics(config, state)
         fetcher = checked_metadata(config, self._admins, index, soon.set, is_once=is_once)
@@ -127,16 +127,13 @@ class SyncJob:
         self._last_known = LastKnown(tables, config, replaces=True)
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self._queries = QuerySupervisor(lease.stop, self._over, folders)
-        left = LeftWrites(state, Translator(config, state), fetcher, self._queries.has_read)
-        self._left_writes = left if lease.may_have_written else None
-        lease.is_followed_up = self._left_writes is None
         self._homes = HomeWatch(state, Members(self._admins), Moves(tables, dates=True), soon.set)
         state.before_foreign = self._homes.follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)
         parts = SyncParts(
             *(config, spark, lease, is_once, tables, state, self._incarnations, self._reconciler, self._metrics),
-            *(self._queries, self._partitions, self._is_ready, self._left_writes),
+            *(self._queries, self._partitions, self._is_ready),
         )
         self._by_alias = {alias: CommitQuery(parts, admin) for alias, admin in self._admins.items()}
         checks = {alias: each.coordinators for alias, each in self._by_alias.items() if each.coordinators is not None}
@@ -155,18 +152,22 @@ class SyncJob:
         )
 
     def _restore(self) -> None:
-        """Restore the state of previous drivers; their positions are read first, so that no commit falls between."""
+        """Restore the state of previous drivers, once these can write no more.
+
+        Their positions are read first, so that no commit falls between.
+        """
+        self._lease.settle()
         for alias, query in self._by_alias.items():
             self._queries.add(alias, query)
             query.begin()
         captured_ms = self._last_known.restore(self._state, self._incarnations)
+        self._noted.inherit()
+        if self._is_writing:
+            self._state.before_write = self._noted.note
         for query in self._by_alias.values():
             query.begin_after(captured_ms)
         self._homes.follow_moves()
         self._partitions.begin_new_partitions()
-        if self._left_writes is not None:
-            self._left_writes.begin()
-            self._homes.ask_members()
         self._state.unread.begin(self._config.clusters)
 
     def run(self) -> list[str]:
@@ -187,11 +188,10 @@ class SyncJob:
         self._homes.ask_members()
         self._partitions.note_growth()
         if STOPPED not in errors.values():
-            self._lease.is_followed_up = True
             failures += self._coordinators.compare(errors)
             self._state.index.refresh()
             failures += self._loop.full_pass(is_first=True)
-        self._history.close()
+        self._close()
         logger.info("done: %s", self._metrics.summary())
         return failures + ([self._history.error] if self._history.error else [])
 
@@ -230,7 +230,16 @@ class SyncJob:
         self._reconciler.close()
         for each in beside[:1] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
             each.join()
+        self._close()
+
+    def _close(self) -> None:
         self._history.close()
+        if self._is_writing and self._lease.is_open():
+            for target in {target for _, target in self._config.pairs()}:
+                try:
+                    self._noted.note(target, is_end=True)
+                except OSError as problem:  # only a rebuild would miss it
+                    logger.warning("%s", problem)
 
     def _summarize(self) -> None:
         logger.info("%s", self._metrics.summary())
@@ -250,10 +259,6 @@ class SyncJob:
                 partitions, groups = to_count(len(keys)), to_count(len({key.group_id for key in keys}))
             logger.info("every commit log is read to its end: syncing %s partitions of %s groups", partitions, groups)
             self._is_ready.set()
-            # A restart in this process has no previous driver.
-            self._lease.may_have_written, self._lease.is_followed_up = False, True
-            if self._left_writes is not None:
-                self._left_writes.forget()
 
     def _note_read(self, aliases: Collection[str]) -> None:
         """Note which clusters' commit logs are read to their ends; while others are not, not every commit counts."""

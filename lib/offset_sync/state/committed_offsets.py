@@ -20,8 +20,6 @@ from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)  # of a group's first commit where there is none
-LAST_MOMENTS_MS = 30_000
-"""How long after a later commit an earlier one may be answered, or after a driver's last recorded write another."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """The columns that an acknowledged write sets before the log brings its record."""
 
@@ -64,10 +62,9 @@ class CommitRecords:
 
 
 class TakenIn(NamedTuple):
-    """Which records are our own, which are in doubt, and which are new; shape (records,)."""
+    """Which records are our own, and which are new; shape (records,)."""
 
     is_own: NDArray[np.bool_]
-    is_doubtful: NDArray[np.bool_]
     is_new: NDArray[np.bool_]
 
 
@@ -107,13 +104,8 @@ class ClusterOffsets:
         self.topic_id: dict[int, str] = {}
         self._read_last: dict[int, list[Any]] = {}  # values from before our unread writes
 
-    def record(self, records: CommitRecords, *, is_starting: bool = False) -> TakenIn:
-        """Take in *records* and return which are our own; records read before change nothing.
-
-        While a driver *is_starting*, a record that matches no known write may be of a driver that died before it
-        recorded the write: it is neither ours nor the group's until :meth:`settle`. One that repeats an offset held
-        for a while is the group's: a driver writes that only to refresh it.
-        """
+    def record(self, records: CommitRecords) -> TakenIn:
+        """Take in *records* and return which are our own; records read before change nothing."""
         order = self._order(records)
         ordered = records if order is None else records.take(order)
         is_new = self._is_newer(ordered)
@@ -124,22 +116,12 @@ class ClusterOffsets:
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
         is_own[is_claimed] |= self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
-        is_doubtful = is_new & ordered.is_position & ~is_own & is_starting & ~self._repeats(ordered, is_new)
-        self._take_in(ordered, is_own, is_new, is_doubtful)
+        self._take_in(ordered, is_own, is_new)
         if order is None:
-            return TakenIn(is_own, is_doubtful, is_new)
-        found = np.empty((3, len(order)), np.bool_)
-        found[:, order] = is_own, is_doubtful, is_new
+            return TakenIn(is_own, is_new)
+        found = np.empty((2, len(order)), np.bool_)
+        found[:, order] = is_own, is_new
         return TakenIn(*found)
-
-    def settle(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
-        """Take in which of the *records* in doubt are ours; all, in log order. A later commit that was not stays."""
-        column, key = self.columns, records.key
-        is_last = (column["log_offset"][key] == records.log_offset) & is_own
-        column["actual_is_own"][key[is_last & (column["log_partition"][key] == records.log_partition)]] = True
-        self.own_writes.drop_inherited(key[is_own].tolist())
-        np.minimum.at(column["first_ms"], key[~is_own], records.made_ms[~is_own])
-        self._take_genuine(records, ~is_own & (records.made_ms >= column["genuine_made_ms"][key]))
 
     def record_known(self, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in *records* of offset_commits, where another process has recorded which are our own."""
@@ -149,7 +131,7 @@ class ClusterOffsets:
         is_new = self._is_newer(records)
         is_claimed = (is_new | self._is_elsewhere(records)) & is_own & records.is_position
         self.own_writes.claim(records.key[is_claimed], records.offset[is_claimed])
-        self._take_in(records, is_own, is_new, np.zeros(len(is_own), np.bool_))
+        self._take_in(records, is_own, is_new)
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:
         """Return the records' order, where a key has some in two partitions; None: as they are."""
@@ -224,13 +206,7 @@ class ClusterOffsets:
         found: NDArray[np.bool_] = partition_read(log_partition) == hashes % self.partitions
         return found
 
-    def _take_in(
-        self,
-        records: CommitRecords,
-        is_own: NDArray[np.bool_],
-        is_new: NDArray[np.bool_],
-        is_doubtful: NDArray[np.bool_],
-    ) -> None:
+    def _take_in(self, records: CommitRecords, is_own: NDArray[np.bool_], is_new: NDArray[np.bool_]) -> None:
         """Update every column."""
         column = self.columns
         is_genuine = is_new & ~is_own & records.is_position
@@ -248,7 +224,7 @@ class ClusterOffsets:
         column["actual_epoch"][key] = records.leader_epoch[last]
         column["actual_is_own"][key] = is_own[last]
         column["is_deleted"][key] = records.is_tombstone[last]
-        self._take_genuine(records, is_genuine & ~is_doubtful)
+        self._take_genuine(records, is_genuine)
         placed = _last_of_each(records.key, is_new & records.is_position)
         column["last_offset"][records.key[placed]] = records.offset[placed]
         for row in placed.tolist():
@@ -271,15 +247,6 @@ class ClusterOffsets:
         said = np.where(before >= 0, records.offset[before], self.columns["last_offset"][records.key[rows]])
         went_back = rows[is_genuine[rows] & (records.offset[rows] < said)]
         np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
-
-    def _repeats(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which *records* repeat the offset of the one before, which was made a while ago; shape (records,)."""
-        rows, before = _before_each(records, is_new)
-        key, found = records.key[rows], np.zeros(len(records.key), np.bool_)
-        held = np.where(before >= 0, records.offset[before], self.columns["actual_offset"][key])
-        since_ms = np.where(before >= 0, records.made_ms[before], self.columns["actual_made_ms"][key])
-        found[rows] = (records.offset[rows] == held) & (records.made_ms[rows] - since_ms > LAST_MOMENTS_MS)
-        return found
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note our writes that the cluster acknowledged.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.model.values import ABSENT, GroupPartition, Outcome
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
@@ -35,12 +35,10 @@ from offset_sync.state.last_commits import KEY
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import (
     ANSWERS_SCHEMA,
-    KEY_OF_PAIR,
     fill_answers,
     fill_commits,
     fold_answers,
     last_answers,
-    recent_writes,
     restore_commits,
     take_in_added,
 )
@@ -181,7 +179,7 @@ class LastKnown:
         # Before the answers are taken in: they add assumed commits, which look like read ones.
         commits = to_rows(state.offsets) if is_to_be_replaced else None
         answers = self._answers(history)
-        fill_answers(state, answers, self._written(history))
+        fill_answers(state, answers)
         if commits is not None:
             gone = [state.offsets.keys[row] for row in np.flatnonzero(is_over(state.offsets)).tolist()]
             rows = _to_table(without(commits, gone), without(answers, gone))
@@ -273,16 +271,6 @@ class LastKnown:
         if history.basis is not None:
             return fold_answers(history.answers, history.added[1])
         return last_answers(self._tables) if history.versions[1] else ANSWERS_SCHEMA.empty_table()
-
-    def _written(self, history: _History) -> pa.Table:
-        """Return the last writes: that of each known key, and all since."""
-        if history.basis is None:
-            return recent_writes(self._tables.batches(OFFSET_TRANSLATIONS) if history.versions[1] else ())
-        known = history.answers
-        last = known.select(KEY_OF_PAIR).append_column("target_offset", known.column("own_offset"))
-        last = last.append_column("translated_at", known.column("own_at"))
-        last = last.append_column("outcome", pa.repeat(pa.scalar(Outcome.COMMITTED.name), known.num_rows))
-        return recent_writes([last.filter(last.column("translated_at").is_valid()), history.added[1]])
 
 
 def _to_table(commits: pa.Table, answers: pa.Table) -> pa.Table:

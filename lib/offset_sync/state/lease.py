@@ -166,10 +166,6 @@ class Lease:
         self._open_until = float("-inf")
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
-        self.may_have_written = False
-        """Whether a former driver may have written what no table has recorded: it died, or the tables are new."""
-        self.is_followed_up = True
-        """Whether such writes are resolved. Else the next driver treats this one as dead."""
         self._lock, self._has_ended = threading.Lock(), threading.Event()
 
     def claim(self, groups: Sequence[str] = ()) -> None:
@@ -200,7 +196,6 @@ class Lease:
         self._mine, groups = mine, {each.group_id for each in mine}
         before = [each for each in claims if each.job == self._job and each.epoch < mine[0].epoch]
         left = [each for group_id in groups for each in unended(before, self._job, group_id)]
-        self.may_have_written = bool(left) or groups.isdisjoint(each.group_id for each in before)
         if left:
             self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
@@ -293,7 +288,7 @@ class Lease:
         Not where another has taken over, or one before may still write.
         """
         self._has_ended.set()
-        if self._newer is not None or not self._mine or not (self.is_followed_up and self.is_settled):
+        if self._newer is not None or not self._mine or not self.is_settled:
             return
         try:
             self._tables.append(DRIVERS, to_rows(ended(self._mine, datetime.now(timezone.utc))))

@@ -8,21 +8,24 @@ record before the broker's answer arrives, until one record has matched it::
 
 Each write matches at most one record: a second record of the same value is the group's own, which was started there.
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
-records. One that the next driver recognises (left_writes) does so too. A write that was refused, or never sent, is no
-longer pending. One whose answer was lost is *in doubt* until the target is read again: it was applied if the target
-holds its value then.
+records. A write that was refused, or never sent, is no longer pending. One whose answer was lost is *in doubt* until
+the target is read again: it was applied if the target holds its value then.
+
+A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
+that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
 
 Errs to the group's own: at worst a cluster becomes the home of a position that we wrote there, which is never ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.runs import Int64s
 
 _LONGEST = 64
@@ -32,6 +35,7 @@ _LONGEST = 64
 @dataclass
 class _Write:
     offset: int
+    at_ms: int
     is_in_doubt: bool = False
     is_inherited: bool = False
 
@@ -41,13 +45,23 @@ class OwnWrites:
 
     def __init__(self) -> None:
         self._pending: dict[int, list[_Write]] = {}
+        self._matched: list[tuple[int, int, int]] = []
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note writes that are about to be sent; shapes (writes,)."""
+    def begin(self, key: NDArray[np.intp], offset: Int64s, at_ms: int = ABSENT) -> None:
+        """Note writes that are about to be sent *at_ms*, ABSENT: by another process; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             pending = self._pending.setdefault(key_id, [])
-            pending.append(_Write(value))
+            pending.append(_Write(value, at_ms))
             del pending[:-_LONGEST]
+
+    def unrecorded(self) -> list[tuple[int, int, int]]:
+        """Return key, offset and time of the writes whose records may be in no table yet, in the order of each key."""
+        pending = ((key, each.offset, each.at_ms) for key, writes in self._pending.items() for each in writes)
+        return [*self._matched, *pending]
+
+    def note_recorded(self) -> None:
+        """Note that all records that have matched are in ``offset_commits``."""
+        self._matched.clear()
 
     def resolve(self, key: NDArray[np.intp], held: Int64s) -> None:
         """Note what the target held before the last writes were sent; shapes (keys,), ABSENT for nothing.
@@ -95,16 +109,16 @@ class OwnWrites:
                 pending = self._pending[key_id]
                 self._keep(key_id, [*pending[:number], *pending[number + 1 :]])
 
-    def inherit(self, key: int, offsets: Iterable[int]) -> None:
-        """Note writes of the former driver, in its order, that may not be read back."""
-        writes = [_Write(each, is_inherited=True) for each in offsets if each >= 0]
-        if writes:
-            self._pending[key] = [*writes, *self._pending.get(key, [])][-_LONGEST:]
+    def inherit(self, key: int, writes: Iterable[tuple[int, int]]) -> None:
+        """Note offsets and times of writes of former drivers, in their order, that may not be read back."""
+        found = [_Write(*each, is_inherited=True) for each in writes]
+        if found:
+            self._pending[key] = [*found, *self._pending.get(key, [])][-_LONGEST:]
 
-    def drop_inherited(self, key: Collection[int] | None = None) -> None:
-        """Forget inherited writes, of all keys or of some: the log and the coordinators have none, or a later one."""
-        for key_id in [*self._pending] if key is None else key:
-            self._keep(key_id, [each for each in self._pending.get(key_id, []) if not each.is_inherited])
+    def drop_inherited(self) -> None:
+        """Forget inherited writes: the log and the coordinators have none, or a later one."""
+        for key_id, writes in [*self._pending.items()]:
+            self._keep(key_id, [each for each in writes if not each.is_inherited])
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which writes are not read back yet; shapes (writes,)."""
@@ -126,7 +140,9 @@ class OwnWrites:
         for number, each in enumerate(pending):
             if each.offset == value:
                 last = self._last(key_id, value) if each.is_in_doubt else None  # a retry is the same write
-                self._keep(key_id, pending[(number if last is None else last) + 1 :])
+                end = (number if last is None else last) + 1
+                self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
+                self._keep(key_id, pending[end:])
                 return True
         return False
 

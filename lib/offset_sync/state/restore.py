@@ -6,8 +6,7 @@ died is missing; the streams bring it again, and the reconcile pass reads every 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -225,15 +224,10 @@ ANSWERS_SCHEMA = pa.schema(
 """The last answer, and the last write and when that was, per pair and key."""
 
 
-_WRITTEN = [*KEY_OF_PAIR, "target_offset", "translated_at"]
-_RECENT_MS = 3_600_000
-"""How long before the newest write others are searched that may not have been read back."""
-
-
 def restore_answers(tables: TableStore, state: SyncState) -> None:
-    """Fill in our own writes and each pair's last translations, so that they are not written again."""
+    """Fill in each pair's last translations, so that they are not written again."""
     if tables.version(OFFSET_TRANSLATIONS):
-        fill_answers(state, last_answers(tables), recent_writes(tables.batches(OFFSET_TRANSLATIONS)))
+        fill_answers(state, last_answers(tables))
 
 
 def last_answers(tables: TableStore) -> pa.Table:
@@ -241,18 +235,6 @@ def last_answers(tables: TableStore) -> pa.Table:
     found = ANSWERS_SCHEMA.empty_table()
     for rows in tables.batches(OFFSET_TRANSLATIONS):
         found = fold_answers(found, rows)
-    return found
-
-
-def recent_writes(batches: Iterable[pa.Table]) -> pa.Table:
-    """Return the last writes in rows of ``offset_translations``, in no order."""
-    found = OFFSET_TRANSLATIONS.arrow_schema.empty_table().select(_WRITTEN)
-    for rows in batches:
-        rows = rows.filter(pc.equal(rows.column("outcome"), Outcome.COMMITTED.name)).select(_WRITTEN)
-        found = pa.concat_tables([found, rows.cast(found.schema)])
-        if (newest := pc.max(found.column("translated_at")).as_py()) is not None:
-            since = newest - timedelta(milliseconds=_RECENT_MS)
-            found = found.filter(pc.greater(found.column("translated_at"), since))
     return found
 
 
@@ -275,16 +257,10 @@ def fold_answers(before: pa.Table, added: pa.Table) -> pa.Table:
     return pa.table(columns, schema=before.schema)
 
 
-def fill_answers(state: SyncState, rows: pa.Table, written: pa.Table | None = None) -> None:
-    """Replace what *state* knows of the keys of *rows*, which are as :func:`last_answers` returns them.
-
-    *written* are :func:`recent_writes`: those that were not read back are ours when the log brings them. None for a
-    state that captures nothing.
-    """
+def fill_answers(state: SyncState, rows: pa.Table) -> None:
+    """Replace what *state* knows of the keys of *rows*, which are as :func:`last_answers` returns them."""
     if rows.num_rows == 0:
         return
-    if written is not None:
-        _inherit_writes(state, written)
     rows = rows.sort_by("own_at")
     for source, target in state.last_translations:
         is_source = pc.equal(rows.column("source_cluster"), source)
@@ -309,30 +285,6 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     pair["restored_ms"][key] = rows.column("translated_at").cast(pa.int64()).to_numpy() // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
-
-
-def _inherit_writes(state: SyncState, written: pa.Table) -> None:
-    """Make writes pending that came after the last captured record of their key."""
-    written = written.sort_by("translated_at")
-    for target, cluster in state.offsets.clusters.items():
-        mine = written.filter(pc.equal(written.column("target_cluster"), target))
-        with state.lock:
-            key, column = ids_of(state, mine), cluster.columns
-            at_ms, offset = int64s(mine.column("translated_at")) // 1000, int64s(mine.column("target_offset"))
-            is_later = at_ms > column["actual_made_ms"][key]
-            # The key's last captured record is ours, of the same value, and captured after this write: it is this one.
-            is_captured = column["actual_is_own"][key] & (offset == column["actual_offset"][key])
-            is_captured &= at_ms <= column["captured_ms"][key]
-            by_key: dict[int, list[int]] = {}
-            writes = zip(*(each[is_later].tolist() for each in (key, offset, is_captured)), strict=True)
-            for row, value, is_read in writes:
-                pending = by_key.setdefault(row, [])
-                if is_read:
-                    pending.clear()
-                else:
-                    pending.append(value)
-            for row, values in by_key.items():
-                cluster.own_writes.inherit(row, values)
 
 
 def _assume_writes(rows: pa.Table, key: KeyRows, there: ClusterOffsets) -> None:

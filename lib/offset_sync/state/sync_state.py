@@ -35,7 +35,6 @@ class Recorded(NamedTuple):
 
     rows: KeyRows
     is_own: NDArray[np.bool_]
-    is_doubtful: NDArray[np.bool_]
 
     @property
     def genuine(self) -> KeyRows:
@@ -104,6 +103,8 @@ class SyncState:
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}
         self._gone_with_topic = set[tuple[str, int]]()  # sources and keys whose positions were deleted with their topic
         self.unread = UnreadLogs()
+        self.before_write: Callable[[str], object] = lambda target: None
+        """Called before offsets are written to a target, where they are pending already; raises OSError: none is."""
         self.before_foreign: Callable[[], object] = lambda: None
         """Called before a commit is recorded that may be one of ``cutover``: not known to be ours, not at the home."""
 
@@ -112,13 +113,8 @@ class SyncState:
         with self.lock:
             return self.offsets.clusters[alias].clock.made_ms(timestamp_ms, read)
 
-    def record(
-        self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords, *, is_starting: bool = False
-    ) -> Recorded:
-        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each.
-
-        *is_starting*: some may be of a driver that died before it recorded them, see :meth:`settle`.
-        """
+    def record(self, alias: str, keys: Sequence[GroupPartition], records: CommitRecords) -> Recorded:
+        """Take in commit records of the cluster *alias*, in log order; *keys* are theirs, one each."""
         with self.lock:
             rows, own_writes = self.offsets.ids(keys), self.offsets.clusters[alias].own_writes
             home, here = self.homes_of(rows).home, list(self.offsets.clusters).index(alias)
@@ -129,24 +125,12 @@ class SyncState:
             self.before_foreign()
         with self.lock:
             records = records.with_key(rows)
-            is_own, is_doubtful, is_new = self.offsets.clusters[alias].record(records, is_starting=is_starting)
+            is_own, is_new = self.offsets.clusters[alias].record(records)
             # Records that were read before were noted then; for some of them the author is no longer known.
-            self._note_genuine(alias, records, is_new & ~is_own & ~is_doubtful)
-            return Recorded(rows, is_own, is_doubtful)
-
-    def settle(self, alias: str, records: CommitRecords, recorded: Recorded, is_own: NDArray[np.bool_]) -> Recorded:
-        """Take in which of the *records* in doubt *is_own*, shape (records,); return all of them with that."""
-        with self.lock:
-            rows = np.flatnonzero(recorded.is_doubtful)
-            doubtful = records.with_key(recorded.rows).take(rows)
-            self.offsets.clusters[alias].settle(doubtful, is_own[rows])
-            self._note_genuine(alias, doubtful, ~is_own[rows])
-            return recorded._replace(is_own=recorded.is_own | (recorded.is_doubtful & is_own))
-
-    def _note_genuine(self, alias: str, records: CommitRecords, chosen: NDArray[np.bool_]) -> None:
-        is_genuine = chosen & records.is_position
-        self._note_commits(alias, records, is_genuine)
-        self.unread.note_brought(alias, records.key[is_genuine])
+            is_genuine = is_new & ~is_own & records.is_position
+            self._note_commits(alias, records, is_genuine)
+            self.unread.note_brought(alias, records.key[is_genuine])
+            return Recorded(rows, is_own)
 
     def record_known(self, alias: str, records: CommitRecords, is_own: NDArray[np.bool_]) -> None:
         """Take in commit records, with the rows of their keys, where another process has recorded which are our own."""

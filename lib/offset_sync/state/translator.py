@@ -55,17 +55,13 @@ _IDLE_AFTER_MS = 600_000
 
 
 class Pair(NamedTuple):
-    """What all partitions of one translation share.
-
-    *is_watched*: holes at the source have aged until now, also where the source is unreachable.
-    """
+    """What all partitions of one translation share."""
 
     last: LastTranslations
     source: str
     target: str
     snapshot: Snapshot
     now_ms: int
-    is_watched: bool = False
 
 
 @dataclass
@@ -228,8 +224,6 @@ class Translator:
         # The logs were last watched when the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
-        if pair.is_watched:
-            unread_since_ms = self.young_since_ms(asked_at_ms)
         logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
         bounds = Bounds(unread_since_ms, window_start, self._origins, known, self._begun(pair.target, partition))
         return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)

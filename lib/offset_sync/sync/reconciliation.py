@@ -320,7 +320,8 @@ class ReconcilePass:
     def _write(self, translated: Translated, plan: WritePlan) -> Sequence[WriteOutcome]:
         """Commit; each write is noted before it is sent, as its record may be read before the broker answers.
 
-        Writes without an answer may have been applied; those refused or not sent were not.
+        Writes without an answer may have been applied; those refused or not sent were not. None is sent that cannot be
+        stored, as the next driver would not know it.
         """
         if not plan.writes:
             return ()
@@ -328,7 +329,15 @@ class ReconcilePass:
         offset = np.array([write.offset for write in plan.writes], np.int64)
         own_writes = self._state.offsets.clusters[translated.target].own_writes
         with self._state.lock:
-            own_writes.begin(key, offset)
+            own_writes.begin(key, offset, self._state.now_ms())
+        try:
+            self._state.before_write(translated.target)
+        except OSError as problem:
+            with self._state.lock:
+                own_writes.abort(key, offset)
+            error = f"not sent, as it cannot be stored: {problem}"
+            keys = ((each.group_id, each.topic, each.partition) for each in plan.writes)
+            return [WriteOutcome(*each, Outcome.FAILED, None, error) for each in keys]
         try:
             outcomes = self._send(translated.target, plan.writes)
         except BaseException:

@@ -9,7 +9,7 @@ from fakes.reconciler_site import Site
 from offset_sync.state.last_known import COMMITS_SCHEMA
 from offset_sync.state.last_known import to_rows as to_commit_rows
 from offset_sync.state.moves import Moves
-from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, recent_writes
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 
@@ -35,4 +35,5 @@ def begin_again_by_the_history(site: Site, commits: pa.Table = NO_COMMITS) -> No
     site.moves = Moves(site.tables)
     site.moves.follow(site.state)
     rows = pa.concat_tables([OFFSET_TRANSLATIONS.arrow_schema.empty_table(), *site.history])
-    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), rows), recent_writes([rows]))
+    site.noted.inherit()
+    fill_answers(site.state, fold_answers(ANSWERS_SCHEMA.empty_table(), rows))

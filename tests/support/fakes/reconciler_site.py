@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from builders.logs import log
 from fakes.clusters import MemoryCluster, MemoryEnds, MemoryIndex, MemoryTopic, to_records
+from fakes.files import memory_files
 from fakes.tables import MemoryTables
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.requests import Clock
@@ -27,6 +28,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.moves import Moves
+from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.read_lists import ReadLists
@@ -76,6 +78,8 @@ class Site:
     history: list[pa.Table] = field(default_factory=list)
     tables: Any = field(default_factory=MemoryTables)
     """Where commands write what they do."""
+    files: Any = field(default_factory=memory_files)
+    """Where a driver notes what it writes."""
 
     def __post_init__(self) -> None:
         self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}
@@ -88,6 +92,8 @@ class Site:
         self.position = dict.fromkeys(self.config.clusters, 0)
         self.moves = Moves(self.tables)
         self.moves.follow(self.state)
+        self.noted = NotedWrites(self.files, self.config, 1, self.state)
+        self.state.before_write = self.noted.note
         self.state.before_foreign = lambda: self.moves.follow(self.state)
         self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
         self.lists = ReadLists(self.config, self.state, self.clusters)

@@ -13,11 +13,12 @@ from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.versions import Match
 from offset_sync.state.group_homes import GroupHomes
 from offset_sync.state.lease import Lease, OpenFence
+from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
 from offset_sync.sync.reconciler import Reconciler
 from offset_sync.tables.store import TableStore
-from protections.entry import false_for, given, gives, kept_by, nothing, protections, seed, setting, told, yes
+from protections.entry import given, gives, kept_by, nothing, protections, seed, setting, told, yes
 
 
 class _LookedAtOnce(OpenFence):
@@ -95,6 +96,11 @@ def _raise(_end: Any, number: int, _frame: Any) -> None:
     raise InterruptedError(number)
 
 
+def _noted_in_one_file(noted: NotedWrites, target: str, note: Any = NotedWrites.note) -> None:
+    noted._epoch = 1
+    note(noted, target)
+
+
 PROTECTIONS = protections(
     # A driver is killed at any point.
     "the runs of a micro-batch are those of its query and its number, of any driver and any executor",
@@ -106,9 +112,15 @@ PROTECTIONS = protections(
         "reconciler.Reconciler.reconcile_all", told(Reconciler.reconcile_all, is_first=False), "reconciler_passes the"
     ),
     "what a killed driver has written and not recorded is ours",
-    kept_by("left_writes.LeftWrites.of", false_for(2), "ownership every_short_history_is_right[shape1-5]"),
-    "a recognised write ends those before it",
-    kept_by("own_writes.OwnWrites.drop_inherited", nothing, "own_writes an_unrecorded_write_that_was"),
+    kept_by("own_writes.OwnWrites.inherit", nothing, "ownership every_short_history_is_right[shape1-5]"),
+    "a write is noted before it is sent, by whatever driver",
+    kept_by("own_writes.OwnWrites.unrecorded", gives([]), seed(4, "crash")),
+    "what a killed driver has noted and not sent is forgotten once the log is read",
+    kept_by("own_writes.OwnWrites.drop_inherited", nothing, "ownership every_short_history_is_right[shape0-5]"),
+    "a write stays noted until its record is in offset_commits",
+    kept_by("own_writes.OwnWrites.note_recorded", nothing, "own_writes a_noted_write_that_is"),
+    "a driver that was taken over replaces no writes that the next one has noted",
+    kept_by("noted_writes.NotedWrites.note", _noted_in_one_file, "noted_writes each_driver_replaces_its"),
     # It is killed between a poll and its record.
     "a poll is recorded by a number of its own, not by that of its micro-batch",
     kept_by(
@@ -128,7 +140,7 @@ PROTECTIONS = protections(
     "a new driver writes once the last request of the one before has ended",
     kept_by("lease.SETTLE_S", 0.0, "lease no_driver_writes_while_a"),
     "the lease is checked after the target was read",
-    kept_by("offset_writer._Batch._try", _with_fence(_LookedAtOnce), seed(77, "pause,second")),
+    kept_by("offset_writer._Batch._try", _with_fence(_LookedAtOnce), seed(85, "pause,second")),
     "each request asks for the age of the check",
     kept_by("offset_writer._Batch._try", _with_fence(_SendsAll), "offset_writer a_pause_after_the_look"),
     "a task stops to write ten seconds after its start",
@@ -165,8 +177,6 @@ PROTECTIONS = protections(
     kept_by("journal.TargetWriter", told(TargetWriter, fence=OpenFence()), "ends_of_apply a_command_that_was_taken"),
     "a home that was left is told again after a command has answered it",
     kept_by("last_translations.LastTranslations.tell_again", nothing, "moves a_home_that_is_left"),
-    "a reset to what was answered at a home that was left is the group's own",
-    kept_by("left_writes._GONE", -9, "left_writes a_reset_to_what_was"),
     "a command that was taken over records no home",
     kept_by("cutover.FencedTables", lambda root, _fence, *others: TableStore(root, *others), "cutover groups_are"),
     # Groups come and go for a year.

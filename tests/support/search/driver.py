@@ -10,20 +10,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fakes.clusters import MemoryEnds, MemoryIndex, MemoryTopic
+from fakes.clusters import MemoryIndex
 from fakes.reconciler_site import STARTED_MS, config_of
-from offset_sync.model.values import GroupPartition, Outcome, State, TopicPartition
-from offset_sync.state.cluster_metadata import ClusterMetadata
+from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.group_homes import Move
+from offset_sync.state.noted_writes import NotedWrite, inherit_writes
 from offset_sync.state.own_writes import _Write
-from offset_sync.state.restore import _assume_writes, _inherit_writes
+from offset_sync.state.restore import _assume_writes
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated, plan_writes
 from offset_sync.translate.partition import Translations, withhold_some
-from search.rows import ABSENT, KEPT, NOW, SILENT, Layout, Views
+from search.rows import ABSENT, KEPT, NOW, SILENT, UNRECORDED, Layout, Views
 
 TICK_MS, SILENCE_MS = 2_500, 3_600_000
 """Between two events; longer than clocks are uncertain. And ``sync.home_silence``."""
@@ -113,7 +112,7 @@ class Driver:
         before.clear()
         codes = of["pending"][:, number].reshape(-1, KEPT)
         for row in np.flatnonzero(codes[:, 0]).tolist():
-            writes = [_Write(code >> 3, bool(code & 1), bool(code & 2)) for code in codes[row].tolist() if code]
+            writes = [_Write(code >> 3, ABSENT, bool(code & 1), bool(code & 2)) for code in codes[row].tolist() if code]
             pending[row] = writes
         rows = np.flatnonzero(of["is_before"][:, number].ravel())
         values = [of[name][:, number].ravel()[rows].tolist() for name in ("before_offset", "t_before", "before_is_own")]
@@ -201,7 +200,7 @@ class Driver:
         self.state.homes.note_moves(Move(group, TOPIC, self.aliases[to], STARTED_MS) for group, to in moves)
 
     def restart(self, of: Views) -> None:
-        """Know what a new driver knows: the last captured commits, and the answers and writes in the table."""
+        """Know what a new driver knows: the last captured commits, noted writes, and what is recorded."""
         count, rows = len(of["moved_to"]), self.rows(len(of["moved_to"]))
         for number, each in self.clusters():
             each.forget_acknowledged()
@@ -211,36 +210,13 @@ class Driver:
             is_made = made_ms != ABSENT
             homes.note_commits(self.aliases[number], rows[is_made], made_ms[is_made])
             told, when = (of[name][:, number].reshape(-1, KEPT) for name in ("told", "t_told"))
-            key, place = np.nonzero(when)
-            _inherit_writes(self.state, self._told(number, key, told[key, place], when[key, place]))
+            noted = [
+                NotedWrite(*self.keys[row], int(told[row, place]) & ~UNRECORDED, int(MS[when[row, place]]))
+                for row, place in np.argwhere(when).tolist()
+            ]
+            inherit_writes(self.state, self.aliases[number], noted)
+            when = np.where(told & UNRECORDED, 0, when)
             last = np.flatnonzero(when.any(axis=1))
             newest = when[last].argmax(axis=1)
-            names = {"target_offset": "own_offset", "translated_at": "own_at"}
-            rows_of_last = self._told(number, last, told[last, newest], when[last, newest]).rename_columns(names)
-            _assume_writes(rows_of_last, last, each)
-
-    def _told(self, target: int, key: Any, offset: Any, at: Any) -> pa.Table:
-        """Return writes to a target as the history has them."""
-        keys = [self.keys[row] for row in key.tolist()]
-        columns = {name: [getattr(each, name) for each in keys] for name in GroupPartition._fields}
-        at_us = pa.array(MS[at] * 1000, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
-        target_of_all = pa.array([self.aliases[target]] * len(keys), pa.string())
-        offsets = pa.array(offset.astype(np.int64))
-        return pa.table({"target_cluster": target_of_all, **columns, "target_offset": offsets, "translated_at": at_us})
-
-    def left_writes(self) -> LeftWrites:
-        """Return what recognises commits of the driver before, by the answers of this world."""
-        starts = dict(zip(self.aliases, self.shape.starts, strict=True))
-        log_ends = {TopicPartition(TOPIC, each): MemoryEnds(0, self.shape.end) for each in range(self.shape.partitions)}
-        said = ClusterMetadata({TOPIC: MemoryTopic(TOPIC, self.shape.partitions)}, log_ends)
-        fetcher: Any = SimpleNamespace(fetch=lambda aliases, _partitions: dict.fromkeys(aliases, said))
-        translator: Any = SimpleNamespace(
-            ask_given=lambda pair, _partition, given: SimpleNamespace(
-                offset=given.offset, wanted=np.maximum(given.offset, starts[pair.target])
-            ),
-            compute=lambda _asked: None,
-            answers=lambda asked: asked,
-        )
-        left = LeftWrites(self.state, translator, fetcher, lambda _alias: True, patience_s=0)
-        left.begin()
-        return left
+            columns = told[last, newest].astype(np.int64), MS[when[last, newest]] * 1000
+            _assume_writes(pa.table([*map(pa.array, columns)], ["own_offset", "own_at"]), last, each)

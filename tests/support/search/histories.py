@@ -1,11 +1,11 @@
 """What may happen next to many histories at once: a driver among clusters whose logs are read late.
 
-Real are SyncState, plan_writes, decide, the writing and applying of ReconcilePass, LeftWrites and what a start does
-with the writes in the history. The model has its bounds:
+Real are SyncState, plan_writes, decide, the writing and applying of ReconcilePass, and what a start does with the
+writes that were noted. The model has its bounds:
 
 - Logs have the same records at the same offsets, but may begin later. An answer is the offset, or the log start.
 - So many records of a key are unread at most (``Shape.unread``). A new driver reads all logs to their ends at once.
-- A driver taken over by a second one is one that dies: its last write may be applied and not recorded.
+- A driver taken over by a second one is one that dies: its last write may be noted, applied and not recorded.
 - Polls, members, clocks that are wrong and coordinators that move are left to the simulation.
 
 Marked OPEN is what lib does not withstand; the model leaves it out.
@@ -26,7 +26,7 @@ from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.sync.offset_writer import decide
 from search import truth
 from search.driver import TOPIC, Driver
-from search.rows import ABSENT, KEPT, NOW, SILENT, UNREAD, Layout, Row, Shape, States
+from search.rows import ABSENT, KEPT, NOW, SILENT, UNREAD, UNRECORDED, Layout, Row, Shape, States
 
 ACKNOWLEDGED, LOST, APPLIED = "acknowledged", "lost", "applied, the answer lost"
 QUIET_PASSES = 3
@@ -142,20 +142,11 @@ class Histories:
         return found
 
     def _has_told(self) -> Row:
-        """Return where the last thing were writes, of what is still the last commit read at another cluster.
-
-        OPEN: of an earlier commit the next driver does not know, so our answer to it counts as the group's own.
-        """
+        """Return where the last thing were writes."""
         of, latest = self.of, self._latest()
         is_last = of["t_told"] == latest[:, np.newaxis, np.newaxis, np.newaxis]
-        told, last = of["told"].max(axis=3, where=is_last, initial=ABSENT), is_last.any(axis=3)
-        stands = np.zeros(last.shape, np.bool_)
-        for target, start in enumerate(self.shape.starts):
-            others = [each for each in range(self.shape.clusters) if each != target]
-            seen = of["seen"][:, others]
-            is_answer = np.maximum(seen, start) == told[:, target, np.newaxis]
-            stands[:, target] = (is_answer & (seen != ABSENT)).any(axis=1)
-        return (latest > SILENT) & last.any(axis=(1, 2)) & (latest != of["t_moved"]) & (stands | ~last).all(axis=(1, 2))
+        found: Row = (latest > SILENT) & is_last.any(axis=(1, 2, 3)) & (latest != of["t_moved"])
+        return found
 
     def _may_move(self, c: int) -> Row:
         """Return where ``cutover apply`` finds all logs read, and the home elsewhere.
@@ -201,16 +192,13 @@ class Histories:
     def _save(self) -> Row:
         return self.driver.save(self.of)
 
-    def _read(self, c: int, most: int = 0, *, is_starting: bool = False) -> Any:
-        """Have the driver read the log of a cluster; return what :meth:`_settle` needs."""
+    def _read(self, c: int, most: int = 0) -> None:
+        """Have the driver read the log of a cluster."""
         most = most or self.shape.unread
         keys, records, (row, number) = self.driver.to_records(self.of, c, most)
-        if len(row) == 0:
-            return None
-        recorded = self.driver.state.record(self.driver.aliases[c], keys, records, is_starting=is_starting)
-        if not is_starting:
+        if len(row):
+            recorded = self.driver.state.record(self.driver.aliases[c], keys, records)
             self._take_in(c, row, number, recorded.is_own, most)
-        return records, recorded, (row, number)
 
     def _take_in(self, c: int, row: Any, number: Any, is_own: Row, most: int) -> None:
         partitions = self.shape.partitions
@@ -291,9 +279,8 @@ class Histories:
             of["lost"][place] |= (1 << value).astype(np.int8)
         if self._fate == ACKNOWLEDGED and not self._is_cutover and self._meanwhile is None:
             of["seen"][place], of["seen_claim"][place], of["t_seen"][place] = value, claim, NOW
-        if self._fate == ACKNOWLEDGED:
-            spot = (*place, np.minimum((of["t_told"][place] > 0).sum(axis=-1), KEPT - 1))
-            of["told"][spot], of["t_told"][spot] = value, NOW
+        spot = (*place, np.minimum((of["t_told"][place] > 0).sum(axis=-1), KEPT - 1))
+        of["told"][spot], of["t_told"][spot] = value if self._fate == ACKNOWLEDGED else value | UNRECORDED, NOW
 
     def _cutover(self, c: int) -> Row:
         self._fate, self._meanwhile, self._is_cutover = ACKNOWLEDGED, None, True
@@ -309,40 +296,21 @@ class Histories:
         of, driver = self.of, self.driver
         if is_lost:
             last = (of["t_told"] == self._latest()[:, np.newaxis, np.newaxis, np.newaxis]) & (of["t_told"] > 0)
-            told = of["told"].max(axis=3, where=last, initial=ABSENT)
+            told = of["told"].max(axis=3, where=last, initial=ABSENT) & ~UNRECORDED
             self._forget_answers(last.any(axis=3)[:, np.newaxis] & (of["wanted"] == told[:, np.newaxis]))
-            of["told"][last], of["t_told"][last] = ABSENT, 0
-        # OPEN: an answer that found the target at what a lost write of ours has left is recorded, and hides that write.
-        is_hidden = (of["wanted"] != ABSENT) & (of["lost"][:, np.newaxis] >> np.maximum(of["wanted"], 0) & 1 == 1)
-        self._forget_answers(is_hidden)
-        truth.note_death(self.shape, of)
-        self._is_unsure = True
+            of["told"][last] |= UNRECORDED
+        truth.note_death(of)
         driver.load(of)
         driver.restart(of)
-        left = driver.left_writes()
-        read = [self._read(c, is_starting=True) for c in range(self.shape.clusters)]
-        for c, each in enumerate(read):
-            if each is not None:
-                left.note(driver.aliases[c], each[1].rows, each[0], each[1].is_own, is_whole=True)
-        for c, each in enumerate(read):
-            if each is not None:
-                self._settle(c, left, *each)
-        self._is_unsure = False
+        for c, each in driver.clusters():
+            self._read(c)
+            each.own_writes.drop_inherited()  # the coordinators hold none of what is left
         of["lost"][:] = 0
         return self._save()
 
     def _forget_answers(self, chosen: Row) -> None:
         for name, empty in (("answered", ABSENT), ("wanted", ABSENT), ("is_answered", 0), ("t_answered", 0)):
             self.of[name][chosen] = empty
-
-    def _settle(self, c: int, left: Any, records: Any, recorded: Any, place: Any) -> None:
-        alias, is_own = self.driver.aliases[c], recorded.is_own.copy()
-        rows = np.flatnonzero(recorded.is_doubtful)
-        if len(rows):
-            is_own = np.zeros(len(is_own), np.bool_)
-            is_own[rows] = left.of(alias, recorded.rows[rows], records.offset[rows], records.made_ms[rows])
-            is_own = self.driver.state.settle(alias, records, recorded, is_own).is_own
-        self._take_in(c, *place, is_own, self.shape.unread)
 
     def quiet(self, states: States) -> dict[str, Row]:
         """Return what is wrong or waits, once all is read, the silence has passed, and a few passes were made."""

@@ -22,6 +22,8 @@ ABSENT = -1
 SILENT, NOW = 60, 101
 KEPT = 4
 """So many writes of a key may be not read back."""
+UNRECORDED = 8
+"""Added to a value *told* that is in the file of noted writes, and not in the history."""
 
 
 class Shape(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from search.rows import ABSENT, SILENT, UNREAD, Row, Shape, Views
+from search.rows import ABSENT, SILENT, UNREAD, UNRECORDED, Row, Shape, Views
 
 
 def homes(of: Views) -> tuple[NDArray[np.intp], Row]:
@@ -53,7 +53,6 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int, *, is
     is_wrong = (is_own != of["unread_is_own"][spot]) & ~is_lost
     if not is_unsure:
         of["lost"][place] &= np.where(is_own, ~of["unread_ends"][spot], -1)
-    # OPEN: a write of a driver that died counts as a step back if it is a start that recognises it.
     is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0) | is_unsure, value < of["last"][place]
     of["t_back"][place] = np.where(is_groups & is_less, at, of["t_back"][place])
     of["t_noticed"][place] = np.where(~is_own & is_less, at, of["t_noticed"][place])
@@ -65,17 +64,10 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int, *, is
     return is_wrong
 
 
-def note_death(shape: Shape, of: Views) -> None:
-    """Note which unread records may be of a driver that has died: those of which it knew, and answers to others."""
-    for target, start in enumerate(shape.starts):
-        others = [each for each in range(shape.clusters) if each != target]
-        last = [of[name][:, others, :, np.newaxis] for name in ("seen", "said", "last_offset")]
-        known = np.concatenate([of["unread"][:, others], of["told"][:, others], *last], axis=3)
-        # From the answer to the log start: that of then may have been any.
-        upper = 2 << np.maximum(known, start).astype(np.int64)
-        bits = np.where(known >= 0, upper - (1 << np.maximum(known, 0).astype(np.int64)), 0)
-        answers = np.bitwise_or.reduce(np.bitwise_or.reduce(bits, axis=3), axis=1)
-        of["lost"][:, target] |= answers.astype(np.int8)
+def note_death(of: Views) -> None:
+    """Note which unread records may be of a driver that has died: those of the values that it has noted."""
+    value = of["told"] & ~UNRECORDED
+    of["lost"][:] |= np.bitwise_or.reduce(np.where(of["t_told"] > 0, 1 << value, 0), axis=3).astype(np.int8)
 
 
 def drop_read(of: Views, cluster: int, most: int) -> None:

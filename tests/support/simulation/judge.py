@@ -66,8 +66,9 @@ class AnyJudge:
         """Return which commits of a group were taken for ours; raises Violation for one of ours that was not."""
         found = self.world.swapped.setdefault(record.where, Counter())
         record.is_taken_for_ours |= is_own and not record.is_ours
-        if not is_own and record.writer is self.driver.process and not found:
-            raise Violation("author", f"our {record} counts as the group's, and no driver has died")
+        is_noted = record.writer is self.driver.process or "polls" not in self.world.shape.faults
+        if not is_own and record.is_ours and is_noted and not found:
+            raise Violation("author", f"our {record} counts as the group's")
         return found
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from fakes.files import memory_files
 from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
@@ -21,7 +23,6 @@ from offset_sync.state.restore import (
     fill_answers,
     fill_commits,
     fold_answers,
-    recent_writes,
     restore_commits,
 )
 from offset_sync.state.sync_state import SyncState
@@ -124,6 +125,7 @@ class Persisted:
         self.answered: Answered = set()  # by whatever driver
         self.reached = Reached()
         self.is_held_back = False  # the job is started with --dry-run
+        self.noted, self.epochs = memory_files(), count(1)  # what drivers note, and the number of the next
 
     def is_last_ours(self, where: Position) -> bool:
         """Return whether the last record of a key counts as ours, as far as it is written down."""
@@ -232,7 +234,7 @@ class Persisted:
 
     def _folded(self, state: SyncState, lives: Lives, answers: pa.Table) -> Fold:
         rows = last_known.to_rows(state.offsets)
-        fill_answers(state, answers, recent_writes(self._answers))
+        fill_answers(state, answers)
         over = np.flatnonzero(is_over(state.offsets, FORGOTTEN_AFTER_MS)).tolist()
         gone = [state.offsets.keys[row] for row in over]
         self.forgotten = set(gone)

@@ -18,10 +18,9 @@ from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_translations import IS_HELD
 from offset_sync.state.lease import FRESH_S, SETTLE_S, Lease, elapsed_s
+from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState, frontiers
-from offset_sync.state.translator import Translator
-from offset_sync.sync.left_writes import LeftWrites
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
@@ -72,7 +71,7 @@ class NoLease(Lease):
     """That of the only driver that there can be: it claims nothing, and is never taken over."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.stop, self._now, self._newer, self.may_have_written = stop, elapsed_s, None, False
+        self.stop, self._now, self._newer = stop, elapsed_s, None
         self._open_until, self._settled_at = float("inf"), float("-inf")
 
 
@@ -127,15 +126,13 @@ class SyncDriver:
         self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
-        translator = Translator(self.config, self.state)
         self._polled = set[str]()  # since the start
         self.acknowledged: dict[Position, int] = {}  # and not polled since
-        left = LeftWrites(self.state, translator, fetcher, self._polled.__contains__, patience_s=0)
         self._syncing: set[str] = set()
         self.lives = CommitLogIncarnations(tables, polled := self.config.polled())
         self.ingesters = {a: (PolledIngester if a in polled else Ingester)(self, a) for a in world.clusters}
         ingesters: dict[str, Any] = {**self.ingesters}
-        rest = self.state, self.reconcile_batch, self.is_ready, left
+        rest = self.state, self.reconcile_batch, self.is_ready
         self.batches = {alias: SyncBatch(each, *rest) for alias, each in ingesters.items()}
         self.checks = {a: CommitChecks(world, a, tables, self.persisted) for a in world.clusters}
         clusters, shape = self.state.offsets.clusters, world.shape
@@ -143,7 +140,10 @@ class SyncDriver:
         self.knowledge.polled = polled
         self.watch = Watch(self)
         self.persisted.restore(self.state, self.lives)
-        left.begin()
+        noted = NotedWrites(self.persisted.noted, self.config, next(self.persisted.epochs), self.state)
+        noted.inherit()
+        if not self.persisted.is_held_back:
+            self.state.before_write = noted.note
         self.persisted.tell(self.knowledge)
         note_forgotten(world, self.persisted)
         self.watch.begin()
@@ -170,6 +170,7 @@ class SyncDriver:
             return NoLease(threading.Event())
         lease = Lease(tables, "sync_offsets", threading.Event(), lambda: self.world.clock_ms[0] / 1000)
         lease.claim()
+        self.world.clock_ms[0] += int((FRESH_S + SETTLE_S) * 1000)  # it reads nothing before it is settled
         return lease
 
     def sync(self, alias: str, most: int) -> None:

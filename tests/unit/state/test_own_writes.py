@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
 from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import OwnWrites
 
@@ -70,12 +70,12 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
         keys, values = (np.array([pair[n] for pair in pairs], np.int64) for n in range(2))
         if call == "inherit":
             for key, value in pairs:
-                own_writes.inherit(key, [ABSENT, value])
+                own_writes.inherit(key, [(value, 0)])
                 ledgers[key].writes.insert(0, [value, False, True])
         elif call == "drop":
-            own_writes.drop_inherited(keys.tolist() or None)
-            for key in keys.tolist() or (0, 1):
-                ledgers[key].writes = [each for each in ledgers[key].writes if not each[2]]
+            own_writes.drop_inherited()
+            for ledger in ledgers:
+                ledger.writes = [each for each in ledger.writes if not each[2]]
         else:
             found = getattr(own_writes, call)(keys, values)
             expected = [getattr(ledgers[key], call)(value) for key, value in pairs]
@@ -87,7 +87,7 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
 def test_writes_that_are_never_read_back_are_forgotten_in_the_end() -> None:
     own_writes, key = OwnWrites(), np.zeros(70, np.intp)
     own_writes.begin(key, np.arange(70))
-    own_writes.inherit(0, range(70, 80))
+    own_writes.inherit(0, [(offset, 0) for offset in range(70, 80)])
     assert own_writes.is_pending(key, np.arange(70)).tolist() == [False] * 6 + [True] * 64
 
 
@@ -127,13 +127,15 @@ def test_any_batches_with_any_repetition_give_the_same_state(
     assert state(pieces) == state(whole)
 
 
-def test_an_unrecorded_write_that_was_recognised_ends_the_recorded_ones_before_it() -> None:
+def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_it_is_recorded() -> None:
     """Compaction has removed the record of the earlier write; the group is started at its offset."""
     committed = CommittedOffsets(["X"])
     (key,) = committed.ids([GroupPartition("g", "orders", 0)]).tolist()
-    cluster = committed.clusters["X"]
-    cluster.own_writes.inherit(key, [4])
-    records = to_records([commit(9, 1)], [key], 0)
-    assert cluster.record(records, is_starting=True).is_doubtful.tolist() == [True]
-    cluster.settle(records, np.array([True]))
-    assert cluster.record(to_records([commit(4, 2)], [key], 1)).is_own.tolist() == [False]
+    cluster, noted = committed.clusters["X"], [(key, 4, 1), (key, 9, 2)]
+    cluster.own_writes.inherit(key, [(4, 1), (9, 2)])
+    assert cluster.own_writes.unrecorded() == noted
+    records = to_records([commit(9, 3), commit(4, 4)], [key, key], 0)
+    assert cluster.record(records).is_own.tolist() == [True, False]
+    assert cluster.own_writes.unrecorded() == noted
+    cluster.own_writes.note_recorded()
+    assert cluster.own_writes.unrecorded() == []

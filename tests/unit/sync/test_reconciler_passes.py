@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -72,6 +73,18 @@ def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pyt
     site.commit("Y", "g", 5)
     site.reconcile()
     assert [row.source for row in site.rows()] == ["Y"]
+
+
+def test_nothing_is_sent_that_the_next_driver_would_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = mirrored_site()
+    site.commit("X", "g", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(site.state, "before_write", MagicMock(side_effect=OSError("disk full")))
+        site.reconcile()
+    assert [row.error for row in site.rows()] == ["not sent, as it cannot be stored: disk full"]
+    assert site.asked == []
+    site.reconcile()
+    assert [(target, write.offset) for target, write in site.asked] == [("Y", 5)]
 
 
 # A cluster whose log of commits cannot be read at the start may hold a newer commit than all that is known

@@ -52,8 +52,3 @@ class IndexingTimes:
         """Return when the record at *offset*, which must be indexed, was indexed; errs to a little earlier."""
         row = int(np.searchsorted(self._offset, offset, "right")) - 1
         return int(self._at_ms[row])
-
-    def first_since(self, at_ms: int) -> int | None:
-        """Return the offset from which on everything was indexed at *at_ms* or later; None if nothing was."""
-        row = int(np.searchsorted(self._at_ms, at_ms, "left"))
-        return int(self._offset[row]) if row < len(self._offset) else None

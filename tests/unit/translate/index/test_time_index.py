@@ -55,8 +55,6 @@ def test_of_a_week_few_indexing_times_are_kept_and_no_age_is_wrong_by_much(every
 
 def test_a_second_has_one_time_and_a_clock_that_goes_back_does_not_make_records_older_than_those_before() -> None:
     made = IndexingTimes()
-    assert made.first_since(0) is None
     for start, at_ms in (([3, 5], [1000, 1999]), ([7], [2500]), ([9], [2999]), ([11, 13], [400, 3000])):
         made.extend(np.array(start), np.array(at_ms))
     assert [made.indexed_at_ms(offset) for offset in (3, 6, 7, 9, 12, 13)] == [1000, 1000, 2500, 2500, 2500, 3000]
-    assert [made.first_since(at_ms) for at_ms in (0, 1000, 1001, 3000, 3001)] == [3, 3, 7, 13, None]

@@ -1,0 +1,22 @@
+"""Files in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _MemoryFiles(dict[str, str]):
+    """Texts by path."""
+
+    read_text, write_text = dict[str, str].__getitem__, dict[str, str].__setitem__
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(path.removeprefix(f"{folder}/") for path in self if path.startswith(f"{folder}/"))
+
+    def delete(self, path: str) -> None:
+        self.pop(path, None)
+
+
+def memory_files() -> Any:
+    """Return an empty store of files, see :class:`offset_sync.tables.files.Files`."""
+    return _MemoryFiles()

@@ -1,0 +1,82 @@
+"""Writes that a killed driver has noted, and may have sent: the next one knows which of them it has not read yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fakes.clusters import MemoryIndex
+from fakes.files import memory_files
+from fakes.reconciler_site import config_of
+from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.noted_writes import NotedWrite, NotedWrites, inherit_writes
+from offset_sync.state.sync_state import SyncState
+
+CONFIG = config_of(["X", "Y"])
+KEY = GroupPartition("g", "orders", 0)
+
+
+class Driver:
+    """The driver of *epoch*; all have the same *files*."""
+
+    def __init__(self, files: Any, epoch: int) -> None:
+        self.state = SyncState(CONFIG, MemoryIndex())  # type: ignore[arg-type]
+        self.key = self.state.offsets.ids([KEY])
+        self.noted = NotedWrites(files, CONFIG, epoch, self.state)
+        self.noted.inherit()
+
+    def write(self, target: str, offset: int, at_ms: int) -> None:
+        self.state.offsets.clusters[target].own_writes.begin(self.key, np.array([offset]), at_ms)
+        self.noted.note(target)
+
+    def pending(self, target: str) -> list[tuple[int, int]]:
+        """Return offsets and times."""
+        return [(offset, at_ms) for _, offset, at_ms in self.state.offsets.clusters[target].own_writes.unrecorded()]
+
+
+def test_each_driver_replaces_its_own_file_and_deletes_those_of_earlier_ones_once_it_has_noted_there_itself() -> None:
+    files = memory_files()
+    first = Driver(files, 9)
+    for target, offset, at_ms in (("X", 4, 100), ("Y", 5, 101), ("X", 6, 102)):
+        first.write(target, offset, at_ms)
+    files[f"{CONFIG.tables.checkpoints}/noted_writes/.9.X.json.tmp"] = "[["  # it was killed as it wrote
+    second = Driver(files, 10)
+    assert (second.pending("X"), second.pending("Y")) == ([(4, 100), (6, 102)], [(5, 101)])
+    second.write("X", 7, 103)
+    assert len([path for path in files if ".X.json" in path]) == 2  # its own, and what is no file
+    first.write("X", 3, 102)  # it was suspended, and wakes
+    third = Driver(files, 11)
+    assert third.pending("X") == [(4, 100), (6, 102), (3, 102), (7, 103)]
+    assert third.pending("Y") == [(5, 101)]
+
+
+def test_at_its_end_a_driver_notes_all_that_a_target_holds_of_ours() -> None:
+    files = memory_files()
+    first, read = Driver(files, 1), {"actual_offset": 4, "actual_made_ms": 99, "actual_is_own": True}
+    for name, value in read.items():
+        first.state.offsets.clusters["X"].columns[name][first.key] = value
+    first.noted.note("X", is_end=True)
+    assert Driver(files, 2).pending("X") == [(4, 99)]
+    first.write("X", 6, 100)
+    first.state.offsets.clusters["X"].acknowledge(first.key, np.array([6]), 101)
+    first.noted.note("X", is_end=True)
+    assert Driver(files, 2).pending("X") == [(6, 100)]
+
+
+def inherited(*writes: tuple[int, int], **read: int) -> list[tuple[int, int]]:
+    """Return what is pending at X whose last captured record is of offset 4, ours and captured 110, but for *read*."""
+    driver = Driver(memory_files(), 1)
+    values = {"log_offset": 0, "actual_made_ms": 0, "captured_ms": 110, "actual_offset": 4, "actual_is_own": True}
+    for name, value in (values | read).items():
+        driver.state.offsets.clusters["X"].columns[name][driver.key] = value
+    inherit_writes(driver.state, "X", [NotedWrite(*KEY, *each) for each in writes])
+    return driver.pending("X")
+
+
+def test_a_write_is_inherited_unless_its_record_was_captured() -> None:
+    writes = (6, 120), (4, 100), (4, 100)  # of two files
+    assert inherited(*writes) == inherited(*writes, actual_made_ms=100) == [(6, 120)]
+    assert inherited(*writes, actual_offset=5) == inherited(*writes, actual_is_own=False) == [(4, 100), (6, 120)]
+    assert inherited(*writes, actual_made_ms=120) == []
+    assert inherited((6, 120), actual_made_ms=120, log_offset=ABSENT) == [(6, 120)], "it is only assumed"
