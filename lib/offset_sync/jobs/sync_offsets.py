@@ -184,7 +184,6 @@ class SyncJob:
         failures = self._queries.failures()
         # Do not wait for an unreachable cluster: the next run reads its commits.
         self._note_read([alias for alias, query in self._by_alias.items() if alias not in errors or query.is_gone])
-        self._lease.settle()
         self._homes.ask_members()
         self._partitions.note_growth()
         if STOPPED not in errors.values():
@@ -248,8 +247,7 @@ class SyncJob:
                 logger.warning("clusters.%s: its clock is wrong by %s: correct it", alias, to_duration(wrong_ms))
 
     def _note_readiness(self) -> None:
-        has_caught_up = self._queries.have_caught_up() and self._state.index.is_loaded
-        if not self._lease.is_settled or not (self._is_ready.is_set() or has_caught_up):
+        if not self._is_ready.is_set() and not (self._queries.have_caught_up() and self._state.index.is_loaded):
             return
         if unread := self._state.unread.aliases:
             self._note_read([alias for alias in unread if self._queries.has_caught_up(alias)])

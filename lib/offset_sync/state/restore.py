@@ -224,12 +224,6 @@ ANSWERS_SCHEMA = pa.schema(
 """The last answer, and the last write and when that was, per pair and key."""
 
 
-def restore_answers(tables: TableStore, state: SyncState) -> None:
-    """Fill in each pair's last translations, so that they are not written again."""
-    if tables.version(OFFSET_TRANSLATIONS):
-        fill_answers(state, last_answers(tables))
-
-
 def last_answers(tables: TableStore) -> pa.Table:
     """Return rows of :data:`ANSWERS_SCHEMA`."""
     found = ANSWERS_SCHEMA.empty_table()

@@ -21,7 +21,7 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.restore import restore_answers, restore_commits
+from offset_sync.state.restore import fill_answers, last_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
@@ -39,7 +39,7 @@ def whole(tables: TableStore) -> tuple[object, ...]:
     """Start from the whole history."""
     state = new_state()
     captured_ms = restore_commits(tables, state, CommitLogIncarnations(tables))
-    restore_answers(tables, state)
+    fill_answers(state, last_answers(tables))
     return seen(state, captured_ms)
 
 
