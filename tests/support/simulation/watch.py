@@ -95,9 +95,11 @@ class Watch:
         """
         self._homes.follow_moves()
         driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves
-        for move in moves[self._moves :]:
+        fresh = moves[self._moves :]
+        for move, later in zip(fresh, reversed(range(len(fresh))), strict=True):
+            noticed_ms = [now_ms, now_ms - later]  # a millisecond apart
             if self._is_live:
-                move.noticed_ms.append(now_ms)
-            at_ms = [now_ms] if self._is_live else [min(each, now_ms) for each in (move.at_ms, *move.noticed_ms)]
+                move.noticed_ms += noticed_ms
+            at_ms = noticed_ms if self._is_live else [min(each, now_ms) for each in (move.at_ms, *move.noticed_ms)]
             driver.knowledge.moved[move.stream] = [Moved(move.cluster, each) for each in at_ms]
         self._moves = len(moves)
