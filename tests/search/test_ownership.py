@@ -30,7 +30,7 @@ _acknowledge = ClusterOffsets.acknowledge
 pytestmark = pytest.mark.no_cover
 
 
-def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int) -> bool:
+def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int, _since_ms: int) -> bool:
     pending = writes._pending[key]
     place = next((number for number, each in enumerate(pending) if each.offset == value), None)
     if place is not None:

@@ -236,7 +236,7 @@ class SyncJob:
         if self._is_writing and self._lease.is_open():
             for target in {target for _, target in self._config.pairs()}:
                 try:
-                    self._noted.note(target, is_end=True)
+                    self._noted.note_held(target)
                 except OSError as problem:  # only a rebuild would miss it
                     logger.warning("%s", problem)
 

@@ -115,7 +115,7 @@ class ClusterOffsets:
         is_own: NDArray[np.bool_] = is_known & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
         is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
-        is_own[is_claimed] |= self.own_writes.claim(ordered.key[is_claimed], ordered.offset[is_claimed])
+        is_own[is_claimed] |= self._claim(ordered, is_claimed)
         self._take_in(ordered, is_own, is_new)
         if order is None:
             return TakenIn(is_own, is_new)
@@ -130,8 +130,12 @@ class ClusterOffsets:
             records, is_own = records.take(order), is_own[order]
         is_new = self._is_newer(records)
         is_claimed = (is_new | self._is_elsewhere(records)) & is_own & records.is_position
-        self.own_writes.claim(records.key[is_claimed], records.offset[is_claimed])
+        self._claim(records, is_claimed)
         self._take_in(records, is_own, is_new)
+
+    def _claim(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        since_ms = self.since_ms(records) - self.clock.uncertain_ms
+        return self.own_writes.claim(records.key[chosen], records.offset[chosen], since_ms[chosen])
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:
         """Return the records' order, where a key has some in two partitions; None: as they are."""

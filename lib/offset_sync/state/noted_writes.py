@@ -9,10 +9,12 @@ knows each of these commits as ours::
 Each driver has files of its own, one per target, replaced with each wave of writes: a driver that is taken over and
 wakes cannot replace those of the next one. They are read once no earlier driver can write any more. A driver that has
 noted its own writes at a target, the inherited ones among them, deletes the files of earlier ones. At its end it notes
-all that the targets hold of ours: who begins with new tables copies the folder (docs/operations.md).
+all that the targets hold of ours, for a driver whose tables are new: who rebuilds them copies the folder
+(docs/operations.md).
 
-Errs to ours: a write that was noted and not sent is inherited too, until the log is read to its end. A commit of the
-group of that very value is taken for it. The value is an answer to what the group had read, so none is skipped.
+Errs to ours: a write that was noted and not sent is inherited too, until the coordinators were compared with the log. A
+commit of the group of that very value, made within a minute of the note, is taken for it. The value is an answer to
+what the group had read, so none is skipped; such a step back is not followed elsewhere.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.files import Files
+
+_HELD = "held"
 
 
 class NotedWrite(NamedTuple):
@@ -57,27 +59,34 @@ class NotedWrites:
         found = dict[str, list[NotedWrite]]()
         for name in self._files.names(self._folder):
             epoch, _, target = name.removesuffix(".json").partition(".")
-            if epoch.isdecimal():  # else it was being written as the driver died
+            # Others were being written as a driver died.
+            if epoch.isdecimal() or (epoch == _HELD and not self._state.offsets.keys):
                 path = f"{self._folder}/{name}"
                 found.setdefault(target, []).extend(NotedWrite(*row) for row in json.loads(self._files.read_text(path)))
-                if int(epoch) != self._epoch:
+                if epoch != _HELD and int(epoch) < self._epoch:
                     self._earlier.setdefault(target, []).append(path)
         return found
 
-    def note(self, target: str, *, is_end: bool = False) -> None:
-        """Note what is pending at *target*, at the end also what it holds of ours; raises OSError."""
-        there, keys = self._state.offsets.clusters[target], self._state.offsets.keys
+    def note(self, target: str) -> None:
+        """Note what is pending at *target*; raises OSError."""
         with self._state.lock:
-            writes = there.own_writes.unrecorded()
-            if is_end:
-                held, column = there.columns["actual_is_own"].nonzero()[0], there.columns
-                rows = held[~np.isin(held, [row for row, *_ in writes])]
-                held_since = zip(rows, column["actual_offset"][rows], column["actual_made_ms"][rows], strict=True)
-                writes += [(int(row), int(offset), int(at_ms)) for row, offset, at_ms in held_since]
-            noted = [NotedWrite(*keys[row], *rest) for row, *rest in writes]
-        self._files.write_text(f"{self._folder}/{self._epoch}.{target}.json", json.dumps(noted))
+            unrecorded = self._state.offsets.clusters[target].own_writes.unrecorded()
+        self._write(str(self._epoch), target, unrecorded)
         for path in self._earlier.pop(target, ()):
             self._files.delete(path)
+
+    def note_held(self, target: str) -> None:
+        """Note what *target* holds of ours; raises OSError."""
+        column = self._state.offsets.clusters[target].columns
+        with self._state.lock:
+            rows = column["actual_is_own"].nonzero()[0]
+            offset, made_ms = column["actual_offset"][rows].tolist(), column["actual_made_ms"][rows].tolist()
+        self._write(_HELD, target, zip(rows.tolist(), offset, made_ms, strict=True))
+
+    def _write(self, name: str, target: str, writes: Iterable[tuple[int, int, int]]) -> None:
+        keys = self._state.offsets.keys
+        noted = [NotedWrite(*keys[row], *rest) for row, *rest in writes]
+        self._files.write_text(f"{self._folder}/{name}.{target}.json", json.dumps(noted))
 
 
 def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
@@ -89,7 +98,7 @@ def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) 
         names = ("log_offset", "actual_made_ms", "captured_ms", "actual_offset", "actual_is_own")
         columns = (cluster.columns[name][key].tolist() for name in names)
         for row, each, place, made_ms, captured_ms, offset, is_own in zip(key.tolist(), ordered, *columns, strict=True):
-            if place != ABSENT and each.at_ms <= made_ms:
+            if place != ABSENT and not is_own and each.at_ms <= made_ms:
                 continue
             pending = by_key.setdefault(row, [])
             # The key's last captured record is ours, of the same value, and captured after this write: it is this one.

@@ -30,6 +30,8 @@ from offset_sync.translate.index.runs import Int64s
 
 _LONGEST = 64
 """How many writes of one key are remembered until they are read back."""
+_AROUND_MS = 60_000
+"""How far the time of a record may be from that at which its write was noted; requests end after 25 s."""
 
 
 @dataclass
@@ -57,7 +59,7 @@ class OwnWrites:
     def unrecorded(self) -> list[tuple[int, int, int]]:
         """Return key, offset and time of the writes whose records may be in no table yet, in the order of each key."""
         pending = ((key, each.offset, each.at_ms) for key, writes in self._pending.items() for each in writes)
-        return [*self._matched, *pending]
+        return [each for each in (*self._matched, *pending) if each[-1] != ABSENT]
 
     def note_recorded(self) -> None:
         """Note that all records that have matched are in ``offset_commits``."""
@@ -115,6 +117,12 @@ class OwnWrites:
         if found:
             self._pending[key] = [*found, *self._pending.get(key, [])][-_LONGEST:]
 
+    def doubt_inherited(self) -> None:
+        """Note that the log has brought all that it has: what is left may be written again, as one write in doubt."""
+        for writes in self._pending.values():
+            for each in writes:
+                each.is_in_doubt |= each.is_inherited
+
     def drop_inherited(self) -> None:
         """Forget inherited writes: the log and the coordinators have none, or a later one."""
         for key_id, writes in [*self._pending.items()]:
@@ -125,20 +133,27 @@ class OwnWrites:
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
-    def claim(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
-        """Return which records are ours; they come in log order and never twice, shapes (records,)."""
+    def claim(self, key: NDArray[np.intp], offset: Int64s, since_ms: Int64s) -> NDArray[np.bool_]:
+        """Return which records are ours; they come in log order and never twice, shapes (records,).
+
+        *since_ms* is the earliest time at which each was made, by our clock.
+        """
         is_own = np.zeros(len(key), np.bool_)
         if not self._pending:
             return is_own
-        for row, (key_id, value) in enumerate(zip(key.tolist(), offset.tolist(), strict=True)):
+        for row, (key_id, *record) in enumerate(zip(key.tolist(), offset.tolist(), since_ms.tolist(), strict=True)):
             if key_id in self._pending:
-                is_own[row] = self._matches(key_id, value)
+                is_own[row] = self._matches(key_id, *record)
         return is_own
 
-    def _matches(self, key_id: int, value: int) -> bool:
+    def _matches(self, key_id: int, value: int, since_ms: int) -> bool:
         pending = self._pending[key_id]
         for number, each in enumerate(pending):
+            if each.is_inherited and since_ms > each.at_ms + _AROUND_MS:
+                continue  # none that was never sent may explain what the group has committed since
             if each.offset == value:
+                if each.is_inherited and since_ms < each.at_ms - _AROUND_MS:
+                    return True  # it was refreshed since
                 last = self._last(key_id, value) if each.is_in_doubt else None  # a retry is the same write
                 end = (number if last is None else last) + 1
                 self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]

@@ -289,6 +289,7 @@ class SyncState:
         with self.lock:
             fresh = self.unread.note_read(aliases)
             for each in (self.offsets.clusters[alias] for alias in fresh):
+                each.own_writes.doubt_inherited()
                 if each.is_polled:
                     each.own_writes.drop_inherited()
             return fresh

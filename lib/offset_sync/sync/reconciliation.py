@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -353,6 +353,9 @@ class ReconcilePass:
             own_writes.resolve(key[is_read], held[is_read])
             own_writes.abort(key[is_unwritten], offset[is_unwritten])
             own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
+        if is_unwritten.any():
+            with suppress(OSError):  # the next wave notes it
+                self._state.before_write(translated.target)
         return outcomes
 
     def _send(self, target: str, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:

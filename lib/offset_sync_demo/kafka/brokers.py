@@ -22,7 +22,7 @@ from offset_sync_demo.kafka.broker_files import broker_jars, free_ports, java_co
 from offset_sync_demo.kafka.clients import admin_of
 
 _START_SECONDS = 180.0
-_LEVELS, _IDENTITY = "bootstrap.checkpoint", "meta.properties"
+_IDENTITY = "meta.properties"
 
 
 @dataclass
@@ -183,13 +183,13 @@ def format_storage(cluster: EmbeddedCluster, cluster_id: str, node: int = 1) -> 
 
     The tool takes a second of a processor, so it is run once for each version of Kafka.
     """
-    levels, identity = _written_by_the_tool(broker_jars(cluster.alias))
-    own = {"cluster.id": cluster_id, "node.id": str(node), "directory.id": new_id()}
-    named = [line.partition("=") for line in identity.splitlines() if "=" in line]
-    logs = cluster.directory / "logs"
-    logs.mkdir()
-    (logs / _LEVELS).write_bytes(levels)
-    (logs / _IDENTITY).write_text("".join(f"{name}={own.get(name, value)}\n" for name, _, value in named))
+    own, logs = {"cluster.id": cluster_id, "node.id": str(node), "directory.id": new_id()}, cluster.directory / "logs"
+    for name, written in _written_by_the_tool(broker_jars(cluster.alias)).items():
+        if name == _IDENTITY:
+            named = [line.partition("=") for line in written.decode().splitlines() if "=" in line]
+            written = "".join(f"{key}={own.get(key, value)}\n" for key, _, value in named).encode()
+        (logs / name).parent.mkdir(parents=True, exist_ok=True)
+        (logs / name).write_bytes(written)
 
 
 def new_id() -> str:
@@ -198,8 +198,11 @@ def new_id() -> str:
 
 
 @functools.cache
-def _written_by_the_tool(jars: Path) -> tuple[bytes, str]:
-    """Return what Kafka's tool writes into the storage of a node: its feature levels, and its identity."""
+def _written_by_the_tool(jars: Path) -> dict[str, bytes]:
+    """Return the files that Kafka's tool writes into the storage of a node: its identity, and its feature levels.
+
+    Since 4.4 these are in the log of the cluster's metadata (KIP-1170).
+    """
     with tempfile.TemporaryDirectory() as folder:
         directory, (port, controller_port) = Path(folder), free_ports(2)
         write_broker_files(directory, port, controller_port, {})
@@ -209,7 +212,8 @@ def _written_by_the_tool(jars: Path) -> tuple[bytes, str]:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise OffsetSyncError(f"the storage of a broker could not be formatted:\n{done.stdout}")
-        return (directory / "logs" / _LEVELS).read_bytes(), (directory / "logs" / _IDENTITY).read_text()
+        logs = directory / "logs"
+        return {str(each.relative_to(logs)): each.read_bytes() for each in logs.rglob("*") if each.is_file()}
 
 
 def _spawn(command: list[str], directory: Path) -> subprocess.Popen[bytes]:

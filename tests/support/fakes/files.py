@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _MemoryFiles(dict[str, str]):
-    """Texts by path."""
+    """Texts by path, see :class:`offset_sync.tables.files.Files`."""
 
     read_text, write_text = dict[str, str].__getitem__, dict[str, str].__setitem__
 
@@ -17,6 +17,4 @@ class _MemoryFiles(dict[str, str]):
         self.pop(path, None)
 
 
-def memory_files() -> Any:
-    """Return an empty store of files, see :class:`offset_sync.tables.files.Files`."""
-    return _MemoryFiles()
+memory_files: Any = _MemoryFiles

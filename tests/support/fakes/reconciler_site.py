@@ -79,7 +79,6 @@ class Site:
     tables: Any = field(default_factory=MemoryTables)
     """Where commands write what they do."""
     files: Any = field(default_factory=memory_files)
-    """Where a driver notes what it writes."""
 
     def __post_init__(self) -> None:
         self.clusters = {alias: MemoryCluster(alias, self.clock_ms) for alias in self.config.clusters}

@@ -35,13 +35,13 @@ def read_by_all(runs: Any) -> Pieces:
     return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, ~is_so, is_so)
 
 
-def matches_whatever(writes: Any, key_id: int, _value: int) -> bool:
+def matches_whatever(writes: Any, key_id: int, *_record: int) -> bool:
     """Take a record of any value for the next write of ours."""
     writes._keep(key_id, writes._pending[key_id][1:])
     return True
 
 
-def matches_in_any_order(writes: Any, key_id: int, value: int) -> bool:
+def matches_in_any_order(writes: Any, key_id: int, value: int, _since_ms: int) -> bool:
     """Leave the writes before the one that is matched."""
     pending = writes._pending[key_id]
     number = next((number for number, each in enumerate(pending) if each.offset == value), None)
@@ -50,7 +50,7 @@ def matches_in_any_order(writes: Any, key_id: int, value: int) -> bool:
     return number is not None
 
 
-def matches_again_and_again(writes: Any, key_id: int, value: int) -> bool:
+def matches_again_and_again(writes: Any, key_id: int, value: int, _since_ms: int) -> bool:
     """Let a write of ours explain any number of records."""
     return any(each.offset == value for each in writes._pending[key_id])
 

@@ -61,7 +61,7 @@ PROTECTIONS = protections(
     "The query stops at commits of an unknown record version",
     kept_by("commit_log_check.UnknownVersions.check", nothing, "commit_ingester when_a_cluster_writes_a"),
     "Our clock may be ahead of the indexing job's by all that its newest row is old",
-    kept_by("cluster_clock.ClockOffset.at_most", gives(0), "clock_offset it_is_never_said_to"),
+    kept_by("cluster_clock.ClockOffset.at_most", gives(0), "home how_far_clocks_may"),
     "A deleted commit is dropped only once every cluster's log was read for two weeks beyond it",
     kept_by("last_known.is_over", without.deleted_anywhere, "last_known a_cluster_that_was_away[folded]"),
     # Recreated topics and truncated logs.

@@ -39,7 +39,7 @@ def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64
     _begin(writes, key, offset, *at_ms)
 
 
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, _since_ms: Any) -> NDArray[np.bool_]:
     ever = vars(writes).get("ever", set())
     return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
 

@@ -112,8 +112,8 @@ class Driver:
         before.clear()
         codes = of["pending"][:, number].reshape(-1, KEPT)
         for row in np.flatnonzero(codes[:, 0]).tolist():
-            writes = [_Write(code >> 3, ABSENT, bool(code & 1), bool(code & 2)) for code in codes[row].tolist() if code]
-            pending[row] = writes
+            kept = filter(None, codes[row].tolist())
+            pending[row] = [_Write(code >> 3, STARTED_MS, bool(code & 1), bool(code & 2)) for code in kept]
         rows = np.flatnonzero(of["is_before"][:, number].ravel())
         values = [of[name][:, number].ravel()[rows].tolist() for name in ("before_offset", "t_before", "before_is_own")]
         for row, offset, at, is_own in zip(rows.tolist(), *values, strict=True):

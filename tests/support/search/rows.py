@@ -22,8 +22,7 @@ ABSENT = -1
 SILENT, NOW = 60, 101
 KEPT = 4
 """So many writes of a key may be not read back."""
-UNRECORDED = 8
-"""Added to a value *told* that is in the file of noted writes, and not in the history."""
+UNRECORDED = 8  # added to a value *told* that was noted, and is not in the history
 
 
 class Shape(NamedTuple):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.state.cluster_clock import ClockOffset
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs
 from offset_sync.state.key_index import KeyIndex
@@ -185,3 +186,14 @@ def test_which_commits_count_while_logs_are_unread(history: list[tuple[str, str,
             counts = [each and row not in brought[alias] for row, each in enumerate(counts)]
         assert logs.may_count(alias, every, np.isin(every, told)).tolist() == counts
         assert logs.may_count(alias, every[:0], every[:0] > 0).tolist() == []
+
+
+@law(200)
+@given(st.integers(-(10**6), 10**6), st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 10_000)), min_size=2))
+def test_how_far_clocks_may_differ_is_never_less_than_it_is(ahead_ms: int, batches: list[tuple[int, int]]) -> None:
+    clock, writer_ms = ClockOffset(), 10**12
+    for pause_ms, latency_ms in batches:
+        writer_ms += pause_ms
+        clock.observe(writer_ms, writer_ms + latency_ms + ahead_ms)
+        writer_ms += latency_ms
+    assert clock.at_most() >= ahead_ms

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
-from fakes.clusters import CommitRecord, to_records
+from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import GroupPartition
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import OwnWrites
 
@@ -54,7 +53,7 @@ class Ledger:
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
 kinds = st.sampled_from(
-    ["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"]
+    ["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop", "ended"]
 )
 calls = st.tuples(kinds, pairs)
 
@@ -76,8 +75,12 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
             own_writes.drop_inherited()
             for ledger in ledgers:
                 ledger.writes = [each for each in ledger.writes if not each[2]]
+        elif call == "ended":
+            own_writes.doubt_inherited()
+            for ledger in ledgers:
+                ledger.writes = [[value, doubted or old, old] for value, doubted, old in ledger.writes]
         else:
-            found = getattr(own_writes, call)(keys, values)
+            found = getattr(own_writes, call)(keys, values, *[np.zeros_like(values)] * (call == "claim"))
             expected = [getattr(ledgers[key], call)(value) for key, value in pairs]
             assert found is None or found.tolist() == expected
         pending = [ledgers[key].last(value) is not None for key, value in zip(*everything, strict=True)]
@@ -129,13 +132,24 @@ def test_any_batches_with_any_repetition_give_the_same_state(
 
 def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_it_is_recorded() -> None:
     """Compaction has removed the record of the earlier write; the group is started at its offset."""
-    committed = CommittedOffsets(["X"])
-    (key,) = committed.ids([GroupPartition("g", "orders", 0)]).tolist()
-    cluster, noted = committed.clusters["X"], [(key, 4, 1), (key, 9, 2)]
-    cluster.own_writes.inherit(key, [(4, 1), (9, 2)])
-    assert cluster.own_writes.unrecorded() == noted
-    records = to_records([commit(9, 3), commit(4, 4)], [key, key], 0)
-    assert cluster.record(records).is_own.tolist() == [True, False]
-    assert cluster.own_writes.unrecorded() == noted
-    cluster.own_writes.note_recorded()
-    assert cluster.own_writes.unrecorded() == []
+    own_writes, noted = OwnWrites(), [(0, 4, 1), (0, 9, 2)]
+    own_writes.inherit(0, [(4, 1), (9, 2)])
+    assert own_writes.unrecorded() == noted
+    assert own_writes.claim(*np.array([[0, 0], [9, 4], [3, 4]])).tolist() == [True, False]
+    assert own_writes.unrecorded() == noted
+    own_writes.note_recorded()
+    assert own_writes.unrecorded() == []
+
+
+def test_what_was_noted_and_never_sent_explains_no_later_commit_and_what_was_refreshed_since_is_ours_twice() -> None:
+    own_writes, at_ms = OwnWrites(), 1_000_000
+    own_writes.inherit(0, [(4, at_ms)])
+    around_ms = np.array([-60_001, -60_000, 0, 60_001])
+    assert own_writes.claim(np.zeros(4, np.intp), np.full(4, 4), at_ms + around_ms).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    own_writes.inherit(0, [(4, at_ms)])
+    assert not own_writes.claim(np.zeros(1, np.intp), np.array([4]), np.array([at_ms + 60_001]))[0]

@@ -20,6 +20,10 @@ def test_the_first_pass_asks_about_everything_and_finds_what_the_book_does_not_k
     assert site.asked == []
     site.reconcile(is_first=True)
     assert site.target_offset("Y", "readers") == 6
+    site.read_all()
+    site.offsets.clusters["Y"].own_writes.note_recorded()
+    site.reconcile(is_first=True)
+    assert [*site.files.values()] == ["[]"], "what was found there is not noted as written"
 
 
 def test_a_newer_commit_during_our_query_is_left_to_its_own_pass(monkeypatch: pytest.MonkeyPatch) -> None:
