@@ -31,7 +31,6 @@ class Driver:
         self.noted.note(target)
 
     def pending(self, target: str) -> list[tuple[int, int]]:
-        """Return offsets and times."""
         return [(offset, at_ms) for _, offset, at_ms in self.state.offsets.clusters[target].own_writes.unrecorded()]
 
 
