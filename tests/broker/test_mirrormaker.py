@@ -66,7 +66,7 @@ class Walk:
         assert producer.flush(60) == 0
         self.produced[alias] |= set(values)
         if kills_mirror:
-            self.mirror = self.start_mirror("mirror-again")
+            self.mirror = self.start_mirror(f"mirror-{before}")
         until(lambda: all(self.values(each) >= set(values) for each in ALIASES), 240.0)
 
     def logs(self, alias: str) -> Logs:
@@ -157,9 +157,11 @@ def move_as_planned(walk: Walk) -> None:
 
 
 def send_again(walk: Walk) -> None:
-    walk.produce("dc1", 50, kills_mirror=True)
-    copies = [each.value for log in walk.logs("dc2").values() for each in log]
-    assert len(copies) > len({*copies}) == len(walk.everything)
+    copies = list[bytes | None]()
+    while len(copies) == len({*copies}):  # one that has just begun its tasks anew has noted how far it was
+        walk.produce("dc1", 50, kills_mirror=True)
+        copies = [each.value for log in walk.logs("dc2").values() for each in log]
+    assert len({*copies}) == len(walk.everything)
     commit(walk.clusters["dc1"], {TAIL: {place: log[-1].offset + 1 for place, log in walk.logs("dc1").items()}})
     walk.sync()
     assert walk.held("dc2", TAIL) == walk.right(walk.everything, "dc2")

@@ -1,4 +1,4 @@
-"""Files in memory."""
+"""Files in memory, see :class:`offset_sync.tables.files.Files`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import Any
 
 
 class _MemoryFiles(dict[str, str]):
-    """Texts by path, see :class:`offset_sync.tables.files.Files`."""
-
     read_text, write_text = dict[str, str].__getitem__, dict[str, str].__setitem__
 
     def names(self, folder: str) -> list[str]:
