@@ -10,17 +10,17 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from broker.committed_offsets import commits_recorded
 from broker.crafted_logs import Clusters
@@ -158,14 +158,11 @@ def test_a_micro_batch_that_was_planned_before_the_start_is_not_the_end_of_the_l
     servers = stage.story.clusters["dc1"].bootstrap_servers
     options = {"kafka.bootstrap.servers": servers, "subscribe": stage.story.topic, "startingOffsets": "earliest"}
     records = spark.readStream.format("kafka").options(**options).load()
-
-    def start(function: Callable[..., None]) -> StreamingQuery:
-        return queries.stream("planned dc1", records, str(tmp_path), function, timedelta(seconds=0.1))
-
-    planned = start(MagicMock(side_effect=RuntimeError))
+    start = partial(queries.stream, "planned dc1", records, str(tmp_path), interval=timedelta(seconds=0.1))
+    planned = start(function=MagicMock(side_effect=RuntimeError))
     until(lambda: not planned.isActive)
     stage.story.write(10)
-    query = start(lambda *_: found.append(has_caught_up(spark.streams.active[0])))
+    query = start(function=lambda *_: found.append(has_caught_up(spark.streams.active[0])))
     until(lambda: has_caught_up(query))
     query.stop()
     assert found == [False, False], "as the planned micro-batch and the next one are processed"

@@ -17,7 +17,7 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
-from protections import of_invariants, of_processes, of_simulation
+from protections import of_invariants, of_simulation
 from protections.entry import false_for, nothing, true_for
 from search.explore import explore
 from search.rows import Shape
@@ -71,10 +71,9 @@ KNOWN = {
     "two clusters that are active have no home": (TWO, 5),
     "what we wrote at a home raises nothing elsewhere": (LATE_START, 4),
     "another client's offset is moved forward only": (TWO, 4),
-    "what a killed driver has written and not recorded is ours": (LATE_START, 5),
 }
 """Protections that something else notices too."""
-LISTED = {each.name: each.patches[0] for of in (of_invariants, of_processes, of_simulation) for each in of.PROTECTIONS}
+LISTED = {each.name: each.patches[0] for of in (of_invariants, of_simulation) for each in of.PROTECTIONS}
 OUT |= {name: (*LISTED[name], *within) for name, within in KNOWN.items()}
 
 

@@ -237,8 +237,8 @@ class SyncJob:
             for target in {target for _, target in self._config.pairs()}:
                 try:
                     self._noted.note_held(target)
-                except OSError as problem:  # only a rebuild would miss it
-                    logger.warning("%s", problem)
+                except OSError as problem:
+                    logger.warning("clusters.%s: our offsets are not noted for a rebuild: %s", target, problem)
 
     def _summarize(self) -> None:
         logger.info("%s", self._metrics.summary())

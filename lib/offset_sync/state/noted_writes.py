@@ -29,6 +29,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.files import Files
 
 _HELD = "held"
+"""Instead of the epoch in the name of a file that only a driver with new tables reads."""
 
 
 class NotedWrite(NamedTuple):

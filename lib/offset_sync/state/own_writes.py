@@ -31,7 +31,10 @@ from offset_sync.translate.index.runs import Int64s
 _LONGEST = 64
 """How many writes of one key are remembered until they are read back."""
 _AROUND_MS = 60_000
-"""How far the time of a record may be from that at which its write was noted; requests end after 25 s."""
+"""How far the time of a record may be from that at which its write was noted.
+
+One that is sent later, as in a wave of very many groups, counts as the group's own: errs to waiting.
+"""
 
 
 @dataclass

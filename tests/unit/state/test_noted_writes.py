@@ -43,9 +43,21 @@ def test_each_driver_replaces_its_own_file_and_deletes_those_of_earlier_ones_onc
     second = Driver(files, 10)
     assert (second.pending("X"), second.pending("Y")) == ([(4, 100), (6, 102)], [(5, 101)])
     second.write("X", 7, 103)
-    assert len([path for path in files if ".X.json" in path]) == 2  # its own, and what is no file
-    first.write("X", 3, 102)  # it was suspended, and wakes
+    assert len(files) == 3  # its own, that of Y, and what is no file
+    Driver(files, 9).write("X", 3, 102)  # it was suspended before it had inherited, and wakes
+    assert len(files) == 4
     assert Driver(files, 11).pending("X") == [(4, 100), (6, 102), (3, 102), (7, 103)]
+
+
+def test_what_is_left_once_the_log_is_read_and_is_written_again_is_one_write() -> None:
+    files = memory_files()
+    Driver(files, 1).write("X", 4, 100)
+    second = Driver(files, 2)
+    second.state.unread.begin("X")
+    second.state.note_read("X")
+    second.write("X", 4, 101)
+    own_writes, four = second.state.offsets.clusters["X"].own_writes, np.full(2, 4)
+    assert own_writes.claim(second.key.repeat(2), four, four).tolist() == [True, False]
 
 
 def test_at_its_end_a_driver_notes_all_that_a_target_holds_of_ours_for_one_with_new_tables() -> None:
