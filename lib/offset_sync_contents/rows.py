@@ -18,9 +18,10 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
-from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition, int64_values
+from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.incarnations import epoch_ms, log_of
+from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
@@ -80,7 +81,7 @@ class FingerprintBuilder:
                     yield self._packed(part, topic)
 
     def _packed(self, part: pa.RecordBatch, topic: str) -> pa.RecordBatch:
-        offset = int64_values(part.column("offset"))
+        offset = int64s(part.column("offset"))
         row = {
             "topic": topic,
             "partition": part.column("partition")[0].as_py(),
@@ -89,7 +90,7 @@ class FingerprintBuilder:
             "origin": self.alias,
             "origin_start": int(offset[0]),
             "offsets": _to_bytes(offset),
-            "fingerprints": _to_bytes(int64_values(part.column(FINGERPRINT))),
+            "fingerprints": _to_bytes(int64s(part.column(FINGERPRINT))),
         }
         return pa.RecordBatch.from_pylist([row], PACKED_SCHEMA)
 
@@ -150,7 +151,7 @@ def stretches_of(rows: pa.Table) -> Iterator[tuple[ClusterPartition, Stretch]]:
         offset = np.arange(begin, end) if row["offsets"] is None else _from_bytes(row["offsets"])
         complete_ms = 0 if row["complete_until"] is None else epoch_ms(row["complete_until"])
         records = Fingerprints(offset, _from_bytes(row["fingerprints"]))
-        log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+        log = log_of(row)
         yield log, Stretch(begin, end, records, epoch_ms(row["read_at"]), complete_ms)
 
 

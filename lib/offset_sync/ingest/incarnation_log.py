@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state.incarnations import end_of_epoch, epoch_ms
+from offset_sync.state.incarnations import end_of_epoch, epoch_ms, log_of
 from offset_sync.tables.catalog import (
     ARRIVED,
     ELECTED,
@@ -153,7 +153,7 @@ class IncarnationLog:
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         rows = self._tables.all_rows(LOG_INCARNATIONS).to_pylist()
         for row in sorted(rows, key=lambda row: row["noticed_at"]):
-            log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+            log = log_of(row)
             if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
                 continue
             entry = IncarnationRow(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
