@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.text import one_line
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
@@ -209,7 +210,7 @@ class LastKnown:
         except TakenOverError:
             raise
         except Exception as problem:
-            _warn(problem)
+            logger.warning("last_known was not replaced: %s", one_line(problem))
 
     @property
     def _meaning(self) -> dict[str, Any]:
@@ -227,7 +228,7 @@ class LastKnown:
         try:
             return self._believed(versions, incarnations, of_commits) if any(versions) else _History(versions)
         except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
-            logger.info("last_known is not used, reading all of the history: %s", _reason(problem))
+            logger.info("last_known is not used, reading all of the history: %s", one_line(problem))
             return _History(versions)
 
     def _believed(self, versions: tuple[int, ...], incarnations: CommitLogIncarnations, of_commits: bool) -> _History:
@@ -293,11 +294,3 @@ def _is_later(added: pa.Table, known: pa.Table, clusters: Collection[str]) -> bo
         pc.less_equal(both.column("log_offset"), both.column("known")),
     )
     return not pc.any(is_earlier).as_py()
-
-
-def _reason(problem: Exception) -> str:
-    return next(iter(str(problem).splitlines()), type(problem).__name__)
-
-
-def _warn(problem: Exception) -> None:
-    logger.warning("last_known was not replaced: %s", _reason(problem))
