@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from itertools import pairwise
 from operator import itemgetter
 
@@ -20,7 +19,7 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms, log_of
+from offset_sync.state.incarnations import epoch_ms, log_of, to_datetime
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import BEGINS
@@ -175,7 +174,7 @@ def decided_rows(log: ClusterPartition, origin: str, found: Decision) -> pa.Tabl
     rows = to_runs(found.identities, _ORIGIN, 0)
     kind = [_COVERAGE, _COVERAGE, *rows.origin.tolist()]
     count, origins = len(kind), {_COVERAGE: log.cluster, UNKNOWN_ORIGIN: ""}
-    complete_until = datetime.fromtimestamp(found.complete_ms / 1000, timezone.utc) if found.complete_ms else None
+    complete_until = to_datetime(found.complete_ms) if found.complete_ms else None
     columns = {
         "cluster": same_text(log.cluster, count),
         "topic": same_text(log.topic, count),

@@ -22,7 +22,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -80,6 +80,11 @@ def log_of(row: Mapping[str, Any]) -> ClusterPartition:
 def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochEnd:
     """Return the epoch end in a row of a new leader, or of a cut; *known* was the leader epoch of the row before."""
     return EpochEnd(leader_epoch, begins_at, known if known is not None and known < leader_epoch else None)
+
+
+def to_datetime(milliseconds: int) -> datetime:
+    """Return a time in ms since the epoch as a datetime, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
 def epoch_ms(at: datetime) -> int:
