@@ -229,11 +229,6 @@ class CommitBatch:
     commits: pa.Table
 
     @property
-    def captured_at(self) -> datetime:
-        """The time stamped on every row."""
-        return self.looked.at
-
-    @property
     def is_polled(self) -> bool:
         """Whether the commits were polled from the coordinators."""
         return NOT_BEFORE in self.commits.column_names

@@ -234,7 +234,7 @@ class CoordinatorCheck(CommitPoller):
         self, cluster: ClusterAdmin, state: SyncState, is_included: Callable[[str], bool], log: CommitIngester
     ) -> None:
         super().__init__(cluster, state, is_included, nullcontext())
-        self._admin, self._log = cluster, log
+        self._log = log
 
     def poll(self) -> list[NewCommit]:
         """Return what counts; raises ClusterError if the cluster does not answer."""
@@ -256,9 +256,9 @@ class CoordinatorCheck(CommitPoller):
         return is_new
 
     def _not_in_the_log(self, found: Sequence[NewCommit], read_to: Mapping[int, int]) -> list[NewCommit]:
-        ends = dict(enumerate(commit_log_ends(self._admin)))
+        ends = dict(enumerate(commit_log_ends(self._cluster)))
         # Without the right to describe a topic its offsets look deleted, as do those of a coordinator that has moved.
-        there = self._admin.describe({each.key.topic for each in found if each.committed is None})
+        there = self._cluster.describe({each.key.topic for each in found if each.committed is None})
         with self._state.lock:
             rows = self._state.offsets.ids([each.key for each in found])
             columns = self._state.offsets.clusters[self._alias].columns
