@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from itertools import pairwise
 from operator import itemgetter
 
@@ -18,9 +17,10 @@ import pyarrow as pa
 from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
-from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition, int64_values
+from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.incarnations import epoch_ms, log_of, to_datetime
+from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
@@ -80,7 +80,7 @@ class FingerprintBuilder:
                     yield self._packed(part, topic)
 
     def _packed(self, part: pa.RecordBatch, topic: str) -> pa.RecordBatch:
-        offset = int64_values(part.column("offset"))
+        offset = int64s(part.column("offset"))
         row = {
             "topic": topic,
             "partition": part.column("partition")[0].as_py(),
@@ -89,7 +89,7 @@ class FingerprintBuilder:
             "origin": self.alias,
             "origin_start": int(offset[0]),
             "offsets": _to_bytes(offset),
-            "fingerprints": _to_bytes(int64_values(part.column(FINGERPRINT))),
+            "fingerprints": _to_bytes(int64s(part.column(FINGERPRINT))),
         }
         return pa.RecordBatch.from_pylist([row], PACKED_SCHEMA)
 
@@ -150,7 +150,7 @@ def stretches_of(rows: pa.Table) -> Iterator[tuple[ClusterPartition, Stretch]]:
         offset = np.arange(begin, end) if row["offsets"] is None else _from_bytes(row["offsets"])
         complete_ms = 0 if row["complete_until"] is None else epoch_ms(row["complete_until"])
         records = Fingerprints(offset, _from_bytes(row["fingerprints"]))
-        log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+        log = log_of(row)
         yield log, Stretch(begin, end, records, epoch_ms(row["read_at"]), complete_ms)
 
 
@@ -174,7 +174,7 @@ def decided_rows(log: ClusterPartition, origin: str, found: Decision) -> pa.Tabl
     rows = to_runs(found.identities, _ORIGIN, 0)
     kind = [_COVERAGE, _COVERAGE, *rows.origin.tolist()]
     count, origins = len(kind), {_COVERAGE: log.cluster, UNKNOWN_ORIGIN: ""}
-    complete_until = datetime.fromtimestamp(found.complete_ms / 1000, timezone.utc) if found.complete_ms else None
+    complete_until = to_datetime(found.complete_ms) if found.complete_ms else None
     columns = {
         "cluster": same_text(log.cluster, count),
         "topic": same_text(log.topic, count),

@@ -21,10 +21,6 @@ class Names:
 
     is_same = True
 
-    def stream(self, cluster: str, topic: str) -> str | None:
-        """Return the stream that *cluster* calls *topic*; None where that is none."""
-        return topic
-
     def topic(self, cluster: str, stream: str) -> str | None:
         """Return the name of *stream* at *cluster*; None where it has none."""
         return stream

@@ -13,6 +13,7 @@ from offset_sync.cutover.plan import Direction
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT
 from offset_sync.state.group_homes import UNCERTAIN_MS, Move
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Side, SyncState
 
@@ -31,7 +32,7 @@ def members_until(events: Iterable[pa.Table], cluster: str, groups: Collection[s
     for rows in events:
         wanted = pc.and_(pc.equal(rows["cluster"], cluster), pc.is_in(rows["group_id"], pa.array(sorted(groups))))
         for row in rows.filter(wanted).to_pylist():
-            kind, at_ms = row["kind"], int(row["at"].timestamp() * 1000)
+            kind, at_ms = row["kind"], epoch_ms(row["at"])
             has_left = kind.endswith("_removed") or (kind == "classic" and row["members"] == 0)
             if has_left or kind.endswith("member") or (kind == "classic" and row["members"]):
                 changes.append((at_ms, has_left, row["group_id"]))

@@ -14,7 +14,7 @@ from offset_sync.cutover.plan import Direction, GroupPlan, Mode, Problem, activi
 from offset_sync.model.reasons import Said
 from offset_sync.model.text import visible
 from offset_sync.status.assessment import Verdict
-from offset_sync.status.text_tables import name_column, offset_column, print_table, text_column
+from offset_sync.status.text_tables import group_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
 _CAPTION = """
@@ -99,7 +99,7 @@ class Answer:
             for name in names
             if name not in hidden
         ]
-        print_table(console, " → ".join(map(visible, self.direction)), [name_column("group", "group"), *columns], rows)
+        print_table(console, " → ".join(map(visible, self.direction)), [group_column("group"), *columns], rows)
         for group in self.groups:
             for note in group.notes:
                 console.print(Text(f"{visible(group.group_id)}: {visible(note)}"), soft_wrap=True)

@@ -62,7 +62,7 @@ RECORDS = pa.schema(
 
 Columns = dict[str, pa.Array]
 
-_COMMIT_TYPES = [record_type for record_type, kind in KIND_OF_TYPE.items() if kind == COMMIT]
+COMMIT_TYPES = [record_type for record_type, kind in KIND_OF_TYPE.items() if kind == COMMIT]
 _TOPIC_ID = TOPIC_ID_TAG << 8 | UUID_BYTES
 """The tag and the size before a topic id, read as one int16."""
 
@@ -101,7 +101,7 @@ def _decode_commits(keys: ByteRows, values: ByteRows) -> tuple[Columns, Flags]:
     group, topic = Spans.empty(keys), Spans.empty(keys)
     cursor = BulkCursor(keys, np.flatnonzero(~keys.is_null))
     cursor.read(record_type)
-    cursor.keep(np.isin(record_type[cursor.rows], _COMMIT_TYPES))
+    cursor.keep(np.isin(record_type[cursor.rows], COMMIT_TYPES))
     cursor.read_string(group)
     cursor.read_string(topic)
     cursor.read(partition)

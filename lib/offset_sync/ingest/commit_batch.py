@@ -32,6 +32,7 @@ from offset_sync.model.values import (
     TopicPartition,
 )
 from offset_sync.state.committed_offsets import CommitRecords
+from offset_sync.state.index_rows import int64s
 from offset_sync.translate.index.runs import Int64s
 
 logger = logging.getLogger(__name__)
@@ -228,11 +229,6 @@ class CommitBatch:
     commits: pa.Table
 
     @property
-    def captured_at(self) -> datetime:
-        """The time stamped on every row."""
-        return self.looked.at
-
-    @property
     def is_polled(self) -> bool:
         """Whether the commits were polled from the coordinators."""
         return NOT_BEFORE in self.commits.column_names
@@ -249,8 +245,7 @@ class CommitBatch:
 
         The record's timestamp, not that of the commit in it, to which a client of protocol version 1 sends any value.
         """
-        written: Int64s = self.commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
-        return written
+        return int64s(self.commits.column("timestamp")) // 1000
 
     def with_made(self, made_ms: Int64s) -> CommitBatch:
         """Return the batch with when each commit was made by our clock."""
@@ -270,7 +265,7 @@ class CommitBatch:
             log_partition=_numbers(commits, "log_partition"),
             log_offset=_numbers(commits, "log_offset"),
             topic_id=commits.column("topic_id").to_pylist(),
-            leader_epoch=commits.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy(),
+            leader_epoch=_numbers(commits, "leader_epoch"),
         )
 
     def with_own(self, is_own: NDArray[np.bool_]) -> CommitBatch:
@@ -320,8 +315,7 @@ def to_batch(decoded: pa.Table, batch_id: int, looked: Looked) -> CommitBatch:
 
 def _numbers(rows: pa.Table, name: str) -> Int64s:
     """Return a column as int64, ABSENT where it is null (a tombstone has no offset)."""
-    numbers: Int64s = rows.column(name).cast(pa.int64()).fill_null(ABSENT).to_numpy()
-    return numbers
+    return int64s(rows.column(name), ABSENT)
 
 
 def committed_at_ms(commits: pa.Table) -> Int64s:
@@ -329,7 +323,7 @@ def committed_at_ms(commits: pa.Table) -> Int64s:
 
     A client may send any number; one that is no valid date must not stop the stream.
     """
-    written_ms = commits.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+    written_ms = int64s(commits.column("timestamp")) // 1000
     committed_ms = _numbers(commits, "committed_at_ms")
     times: Int64s = np.where((committed_ms < 0) | (committed_ms > LATEST_MS), written_ms, committed_ms)
     return times

@@ -32,7 +32,6 @@ from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
 from offset_sync.ingest.commit_tables import commit_rows, rows_of
 from offset_sync.ingest.kafka_source import COMMITS_PER_TRIGGER, read_by_tasks
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.restore import restore_commits, restore_missed
@@ -147,7 +146,7 @@ class CommitIngester(Ingester):
         super().__init__(alias, tables, checkpoint, reading.incarnations or CommitLogIncarnations(tables))
         self._commits, self._clusters = commits, clusters
         self._reading = reading
-        self._versions = UnknownVersions(alias, CONSUMER_OFFSETS)
+        self._versions = UnknownVersions(alias)
         self._is_restored = False
 
     def is_whole(self, batch_id: int) -> bool:

@@ -16,7 +16,8 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.offset_records import COMMIT, COMMIT_LAYOUTS, KIND_OF_TYPE, MALFORMED, unknown_version
+from offset_sync.decode.consumer_offsets import COMMIT_TYPES
+from offset_sync.decode.offset_records import COMMIT_LAYOUTS, MALFORMED, unknown_version
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown
@@ -89,7 +90,6 @@ class CommitLogCheck:
 LEAST_RECORDS = 10
 """Fewer commits of an unknown version may be broken records."""
 
-_COMMIT_TYPES = pa.array([number for number, kind in KIND_OF_TYPE.items() if kind == COMMIT], pa.int16())
 _NUMBER = r"(-?\d+)"
 _VERSION = re.compile(re.escape(unknown_version(987, 654)).replace("987", _NUMBER).replace("654", _NUMBER))
 
@@ -97,8 +97,8 @@ _VERSION = re.compile(re.escape(unknown_version(987, 654)).replace("987", _NUMBE
 class UnknownVersions:
     """Counts over the micro-batches of one cluster's query."""
 
-    def __init__(self, alias: str, log: str) -> None:
-        self._alias, self._log = alias, log
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
         self._counts: dict[int, int] = {}
 
     def check(self, records: pa.Table, batch_id: int) -> None:
@@ -118,12 +118,12 @@ class UnknownVersions:
         version = _VERSION.fullmatch(first["error"])
         return (
             f"clusters.{self._alias}: {total} offset commits have an unknown version, as value version "
-            f"{version[1] if version else '?'} at {self._log}-{first['log_partition']} offset {first['log_offset']} "
-            f"(known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
+            f"{version[1] if version else '?'} at {CONSUMER_OFFSETS}-{first['log_partition']} offset "
+            f"{first['log_offset']} (known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
         )
 
 
 def _is_of_unknown_version(records: pa.Table) -> pa.ChunkedArray:
-    is_commit = pc.is_in(records.column("record_type"), _COMMIT_TYPES)
+    is_commit = pc.is_in(records.column("record_type"), pa.array(COMMIT_TYPES, pa.int16()))
     is_malformed = pc.and_(pc.equal(records.column("kind"), MALFORMED), is_commit)
     return pc.and_(is_malformed, pc.match_substring_regex(records.column("error"), _VERSION.pattern)).fill_null(False)

@@ -15,7 +15,7 @@ from offset_sync.tables.definition import Table, fitted
 
 def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
     """Return the rows of *batch* by table; its commits are marked as ours or not."""
-    same = {"cluster": alias, "captured_at": batch.captured_at, "seen_at": batch.captured_at}
+    same = {"cluster": alias, "captured_at": batch.looked.at, "seen_at": batch.looked.at}
     malformed, events = batch.of_kind("malformed"), _group_events(batch)
     places = {"partition": malformed.column("log_partition"), "offset": malformed.column("log_offset")}
     return {
@@ -27,7 +27,7 @@ def rows_of(alias: str, batch: CommitBatch) -> dict[Table, pa.Table]:
 
 def commit_rows(alias: str, batch: CommitBatch) -> pa.Table:
     """Return the commits of *batch*, marked as ours or not, as rows of ``offset_commits``."""
-    commits, same = batch.commits, {"cluster": alias, "captured_at": batch.captured_at}
+    commits, same = batch.commits, {"cluster": alias, "captured_at": batch.looked.at}
     expires_at_ms = pc.min_element_wise(commits.column("expires_at_ms"), LATEST_MS, skip_nulls=False)
     times = {"committed_at": to_time(pa.array(committed_at_ms(commits))), "expires_at": to_time(expires_at_ms)}
     return _to_rows(OFFSET_COMMITS, commits, same, times)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state.incarnations import end_of_epoch, epoch_ms
+from offset_sync.state.incarnations import end_of_epoch, epoch_ms, log_of, to_datetime
 from offset_sync.tables.catalog import (
     ARRIVED,
     ELECTED,
@@ -104,7 +104,7 @@ class IncarnationLog:
     def now(self) -> datetime:
         """Return the time, or 1 ms after the last row if the clock was set back since."""
         self._load()
-        now = max(datetime.now(timezone.utc), _to_time(self._noticed_ms + 1))
+        now = max(datetime.now(timezone.utc), to_datetime(self._noticed_ms + 1))
         self.begin_after(epoch_ms(now))
         return now
 
@@ -116,7 +116,7 @@ class IncarnationLog:
         """Append rows to the table and to this view of it."""
         if not entries:
             return
-        now = max(self.now(), _to_time(self._latest_ms))
+        now = max(self.now(), to_datetime(self._latest_ms))
         rows: list[dict[str, Any]] = [
             {**entry.log._asdict(), **entry._asdict(), "noticed_at": now} for entry in entries
         ]
@@ -153,7 +153,7 @@ class IncarnationLog:
             self._indexed_ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         rows = self._tables.all_rows(LOG_INCARNATIONS).to_pylist()
         for row in sorted(rows, key=lambda row: row["noticed_at"]):
-            log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+            log = log_of(row)
             if (log.topic == CONSUMER_OFFSETS) != self._of_commits:
                 continue
             entry = IncarnationRow(log, row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
@@ -174,7 +174,3 @@ class IncarnationLog:
         self._logs[entry.log] = KnownLog(
             entry.topic_id, entry.leader_epoch, unread_from, before.ended_by(entry) if before is not None else ()
         )
-
-
-def _to_time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

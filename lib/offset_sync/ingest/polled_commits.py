@@ -33,7 +33,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +58,7 @@ from offset_sync.model.values import (
 )
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, partition_read
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore
@@ -233,7 +234,7 @@ class CoordinatorCheck(CommitPoller):
         self, cluster: ClusterAdmin, state: SyncState, is_included: Callable[[str], bool], log: CommitIngester
     ) -> None:
         super().__init__(cluster, state, is_included, nullcontext())
-        self._admin, self._log = cluster, log
+        self._log = log
 
     def poll(self) -> list[NewCommit]:
         """Return what counts; raises ClusterError if the cluster does not answer."""
@@ -255,9 +256,9 @@ class CoordinatorCheck(CommitPoller):
         return is_new
 
     def _not_in_the_log(self, found: Sequence[NewCommit], read_to: Mapping[int, int]) -> list[NewCommit]:
-        ends = dict(enumerate(commit_log_ends(self._admin)))
+        ends = dict(enumerate(commit_log_ends(self._cluster)))
         # Without the right to describe a topic its offsets look deleted, as do those of a coordinator that has moved.
-        there = self._admin.describe({each.key.topic for each in found if each.committed is None})
+        there = self._cluster.describe({each.key.topic for each in found if each.committed is None})
         with self._state.lock:
             rows = self._state.offsets.ids([each.key for each in found])
             columns = self._state.offsets.clusters[self._alias].columns
@@ -334,9 +335,9 @@ class PollIngester(Ingester):
             return int(columns["log_offset"][columns["log_partition"] == POLLED].max(initial=ABSENT))
 
     def _to_batch(self, rows: Sequence[NewCommit], batch_id: int, began_ms: int) -> CommitBatch:
-        at = captured_at = _to_time(self._state.now_ms())
+        at = captured_at = to_datetime(self._state.now_ms())
         if not self._state.offsets.clusters[self.alias].is_polled:
-            captured_at = _to_time(began_ms)  # what a truncation takes that is noticed from then on
+            captured_at = to_datetime(began_ms)  # what a truncation takes that is noticed from then on
         records = pa.Table.from_pylist([self._to_row(each, at) for each in rows], DECODED_SCHEMA)
         since_ms = pa.array([None if each.since_ms == ABSENT else each.since_ms for each in rows], pa.int64())
         commits = records.append_column("captured_by", pa.repeat("admin", len(rows)))
@@ -360,7 +361,3 @@ class PollIngester(Ingester):
     def _writer(self, batch: CommitBatch) -> tuple[str, int]:
         """Return the id of *batch*: a repeated one polls again after a restart, and may find more."""
         return f"sync_offsets-{self._checkpoint.query_id()}-polls", self._number
-
-
-def _to_time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

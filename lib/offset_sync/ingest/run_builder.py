@@ -31,6 +31,7 @@ from offset_sync.decode.mirror_headers import (
     places_of,
 )
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.index_rows import int64s
 
 MALFORMED_CODE = 0
 """Origin code of records with unreadable headers; their origin offset is their own offset, so they form runs too."""
@@ -219,8 +220,8 @@ class RunBuilder:
         self, part: pa.RecordBatch, where: TopicPartition, code_of: dict[str, int]
     ) -> tuple[RunColumns, pa.RecordBatch | None]:
         """Return the runs of one partition's records, and the malformed rows; *code_of* gets the origins met first."""
-        offset = int64_values(part.column("offset"))
-        timestamp_ms = int64_values(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
+        offset = int64s(part.column("offset"))
+        timestamp_ms = int64s(part.column("timestamp").cast(pa.timestamp("us", tz="UTC"))) // 1000
         headers = {name: part.column(name) for name in HEADER_COLUMNS if name in part.schema.names}
         found = self.identities.of(headers, where, timestamp_ms)
         aliases = [*(self.identities.origins.get(origin, origin) for origin in found.origins), self.alias]
@@ -289,9 +290,3 @@ def is_of(rows: pa.Table, places: Collection[TopicPartition]) -> pa.ChunkedArray
 def filled(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> list[pa.Array]:
     """Return *columns* as *schema* has them; missing ones are null in all of so many rows."""
     return [columns[field.name] if field.name in columns else pa.nulls(count, field.type) for field in schema]
-
-
-def int64_values(column: pa.Array) -> NDArray[np.int64]:
-    """Return a column of numbers or times as an array."""
-    values: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return values

@@ -97,7 +97,7 @@ class MaintainJob:
                     raise
                 except Exception as problem:  # the next pass sees the same table and tries again
                     logger.exception("%s: maintenance failed; the next pass retries", table.name)
-                    failures.append(f"tables.{table.name}: {one_line(problem) or type(problem).__name__}")
+                    failures.append(f"tables.{table.name}: {one_line(problem)}")
         return failures
 
     def _maintain(self, table: Table, lease: Lease) -> list[str]:

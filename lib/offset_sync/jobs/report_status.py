@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import TextIO
 
 from rich.console import Console
@@ -18,6 +18,7 @@ from offset_sync.jobs.runner import open_tables
 from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
 from offset_sync.state.cluster_clock import system_now_ms
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.page import render_page
 from offset_sync.status.report import DriftWindow, Report
@@ -81,7 +82,7 @@ class StatusJob:
     def make(self) -> Report:
         """Return a report as of now."""
         now_ms = system_now_ms()
-        now = datetime.fromtimestamp(now_ms / 1000, timezone.utc)
+        now = to_datetime(now_ms)
         status = self._state.published(now_ms)
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += [visible(str(each)) for each in self._state.silent]

@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
@@ -47,13 +46,6 @@ def look_until(
         stop.wait(pause_s)
 
 
-class ListedGroups(Protocol):
-    """Requests to one cluster, see :class:`offset_sync.kafka.cluster_admin.ClusterAdmin`."""
-
-    def groups(self, deadline: float) -> Mapping[str, bool]:
-        """Return the classic and consumer groups, each with whether it has members; raises ClusterError."""
-
-
 class Members:
     """Which groups have members at each cluster, as its coordinators say: classic and consumer groups.
 
@@ -61,7 +53,7 @@ class Members:
     (KIP-932), Connect's workers. Whether such a group has members is unknown; a broker refuses our commit while it has.
     """
 
-    def __init__(self, asked: Mapping[str, ListedGroups]) -> None:
+    def __init__(self, asked: Mapping[str, ClusterAdmin]) -> None:
         self._asked, self._silent = asked, frozenset[str]()
 
     def ask(self) -> dict[str, frozenset[str] | None]:

@@ -49,7 +49,7 @@ class OwnRights(ClusterAdmin):
             found[group] = error or operations_of(described)
         return found
 
-    def settings(self, of: int | str, deadline: float = DEADLINE_S) -> dict[str, str] | str:
+    def settings(self, of: int | str) -> dict[str, str] | str:
         """Return the settings of a broker, by its id, or of a topic, or the name of an error.
 
         Requires DescribeConfigs on the cluster or on the topic.
@@ -57,5 +57,5 @@ class OwnRights(ClusterAdmin):
         kind = ResourceType.BROKER if isinstance(of, int) else ResourceType.TOPIC
         asked = [ConfigResource(kind, str(of))]
         (future,) = self._client.describe_configs(asked, request_timeout=LONGEST_S).values()
-        entries, error = answer_of(future, deadline)
+        entries, error = answer_of(future, DEADLINE_S)
         return error or {name: str(each.value) for name, each in entries.items() if each.value is not None}

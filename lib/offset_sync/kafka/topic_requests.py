@@ -257,16 +257,15 @@ class TopicRequests:
                     failures[key] = name
         return failures
 
-    def _replace_client(self, oldest_s: float) -> bool:
-        """Replace the client and return True, unless it is younger than *oldest_s*."""
+    def _replace_client(self, oldest_s: float) -> None:
+        """Replace the client, unless it is younger than *oldest_s*."""
         with self._lock:
             if time.monotonic() - self._opened_at < oldest_s:
-                return False
+                return
             before = self.__dict__.pop("_client", None)
         # Closing a client may wait for a silent broker.
         arguments = self._clients, [before]
         threading.Thread(target=_drop_later, args=arguments, name="old client", daemon=True).start()
-        return True
 
     @cached_property
     def _client(self) -> AdminClient:

@@ -86,18 +86,18 @@ def silence_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> No
 
     Records of py4j about it pass only where *is_worth_telling*. Until :func:`hear_batches`.
     """
-    _set_level(_BATCHES, java("org.apache.logging.log4j.Level").OFF)
+    _set_level(java("org.apache.logging.log4j.Level").OFF)
     logging.getLogger("py4j.clientserver").addFilter(is_worth_telling)
 
 
 def hear_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
     """Undo :func:`silence_batches`."""
-    _set_level(_BATCHES, None)  # inherit that of the parent logger
+    _set_level(None)  # inherit that of the parent logger
     logging.getLogger("py4j.clientserver").removeFilter(is_worth_telling)
 
 
-def _set_level(name: str, level: Any) -> None:
-    java("org.apache.logging.log4j.core.config.Configurator").setLevel(name, level)
+def _set_level(level: Any) -> None:
+    java("org.apache.logging.log4j.core.config.Configurator").setLevel(_BATCHES, level)
 
 
 def jar_of(name: str) -> str:

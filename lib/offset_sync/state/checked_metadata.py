@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
@@ -30,15 +29,6 @@ ONCE_S = 30.0
 """Timeout in one-shot runs: a slow cluster is rather busy than down, and no later run asks for the rest."""
 PATIENCE_S = 0.5
 """How long a fetch waits for epoch ends."""
-
-
-class EpochEnds(Protocol):
-    """See :class:`offset_sync.kafka.leader_epochs.LeaderEpochs`."""
-
-    def ends_in_time(
-        self, epochs: Mapping[TopicPartition, EpochChange], deadline: float
-    ) -> Mapping[TopicPartition, ReportedEnd]:
-        """Return the end of the known epoch, of logs whose leaders answer and still lead."""
 
 
 _Log = tuple[ClusterPartition, str]
@@ -74,7 +64,7 @@ class CheckedMetadata:
         self,
         fetcher: Fetcher,
         index: RecordIndex,
-        epochs: Mapping[str, EpochEnds],
+        epochs: Mapping[str, LeaderEpochs],
         on_return: Callable[[], None] = lambda: None,
         patience_s: float = PATIENCE_S,
     ) -> None:

@@ -24,6 +24,7 @@ from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, POLLED
 from offset_sync.state.committed_offsets import partition_read, place_in_log
 from offset_sync.state.incarnations import incarnations_of
+from offset_sync.state.index_rows import int64s
 from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
@@ -131,7 +132,9 @@ class Places(NamedTuple):
         place = place_in_log(rows.column("log_partition").to_numpy(), log_offset)
         newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + place
         # The offset of a poll is its time.
-        at_ms = np.where(rows.column("log_partition").to_numpy() == POLLED, log_offset, _captured_ms(rows))
+        at_ms = np.where(
+            rows.column("log_partition").to_numpy() == POLLED, log_offset, int64s(rows.column("captured_at")) // 1000
+        )
         newest = np.where(self._is_polled(rows), at_ms * _AT_ONCE + log_offset % _AT_ONCE, newest)
         return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _EXISTS, 0)
 
@@ -160,16 +163,11 @@ class Places(NamedTuple):
         return found
 
 
-def _captured_ms(rows: pa.Table) -> Int64s:
-    found: Int64s = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
-    return found
-
-
 def _compared(
     incarnations: Sequence[LogIncarnation], rows: pa.Table
 ) -> Iterator[tuple[LogIncarnation, np.ndarray, np.ndarray]]:
     """Yield each incarnation, which *rows* are at or above its beginning, and which were captured after it."""
-    captured_ms = _captured_ms(rows)
+    captured_ms = int64s(rows.column("captured_at")) // 1000
     offset, partition = rows.column("log_offset").to_numpy(), partition_read(rows.column("log_partition").to_numpy())
     for incarnation in incarnations:
         is_of_log = pc.equal(rows.column("cluster"), incarnation.cluster).to_numpy() & (

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import incarnations_of
+from offset_sync.state.index_rows import int64s
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Directory
@@ -71,7 +72,8 @@ class _Highest:
     def take_in_directory(self, said: Directory) -> list[int]:
         """Take in the directory of a sealed file; return the row groups that have to be read."""
         parts, spans = said.parts, said.spans
-        places = {log.topic_partition: each.noticed_ms for log, each in sorted(self._incarnations, key=_noticed)}
+        by_time = sorted(self._incarnations, key=lambda each: each[1].noticed_ms)
+        places = {log.topic_partition: each.noticed_ms for log, each in by_time}
         until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
         is_read = (parts["oldest_ms"] <= until_ms[parts["log"]]) | (parts["plain"] == 0)
         for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
@@ -92,10 +94,6 @@ class _Highest:
             self.ends[log] = max(end, self.ends.get(log, end))
 
 
-def _noticed(each: tuple[ClusterPartition, Incarnation]) -> int:
-    return each[1].noticed_ms
-
-
 def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) -> dict[ClusterPartition, int]:
     """Return, by commit log, the first offset above all commits that still exist; reads the whole table."""
     incarnations.refresh()
@@ -108,15 +106,13 @@ def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) ->
     return found
 
 
-def _is_earlier(
-    rows: pa.Table, owner: str, at: str, incarnations: Collection[tuple[ClusterPartition, Incarnation]]
-) -> NDArray[np.bool_]:
+def _is_earlier(rows: pa.Table, owner: str, at: str, incarnations: LogIncarnations) -> NDArray[np.bool_]:
     """Return which runs were indexed before their log's last incarnation; *owner* is the column with its cluster."""
     found = np.zeros(rows.num_rows, np.bool_)
     for log, incarnation in incarnations:
         is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
         is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
-        indexed_ms = rows.column(at).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        indexed_ms = int64s(rows.column(at)) // 1000
         found |= is_of_log.to_numpy() & (indexed_ms <= incarnation.noticed_ms)
     return found
 

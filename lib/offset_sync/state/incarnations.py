@@ -22,7 +22,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -53,11 +53,9 @@ from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s, Runs
 
 _BEGINNINGS = frozenset({RECREATED, TRUNCATED})
-_PLACE = ["cluster", "topic", "partition"]
 KEPT = timedelta(days=7)
 """Every row is kept for so long."""
 LOG = ("cluster", "topic", "partition")
-_Log = tuple[str, str, int]
 
 
 def incarnations_of(rows: pa.Table, *, of_commits: bool = False) -> list[tuple[ClusterPartition, Incarnation]]:
@@ -82,6 +80,11 @@ def log_of(row: Mapping[str, Any]) -> ClusterPartition:
 def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochEnd:
     """Return the epoch end in a row of a new leader, or of a cut; *known* was the leader epoch of the row before."""
     return EpochEnd(leader_epoch, begins_at, known if known is not None and known < leader_epoch else None)
+
+
+def to_datetime(milliseconds: int) -> datetime:
+    """Return a time in ms since the epoch as a datetime, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
 def epoch_ms(at: datetime) -> int:
@@ -159,9 +162,9 @@ class KnownIncarnations:
         """Return the partitions of *rows* of an earlier incarnation, which were in flight to the table."""
         if not self._incarnations or rows.num_rows == 0:
             return set()
-        first = rows.group_by(_PLACE, use_threads=False).aggregate([("indexed_at", "min")])
+        first = rows.group_by(LOG, use_threads=False).aggregate([("indexed_at", "min")])
         first_ms = (int64s(first.column("indexed_at_min")) // 1000).tolist()
-        places = zip(*(first.column(name).to_pylist() for name in _PLACE), first_ms, strict=True)
+        places = zip(*(first.column(name).to_pylist() for name in LOG), first_ms, strict=True)
         indexed_ms = {ClusterPartition(*place): at_ms for *place, at_ms in places}
         return {
             log.topic_partition
@@ -259,16 +262,16 @@ class NamedEpochs:
     schema = pa.schema([OFFSET_COMMITS.arrow_schema.field(name) for name in (*LOG, "leader_epoch", "committed_offset")])
 
     def __init__(self, rows: pa.Table) -> None:
-        by_log: dict[_Log, dict[int, int]] = {}
+        by_log: dict[ClusterPartition, dict[int, int]] = {}
         for row in rows.to_pylist():
-            offsets, epoch = by_log.setdefault(_log_of(row), {}), row["leader_epoch"]
+            offsets, epoch = by_log.setdefault(log_of(row), {}), row["leader_epoch"]
             offsets[epoch] = max(row["committed_offset"], offsets.get(epoch, 0))
         self._epochs = {log: sorted(offsets) for log, offsets in by_log.items()}
         self._highest = {
             log: list(accumulate((by_log[log][epoch] for epoch in epochs), max)) for log, epochs in self._epochs.items()
         }
 
-    def highest_below(self, log: _Log, epoch: int) -> int:
+    def highest_below(self, log: ClusterPartition, epoch: int) -> int:
         """Return the highest offset that was committed in an epoch below *epoch*; 0 where none was."""
         before = bisect_left(self._epochs.get(log, ()), epoch)
         return self._highest[log][before - 1] if before else 0
@@ -287,26 +290,23 @@ def retired_elections(rows: pa.Table, named: NamedEpochs, old_before: datetime, 
     )
 
 
-def _newest(rows: pa.Table) -> Mapping[_Log, datetime]:
+def _newest(rows: pa.Table) -> Mapping[ClusterPartition, datetime]:
     """Return when each log was last checked under a known leader; rows ARRIVED do not count."""
     is_look = pc.and_(
         pc.is_valid(rows.column("leader_epoch")), pc.fill_null(pc.not_equal(rows["reason"], ARRIVED), True)
     )
-    found = rows.filter(is_look).group_by(list(LOG)).aggregate([("noticed_at", "max")])
-    return {_log_of(row): row["noticed_at_max"] for row in found.to_pylist()}
+    found = rows.filter(is_look).group_by(LOG).aggregate([("noticed_at", "max")])
+    return {log_of(row): row["noticed_at_max"] for row in found.to_pylist()}
 
 
-def _may_go(row: Mapping[str, Any], newest: Mapping[_Log, datetime], named: NamedEpochs, old_before: datetime) -> bool:
-    log, epoch, end = _log_of(row), row["leader_epoch"], row["begins_at"]
+def _may_go(
+    row: Mapping[str, Any], newest: Mapping[ClusterPartition, datetime], named: NamedEpochs, old_before: datetime
+) -> bool:
+    log, epoch, end = log_of(row), row["leader_epoch"], row["begins_at"]
     if epoch is None or end is None:
         return False  # such a row is never written
     is_old, is_newest = row["noticed_at"] < old_before, row["noticed_at"] >= newest[log]
     return is_old and not is_newest and named.highest_below(log, epoch) <= end
-
-
-def _log_of(row: Mapping[str, Any]) -> _Log:
-    cluster, topic, partition = (row[name] for name in LOG)
-    return cluster, topic, partition
 
 
 def candidates(rows: pa.Table, old_before: datetime) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.incarnations import KnownIncarnations, Lost, to_edges
@@ -75,7 +75,7 @@ class IndexLogs:
         for topic, count in others.partitions.items():
             self.partitions[topic] = self.partitions.get(topic, 0) + count
 
-    def forget(self, partitions: Collection[TopicPartition] | Mapping[TopicPartition, object]) -> None:
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Forget all logs of *partitions*, which are rebuilt."""
         for lost in [each for each in self._lost if each.topic_partition in partitions]:
             del self._lost[lost]

@@ -180,7 +180,7 @@ def with_gaps(rows: Runs, frontier: int) -> Runs:
     return rows if is_kept.all() else rows.take(is_kept)
 
 
-def int64s(column: pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
+def int64s(column: pa.Array | pa.ChunkedArray, null: int = 0) -> NDArray[np.int64]:
     """Return a column of numbers or times, *null* for null."""
     if column.null_count:
         column = column.cast(pa.int64()).fill_null(null)

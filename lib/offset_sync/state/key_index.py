@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -27,7 +28,7 @@ class KeyIndex:
         is_topic_included: Callable[[str], bool],
     ) -> None:
         self._committed = committed
-        self._is_included = (_remembering(_telling_of_no_id(is_group_included)), _remembering(is_topic_included))
+        self._is_included = cache(_telling_of_no_id(is_group_included)), cache(is_topic_included)
         self._codes: dict[TopicPartition, int] = {}
         self._partitions: list[TopicPartition] = []
         self._code = GrowingArray()
@@ -109,16 +110,5 @@ def _telling_of_no_id(is_group_included: Callable[[str], bool]) -> Callable[[str
                 "offsets committed with an empty group id are left out: no client can look up a coordinator for it"
             )
         return is_group_included(group_id)
-
-    return answer
-
-
-def _remembering(ask: Callable[[str], bool]) -> Callable[[str], bool]:
-    known: dict[str, bool] = {}
-
-    def answer(name: str) -> bool:
-        if name not in known:
-            known[name] = ask(name)
-        return known[name]
 
     return answer

@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, POLLED
 from offset_sync.state.commit_log_incarnations import Places
+from offset_sync.state.index_rows import int64s
+from offset_sync.state.row_groups import RowGroups, keys_at
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
 Codes: TypeAlias = NDArray[np.int64]
-_MOST = 1 << 62
 
 
 class KeyCodes:
@@ -37,22 +37,10 @@ class KeyCodes:
 
     def of(self, rows: pa.Table) -> Codes:
         """Return the number of each row's key, shape (rows,)."""
-        if rows.num_rows == 0:
-            return np.empty(0, np.int64)
-        combined, size = np.zeros(rows.num_rows, np.int64), 1
-        for name in self._names:
-            encoded = pc.dictionary_encode(rows.column(name).combine_chunks(), null_encoding="encode")
-            encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-            if size * len(encoded.dictionary) > _MOST:  # count only combinations that occur
-                _, combined = np.unique(combined, return_inverse=True)
-                size = len(combined)
-            combined = combined * len(encoded.dictionary) + encoded.indices.to_numpy()
-            size *= len(encoded.dictionary)
-        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-        found = rows.select(self._names).take(pa.array(first))
-        keys = zip(*(found.column(name).to_pylist() for name in self._names), strict=True)
-        codes = np.array([self._codes.setdefault(key, len(self._codes)) for key in keys], np.int64)
-        return codes[inverse]
+        columns = [rows.column(name) for name in self._names]
+        group, first = RowGroups.of(columns)
+        codes = [self._codes.setdefault(key, len(self._codes)) for key in keys_at(columns, first)]
+        return np.array(codes, np.int64)[group]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the keys, by column, in the order of their numbers."""
@@ -206,13 +194,13 @@ class _Fold:
     def add(self, rows: pa.Table) -> None:
         """Take in rows of ``offset_commits``, in any order."""
         code, at_ms = self._codes.of(rows), committed_at_ms(rows)
-        made_ms, epoch = made_at_ms(rows), rows.column("leader_epoch").cast(pa.int64()).fill_null(ABSENT).to_numpy()
+        made_ms, epoch = made_at_ms(rows), int64s(rows.column("leader_epoch"), ABSENT)
         gone_ms, newest, place = self._places.of(rows)
         exists, is_tombstone = gone_ms == ABSENT, rows.column("is_tombstone").to_numpy()
-        offset, is_own = rows.column("committed_offset").fill_null(-1).to_numpy(), rows.column("is_own").to_numpy()
+        offset, is_own = int64s(rows.column("committed_offset"), ABSENT), rows.column("is_own").to_numpy()
         is_position = ~is_tombstone & (offset >= 0)
         actual = {
-            "log_partition": np.where(exists, rows.column("log_partition").cast(pa.int64()).to_numpy(), _NULL),
+            "log_partition": np.where(exists, int64s(rows.column("log_partition")), _NULL),
             "log_offset": np.where(exists, rows.column("log_offset").to_numpy(), _NULL),
             "actual_offset": np.where(is_position & exists, offset, _NULL),
             "actual_at_ms": np.where(exists, at_ms, gone_ms),
@@ -258,7 +246,7 @@ def committed_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
     Of polled commits the earliest time by ours: that of the poll before, ABSENT where there was none.
     """
-    since_us = rows.column("not_before").cast(pa.timestamp("us")).cast(pa.int64()).fill_null(ABSENT).to_numpy()
+    since_us = int64s(rows.column("not_before"), ABSENT)
     is_polled = rows.column("log_partition").to_numpy() <= POLLED
     return np.where(is_polled, since_us // 1000, _milliseconds(rows, "committed_at"))
 
@@ -269,5 +257,4 @@ def made_at_ms(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _milliseconds(rows: pa.Table, name: str) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
-    return found
+    return int64s(rows.column(name)) // 1000

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.text import one_line
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
@@ -35,6 +36,7 @@ from offset_sync.state.last_commits import KEY
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.restore import (
     ANSWERS_SCHEMA,
+    NUMBERS,
     fill_answers,
     fill_commits,
     fold_answers,
@@ -51,11 +53,7 @@ from offset_sync.tables.transaction_log import entry
 _Column = NDArray[Any] | list[Any]
 KEPT_MS = 7 * 24 * 3600 * 1000
 """How long a key is kept after its last commit or deletion."""
-_NUMBERS = (
-    *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
-    *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
-)
-_OF_COMMITS = ("cluster", *KEY, *_NUMBERS, "actual_is_own", "is_deleted", "topic_id")
+_OF_COMMITS = ("cluster", *KEY, *NUMBERS, "actual_is_own", "is_deleted", "topic_id")
 COMMITS_SCHEMA = pa.schema([LAST_KNOWN.arrow_schema.field(name) for name in _OF_COMMITS])
 _COLUMNS = list(zip(COMMITS_SCHEMA.names, COMMITS_SCHEMA.types, strict=True))
 
@@ -110,13 +108,13 @@ def _joined(parts: Sequence[_Column]) -> _Column:
 def _columns_of(alias: str, commits: ClusterOffsets, offsets: CommittedOffsets) -> dict[str, _Column]:
     columns = commits.columns
     is_known = columns["is_deleted"].copy()
-    for name in _NUMBERS[:-1]:
+    for name in NUMBERS[:-1]:
         is_known |= columns[name] != ABSENT
     key: KeyRows = is_known.nonzero()[0]
     keys = [offsets.keys[row] for row in key.tolist()]
     found: dict[str, _Column] = {"cluster": [alias] * len(key)}
     found |= {name: [getattr(each, name) for each in keys] for name in KEY}
-    found |= {name: columns[name][key] for name in (*_NUMBERS, "actual_is_own", "is_deleted")}
+    found |= {name: columns[name][key] for name in (*NUMBERS, "actual_is_own", "is_deleted")}
     found["topic_id"] = [commits.topic_id.get(row) for row in key.tolist()]
     return found
 
@@ -212,7 +210,7 @@ class LastKnown:
         except TakenOverError:
             raise
         except Exception as problem:
-            _warn(problem)
+            logger.warning("last_known was not replaced: %s", one_line(problem))
 
     @property
     def _meaning(self) -> dict[str, Any]:
@@ -230,7 +228,7 @@ class LastKnown:
         try:
             return self._believed(versions, incarnations, of_commits) if any(versions) else _History(versions)
         except (TableError, OSError, ValueError, KeyError, TypeError) as problem:
-            logger.info("last_known is not used, reading all of the history: %s", _reason(problem))
+            logger.info("last_known is not used, reading all of the history: %s", one_line(problem))
             return _History(versions)
 
     def _believed(self, versions: tuple[int, ...], incarnations: CommitLogIncarnations, of_commits: bool) -> _History:
@@ -296,11 +294,3 @@ def _is_later(added: pa.Table, known: pa.Table, clusters: Collection[str]) -> bo
         pc.less_equal(both.column("log_offset"), both.column("known")),
     )
     return not pc.any(is_earlier).as_py()
-
-
-def _reason(problem: Exception) -> str:
-    return next(iter(str(problem).splitlines()), type(problem).__name__)
-
-
-def _warn(problem: Exception) -> None:
-    logger.warning("last_known was not replaced: %s", _reason(problem))

@@ -6,7 +6,6 @@ A commit is in the table before it is sent. So it is ours in the log of the targ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from offset_sync.model.values import GroupPartition
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.group_homes import Move
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore
@@ -116,7 +116,7 @@ def _to_table(rows: Sequence[_Row]) -> pa.Table:
     names = ("cutover_id", "group_id", "stream", "target_cluster")
     columns = {
         **dict(zip(names, (list(each) for each in zip(*(row[:-1] for row in rows), strict=True)), strict=True)),
-        "at": [datetime.fromtimestamp(row.at_ms / 1000, timezone.utc) for row in rows],
+        "at": [to_datetime(row.at_ms) for row in rows],
         "step": [HOME] * len(rows),
         "result": [NOTICED] * len(rows),
         "detail": ["when sync_offsets noticed it, by its clock"] * len(rows),

@@ -256,11 +256,11 @@ class RecordIndex:
 
     def log(self, cluster: str, topic: str, partition: int) -> LogIndex | None:
         """Return what is indexed of a partition, None if nothing is."""
-        return self._logs.get(ClusterPartition(cluster, topic, partition))
+        return self._taken.logs.get(ClusterPartition(cluster, topic, partition))
 
     def all_logs(self) -> Mapping[ClusterPartition, LogIndex]:
         """Return all that is indexed, by cluster, topic and partition."""
-        return self._logs
+        return self._taken.logs
 
     def topic_ids(self, cluster: str, topic: str) -> set[str]:
         """Return the ids of a topic that were indexed."""
@@ -292,10 +292,6 @@ class RecordIndex:
             return known
         with self._coding:
             return self._codes.setdefault(origin, len(self._codes) - 1)
-
-    @property
-    def _logs(self) -> dict[ClusterPartition, LogIndex]:
-        return self._taken.logs
 
     def _compare_clocks(self, newest_ms: int | None) -> None:
         if newest_ms is not None:

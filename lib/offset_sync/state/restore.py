@@ -24,7 +24,7 @@ from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore
 
-_NUMBERS = (
+NUMBERS = (
     *("log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "last_offset"),
     *("genuine_offset", "genuine_at_ms", "genuine_made_ms", "genuine_epoch", "rewound_ms", "captured_ms", "first_ms"),
 )
@@ -87,7 +87,7 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str], *,
                 commits.forget_acknowledged()
             if mine.num_rows == 0:
                 continue
-            for name in _NUMBERS:
+            for name in NUMBERS:
                 commits.columns[name][key] = int64s(mine.column(name), NEVER_MS if name == "first_ms" else ABSENT)
             for name in ("actual_is_own", "is_deleted"):
                 commits.columns[name][key] = mine.column(name).to_numpy()
@@ -138,7 +138,7 @@ def _take_in(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
     with state.lock:
         key = ids_of(state, rows)
         state.record_known(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
-        captured_ms = rows.column("captured_at").cast(pa.timestamp("us")).cast(pa.int64()).to_numpy() // 1000
+        captured_ms = int64s(rows.column("captured_at")) // 1000
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
         _keep_clock(state.offsets.clusters[alias], key)
         return key
@@ -194,7 +194,7 @@ def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:
         is_tombstone=rows.column("is_tombstone").to_numpy(),
         committed_at_ms=committed_at_ms(rows),
         made_ms=made_at_ms(rows),
-        log_partition=rows.column("log_partition").cast(pa.int64()).to_numpy(),
+        log_partition=int64s(rows.column("log_partition")),
         log_offset=rows.column("log_offset").to_numpy(),
         topic_id=rows.column("topic_id").to_pylist(),
         leader_epoch=int64s(rows.column("leader_epoch"), ABSENT),
@@ -276,7 +276,7 @@ def _restore_pair(rows: pa.Table, state: SyncState, source: str, target: str) ->
     for name in ("members", "contest"):
         pair[name][key] = [clusters_code(text or "", list(state.offsets.clusters)) for text in rows[name].to_pylist()]
     pair["source_at_ms"][key] = int64s(rows.column("source_committed_at"), ABSENT) // 1000
-    pair["restored_ms"][key] = rows.column("translated_at").cast(pa.int64()).to_numpy() // 1000
+    pair["restored_ms"][key] = int64s(rows.column("translated_at")) // 1000
     pair["state"][key] = [State[name] for name in rows.column("state").to_pylist()]
     pair["outcome"][key] = [Outcome[name] for name in rows.column("outcome").to_pylist()]
 

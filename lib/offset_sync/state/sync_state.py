@@ -97,7 +97,7 @@ class SyncState:
     def __init__(self, config: Config, index: RecordIndex, now_ms: Callable[[], int] = system_now_ms) -> None:
         self.index, self.lock, self.now_ms = index, index.lock, now_ms
         self.offsets = CommittedOffsets(list(config.clusters), config.polled())
-        self.keys = KeyIndex(self.offsets, config.is_group_included, lambda topic: config.strategy_of(topic) != "off")
+        self.keys = KeyIndex(self.offsets, config.is_group_included, config.is_topic_included)
         self.homes = GroupHomes(list(config.clusters), self.keys, to_ms(config.sync.home_silence))
         sources = {source: SourceMemory() for source, _ in config.pairs()}
         self.last_translations = {pair: LastTranslations(sources[pair[0]]) for pair in config.pairs()}

@@ -124,7 +124,6 @@ class Translator:
         self._origins = frozenset(self._index.code(alias) for alias in config.clusters)
         self._grace_ms = to_ms(config.sync.hole_grace)
         self._strategy_of = cache(config.strategy_of)
-        self.names = config.names
 
     def ask(self, pair: Pair, commits: Commits) -> Translation:
         """Return what is to be translated, with views of the logs as they are now.

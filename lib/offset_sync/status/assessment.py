@@ -178,7 +178,7 @@ def find_problems(partitions: Sequence[Row], pairs: Sequence[Row], groups: Seque
             yield {"status": word, "text": Reason[name](of=_of_rows(rows), why=_reasons(rows), skipped=counted)}
     for row in filter(_is_drifting, pairs):
         pair, by = f"{visible(row['source_cluster'])} → {visible(row['target_cluster'])}", row["drift"]
-        yield {"status": None, "text": Reason.PAIR_DRIFTS(pair, f"{by['windowed_change'] or 0:,}")}
+        yield {"status": None, "text": Reason.PAIR_DRIFTS(pair, f"{by['windowed_change']:,}")}
     if drifting := sorted({row["group_id"] for row in filter(_is_drifting, groups)}):
         yield {"status": None, "text": Reason.GROUPS_DRIFT(len(drifting), _listed(map(visible, drifting)))}
 

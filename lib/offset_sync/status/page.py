@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -20,8 +20,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from offset_sync.config.duration import to_ms as duration_ms
+from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
+from offset_sync.state.incarnations import epoch_ms
 from offset_sync.status.assessment import STATUS_WORDS, Row
 from offset_sync.status.report import GROUP, PAIR, TOPIC, Report
 from offset_sync.status.terminal import verdict_of
@@ -45,7 +46,6 @@ _CURVES = ("change", "windowed_change")
 _COMMITTED_AT = itemgetter("source_committed_at")
 _TINY_SHARE = 0.0005
 _PLACEHOLDER = re.compile(r"@@([a-z_]+)@@")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def render_page(report: Report, reload_every: timedelta = timedelta()) -> str:
@@ -85,12 +85,12 @@ def page_content(report: Report, reload_every: timedelta) -> dict[str, Any]:
     tables = {name: to_columns(map(_flat, found[name]), columns) for name, columns in _TABLES.items()}
     tables["partitions"] = to_columns(partitions, _PARTITION) | {
         "group": [numbers[tuple(row[name] for name in GROUP)] for row in partitions],
-        "age_ms": [at and to_ms(report.reported_at) - to_ms(at) for at in map(_COMMITTED_AT, partitions)],
+        "age_ms": [at and epoch_ms(report.reported_at) - epoch_ms(at) for at in map(_COMMITTED_AT, partitions)],
     }
     return {
-        "reported_at": to_ms(report.reported_at),
-        "stale_after_ms": duration_ms(STALE_AFTER),
-        "reload_ms": duration_ms(reload_every),
+        "reported_at": epoch_ms(report.reported_at),
+        "stale_after_ms": to_ms(STALE_AFTER),
+        "reload_ms": to_ms(reload_every),
         "problems": [each["status"] for each in found["problems"]],
         **tables,
         "drift": drift_curves(report),
@@ -124,14 +124,9 @@ def drift_curves(report: Report) -> list[dict[str, Any]]:
     curves = []
     for (source, target), some in groupby(rows, itemgetter(*PAIR)):
         columns = to_columns(some, ("at", *_CURVES))
-        columns["at"] = [*map(to_ms, columns["at"])]
+        columns["at"] = [*map(epoch_ms, columns["at"])]
         curves.append({"source": source, "target": target, **columns})
     return curves
-
-
-def to_ms(at: datetime) -> int:
-    """Return *at*, which is zone-aware, as milliseconds since 1970."""
-    return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def to_script_json(value: Any) -> str:

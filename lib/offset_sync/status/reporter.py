@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -22,6 +22,7 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.cluster_queries import ClusterQueries
+from offset_sync.state.incarnations import epoch_ms, to_datetime
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.assessment import (
@@ -125,7 +126,7 @@ class StatusReporter:
         for place, some in groupby(rows, _PLACE):
             self._measure(pair, TopicPartition(*place), list(some), moment)
         note_uncommitted(rows, self._state.index, moment.held, moment.snapshot.metadata)
-        reported_at = datetime.fromtimestamp(moment.now_ms / 1000, timezone.utc)
+        reported_at = to_datetime(moment.now_ms)
         silent_ms = max(moment.progress.silent_ms.get(alias, 0) for alias in direction)
         for row in rows:
             row["reported_at"] = reported_at
@@ -271,7 +272,7 @@ def _array(rows: Sequence[Row], name: str) -> Int64s:
 
 
 def _ms(at: datetime | None) -> int:
-    return ABSENT if at is None else round(at.timestamp() * 1000)
+    return ABSENT if at is None else epoch_ms(at)
 
 
 def _homes(directions: Directions) -> dict[str, set[str]]:

@@ -12,7 +12,16 @@ from rich.text import Text
 from offset_sync.model.text import to_count, to_duration, to_range, visible
 from offset_sync.model.values import Status
 from offset_sync.status.report import GROUP, Report
-from offset_sync.status.text_tables import WIDE, Column, Row, count_column, name_column, offset_column, print_table, say
+from offset_sync.status.text_tables import (
+    WIDE,
+    Column,
+    Row,
+    count_column,
+    group_column,
+    offset_column,
+    print_table,
+    say,
+)
 
 _SYMBOLS = {
     Status.WITHHELD: ("⊘", "magenta"),
@@ -107,7 +116,7 @@ def _in_sync(row: Row) -> Text:
 
 def _drift(row: Row) -> Text:
     drift = row["drift"]
-    if drift is None or drift["windowed_change"] is None:
+    if drift is None:
         return Text("?")
     return Text(f"{drift['windowed_change']:+,}", "green" if drift["is_converged"] else "bold red")
 
@@ -144,7 +153,7 @@ _PAIR_COLUMNS = (
 def _group_columns(are_many_pairs: bool) -> Sequence[Column]:
     return (
         _STATUS,
-        name_column("group", "group_id"),
+        group_column("group_id"),
         *([_FROM_TO] if are_many_pairs else []),
         replace(_IN_SYNC, is_only_wide=True),
         *_LAG_AND_COSTS,

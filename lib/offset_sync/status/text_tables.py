@@ -48,14 +48,14 @@ def say(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=False, overflow="fold")
 
 
-def name_column(title: str, name: str) -> Column:
-    """Return a column of names, which are folded to fit."""
-    return Column(title, lambda row: Text(visible(row[name])), ratio=3)
+def group_column(name: str) -> Column:
+    """Return the column of the group ids that are in the rows as *name*; they are folded to fit."""
+    return Column("group", lambda row: Text(visible(row[name])), ratio=3)
 
 
-def text_column(name: str, *, is_number: bool = False) -> Column:
+def text_column(name: str) -> Column:
     """Return a column of texts, with their name as the title."""
-    return Column(name, lambda row: Text(row[name]), is_number)
+    return Column(name, lambda row: Text(row[name]))
 
 
 def count_column(title: str, name: str) -> Column:

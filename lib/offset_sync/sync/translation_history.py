@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from offset_sync.config import Config
 from offset_sync.model.errors import TakenOverError
+from offset_sync.model.text import one_line
 from offset_sync.model.values import ABSENT, GroupPartition, Outcome, State
 from offset_sync.state import failpoints
 from offset_sync.state.group_homes import clusters_text
@@ -76,8 +77,7 @@ class TranslationHistory:
         try:
             self._tables.append(OFFSET_TRANSLATIONS, rows)
         except Exception as problem:
-            reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-            self.error = f"offset_translations: {rows.num_rows} rows not written: {reason}"
+            self.error = f"offset_translations: {rows.num_rows} rows not written: {one_line(problem)}"
             if not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
                 logger.exception("%s", self.error)
             return False

@@ -42,8 +42,6 @@ class PatchedTime:
     def monotonic(cls) -> float:
         return cls.now_ms / 1000
 
-    fromtimestamp = datetime.fromtimestamp
-
 
 class Indexer:
     """Indexes the logs of *alias* into *tables*."""
