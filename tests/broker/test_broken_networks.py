@@ -28,7 +28,7 @@ from offset_sync.model.values import OffsetWrite, Rule
 from offset_sync.state.cluster_ids import ids_file, with_known_ids
 from offset_sync.tables.files import files_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.in_order, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.in_order, pytest.mark.timeout(600)]
 RECORDS, PARTITIONS, SHIFT = 40, 6, 2
 ANOTHER_DIRECTION_S = 3.0
 """Less than any deadline of the jobs."""

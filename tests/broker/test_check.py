@@ -17,7 +17,7 @@ from broker.story import Story
 from offset_sync.config import load_config
 from offset_sync.model.finding import Finding
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.versions, pytest.mark.timeout(300)]
 
 
 def test_plain_brokers_pass_and_are_said_to_guard_nothing(

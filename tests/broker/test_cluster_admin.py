@@ -22,7 +22,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options, read_partition
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions]
+pytestmark = pytest.mark.versions
 PARTITIONS = 4
 
 

@@ -20,7 +20,7 @@ from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 LOG_PARTITIONS = 8
 MOVING, IDLE = "commit-lives-moving", "commit-lives-idle"

@@ -15,7 +15,6 @@ from broker.job import ThreadJob
 from consumer import moving
 
 pytestmark = [
-    pytest.mark.broker,
     pytest.mark.versions,
     pytest.mark.long,
     pytest.mark.in_order,

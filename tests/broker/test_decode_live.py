@@ -20,7 +20,7 @@ from broker.installation import until
 from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode_check import alone
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions]
+pytestmark = pytest.mark.versions
 
 DEADLINE_S = 120.0
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from offset_sync.spark.jvm import start_jvm
 from offset_sync.sync.groups_at_once import WORTH_IT, GroupsAtOnce
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.versions, pytest.mark.timeout(300)]
 ODD_METADATA = ["", "offset-sync", "grüße 😀", 'a "b" \\ c', "line\nline\ttab", "nul\0inside", "x" * 4000, "{}"]
 ENOUGH_S = 20.0
 

@@ -17,7 +17,7 @@ from broker.raw_records import RawRecord, allow_any_time, write_raw
 from builders.offset_records import commit_key, commit_value
 from offset_sync.model.text import escaped
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 PLAIN, FAR, LYING = "odd-plain", "odd-times", "odd-lying"
 OFFSETS = "__consumer_offsets"

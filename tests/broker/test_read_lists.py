@@ -22,7 +22,7 @@ from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 TOPIC, PARTITIONS = "moving", 2
 PLACES: list[Partition] = [(TOPIC, number) for number in range(PARTITIONS)]
 GROUPS = {"mover-classic": "classic", "mover-consumer": "consumer"}

@@ -18,7 +18,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, client_options
 from oracles.translation import LogRecord
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions]
+pytestmark = pytest.mark.versions
 SHORT_S = 3.0
 LONG_S = 100.0
 """What is to end sooner is given so long, and has to end within half of it: how busy the machine is does not show."""

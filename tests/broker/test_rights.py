@@ -24,7 +24,6 @@ from offset_sync.model.finding import Finding, Level
 from offset_sync_demo.kafka.broker_files import java_command
 
 pytestmark = [
-    pytest.mark.broker,
     pytest.mark.versions,
     pytest.mark.long,
     pytest.mark.in_order,

@@ -22,7 +22,6 @@ from broker.story import SHIFT, Story
 from offset_sync.jobs.run import JOBS
 
 pytestmark = [
-    pytest.mark.broker,
     pytest.mark.versions,
     pytest.mark.long,
     pytest.mark.in_order,

@@ -17,7 +17,7 @@ from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, give_in_both, reads_through, seeks_back
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.long]
+pytestmark = pytest.mark.long
 CLASSIC = {"group.protocol": "classic", "heartbeat.interval.ms": "200", "session.timeout.ms": "6000"}
 COOPERATIVE = CLASSIC | {"partition.assignment.strategy": "cooperative-sticky"}
 CONSUMER = {"group.protocol": "consumer"}

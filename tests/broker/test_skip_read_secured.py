@@ -15,7 +15,7 @@ from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import Group, reads_through
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.long]
+pytestmark = pytest.mark.long
 TOPIC = "skip-read-secured"
 LISTS = right(ResourceType.GROUP, READ, AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
 USES = right(ResourceType.GROUP, USED, AclOperation.READ, ResourcePatternType.PREFIXED)

@@ -12,7 +12,7 @@ from broker.group_member import member, transaction
 from broker.installation import install
 from broker.story import SHIFT, Story
 
-pytestmark = [pytest.mark.broker, pytest.mark.versions, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.versions, pytest.mark.timeout(600)]
 GROUPS = ACTIVE, COMMITTED, ABORTED, ABORTED_AFTER, OPEN = ["active", "committed", "aborted", "aborted-after", "open"]
 
 

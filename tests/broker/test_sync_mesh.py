@@ -34,7 +34,6 @@ from offset_sync.state import failpoints
 from oracles.translation import answers
 
 pytestmark = [
-    pytest.mark.broker,
     pytest.mark.versions,
     pytest.mark.long,
     pytest.mark.in_order,

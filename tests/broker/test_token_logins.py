@@ -32,7 +32,7 @@ from offset_sync.model.values import OffsetRange, OffsetWrite, Rule, TopicPartit
 from offset_sync_demo.kafka.broker_files import find_jars
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 SIGNER = "aws_msk_iam_sasl_signer"
 SOURCE = Path(__file__).parents[1] / "support" / "broker" / "PresignedTokens.java"
 CANARY = "c4n4ry"

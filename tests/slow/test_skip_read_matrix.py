@@ -11,7 +11,7 @@ from consumer.crossing import Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group
 from offset_sync_demo.kafka.brokers import running_clusters
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 QUICK = {"heartbeat.interval.ms": "200", "session.timeout.ms": "6000"}
 CONSUMER = {"group.protocol": "consumer"}
 VERSIONS = ["2.1.1", "2.8.2", "3.6.2", "3.9.2", "4.0.1", "4.3.0", "4.4.0"]

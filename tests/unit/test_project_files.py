@@ -21,7 +21,6 @@ pytestmark = pytest.mark.no_cover
 LONGEST_FILE = 400
 LONGEST_BODY = 45
 LONGEST_JOB = 40
-MOST_PARAMETERS, MOST_OF_A_CONSTRUCTOR = 6, 5
 
 
 def pins() -> dict[str, str]:

@@ -15,7 +15,7 @@ from broker.installation import install
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 COUNT, AGAIN, FIRST_MS = 200, 3, int(time.time() * 1000) - 60_000
 ORIGINAL, COPY = ("added", 0), ("dc1.added", 0)

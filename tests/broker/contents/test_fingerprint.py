@@ -39,7 +39,6 @@ from offset_sync.model.values import TopicPartition
 from offset_sync_demo.kafka.mirror_maker import MirrorMaker2
 
 pytestmark = [
-    pytest.mark.broker,
     pytest.mark.versions,
     pytest.mark.long,
     pytest.mark.in_order,

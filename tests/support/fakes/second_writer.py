@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, Direction
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.group_homes import Move
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.last_known import to_rows
 from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.state.restore import fill_commits
@@ -85,7 +85,7 @@ class Command:
 
     def _note(self, step: str, result: str, write: OffsetWrite | None = None) -> None:
         """Write a row of cutovers, as :mod:`offset_sync.cutover.journal` does."""
-        at = datetime.fromtimestamp(self._site.clock_ms[0] / 1000, timezone.utc)
+        at = to_datetime(self._site.clock_ms[0])
         row = dict.fromkeys(CUTOVERS.names) | {"cutover_id": str(id(self)), "at": at, "step": step, "result": result}
         row |= {"group_id": self._group, "stream": "orders", "target_cluster": self._target}
         row |= {"partition": write.partition, "target_offset": write.offset} if write is not None else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 from fakes.kept_offsets import kept
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.offsets.kept_offsets import OffsetTranslation
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.moves import HOME
 from offset_sync.tables.catalog import CUTOVERS
 from simulation.logs import MadeMove, Position
@@ -72,7 +72,7 @@ class HomeActions(Acting):
             if place.topic == topic and where._replace(cluster=source) in values:
                 stands = values[where].offset if where in values else 0
                 self.world.commit(where, max(self.oracle.first_unread(where), stands))
-        at, number = datetime.fromtimestamp(now_ms / 1000, timezone.utc), str(len(moves))
+        at, number = to_datetime(now_ms), str(len(moves))
         moves.append(MadeMove((name, topic), alias, now_ms))
         row = dict.fromkeys(CUTOVERS.names) | {"cutover_id": number, "at": at, "step": HOME, "result": "done"}
         row |= {"group_id": name, "source_cluster": source, "target_cluster": alias, "topic": topic, "stream": topic}

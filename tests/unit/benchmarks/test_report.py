@@ -18,12 +18,6 @@ def test_the_tables_are_what_the_benchmarks_have_saved() -> None:
     assert with_tables(TEXT, load) == TEXT, "out of date: benchmarks/report.py"
 
 
-def saved(name: str) -> list[dict[str, object]]:
-    found = load(name)
-    assert found is not None
-    return list(found["rows"])
-
-
 def test_the_table_beside_the_other_tools_is_what_the_benchmarks_have_saved() -> None:
-    text = README.read_text()
-    assert with_comparison(text, saved("accuracy"), saved("mirrormaker")) == text, "out of date: benchmarks/report.py"
+    text, saved = README.read_text(), [load(name)["rows"] for name in ("accuracy", "mirrormaker")]
+    assert with_comparison(text, *saved) == text, "out of date: benchmarks/report.py"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-
 import pyarrow as pa
 import pytest
 
@@ -13,6 +11,7 @@ from offset_sync.cutover.homes import decide_homes, members_until
 from offset_sync.cutover.plan import Direction
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.group_homes import Move
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.tables.catalog import GROUP_EVENTS
 
 
@@ -90,10 +89,7 @@ Event = tuple[str, int | None, int]
 def until(*events: Event, group: str = "g", cluster: str = "X") -> dict[str, int | None]:
     """Return when the last member left."""
     of_group = {"cluster": cluster, "group_id": group}
-    rows = [
-        of_group | {"kind": kind, "members": members, "at": datetime.fromtimestamp(at_ms / 1000, timezone.utc)}
-        for kind, members, at_ms in events
-    ]
+    rows = [of_group | {"kind": kind, "members": members, "at": to_datetime(at_ms)} for kind, members, at_ms in events]
     return members_until([pa.Table.from_pylist(rows, GROUP_EVENTS.arrow_schema)], "X", ["g"])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Activity, Direction
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.tables.catalog import GROUP_EVENTS, SYNC_STATUS
 
 
@@ -64,10 +64,7 @@ def test_a_young_commit_is_of_a_reader_unless_a_member_made_it(
     monkeypatch.setattr(live_clusters, "system_now_ms", lambda: committed_ms + 1_000)
     at_ms = {} if left_ms is None else {2: committed_ms - 9_000, 0: committed_ms + left_ms}
     of_group = {"cluster": "X", "group_id": "g", "kind": "classic"}
-    rows = [
-        {**of_group, "members": members, "at": datetime.fromtimestamp(at / 1000, timezone.utc)}
-        for members, at in at_ms.items()
-    ]
+    rows = [{**of_group, "members": members, "at": to_datetime(at)} for members, at in at_ms.items()]
     events = pa.Table.from_pylist(rows, GROUP_EVENTS.arrow_schema)
     clusters = moving(site, tables=SimpleNamespace(batches=lambda *_asked: [events]))
     site.state.homes.silence_ms = 300_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -27,6 +26,7 @@ from offset_sync.kafka.requests import Committed, LogEnds, TopicInfo, TransientE
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -132,7 +132,7 @@ class Site:
         return self.rows([each for each in found if each["group_id"] in groups])
 
     def commits(self, start: int, end: int) -> list[dict[str, Any]]:
-        at = datetime.fromtimestamp(self.now_ms / 1000, timezone.utc)
+        at = to_datetime(self.now_ms)
         same = {"kind": "commit", "log_partition": 0, "timestamp": at}
         return [
             same
@@ -149,7 +149,7 @@ class Site:
         """Read some records of the log, as a micro-batch does."""
         self.now_ms += 1_000
         end = min(self.read + records, len(self.log))
-        looked = Looked(datetime.fromtimestamp(self.now_ms / 1000, timezone.utc))
+        looked = Looked(to_datetime(self.now_ms))
         batch = to_batch(self.rows(self.commits(self.read, end)), 0, looked)
         batch = batch.with_made(batch.timestamp_ms)
         recorded = self.state.record("X", batch.keys, batch.commit_records)

@@ -15,7 +15,7 @@ from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_clock import ClockOffset
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs
+from offset_sync.state.group_homes import NO_HOME, GroupHomes, Move, UnreadLogs, clusters_code, clusters_text
 from offset_sync.state.key_index import KeyIndex
 
 SILENCE_MS, SAME_MS, LATE_MS = 300_000, 2_000, 90_000
@@ -99,7 +99,7 @@ class Known:
         keys = KeyIndex(self.offsets, lambda _group: True, lambda _topic: True)
         self.homes = GroupHomes(ALIASES, keys, silence_ms)
         self.streams, self.seen = dict[tuple[str, str], Stream](), [dict[str, int]() for _ in ALIASES]
-        self.with_members = [frozenset[str]()] * 3
+        self.with_members, self.silent = [frozenset[str]()] * 3, {*ALIASES}
 
     def happens(self, event: Event) -> None:
         self.now_ms += event.gap_ms
@@ -125,6 +125,7 @@ class Known:
     def _note_members(self, number: int, groups: set[str]) -> None:
         self.homes.note_members(ALIASES[number], groups, self.now_ms)
         self.with_members[number] = frozenset(groups)
+        self.silent.discard(ALIASES[number])
         seen = {each: at for each, at in self.seen[number].items() if self.now_ms - at < self.silence_ms}
         self.seen[number] = seen | dict.fromkeys(groups, self.now_ms)
         for (of, _), each in self.streams.items():
@@ -145,6 +146,10 @@ def check_homes(history: Sequence[Event], silence_ms: int, wrong_ms: Sequence[in
     active = [each.active(SILENCE_MS) for each in streams]
     assert homes.active_ms(rows).T.tolist() == [[each.get(number, ABSENT) for number in range(3)] for each in active]
     assert homes.is_decided(rows).tolist() == [each.is_decided for each in streams]
+    for key, code in zip(known.offsets.keys, homes.members(rows).tolist(), strict=True):
+        there = [each for each, of in zip(ALIASES, known.with_members, strict=True) if key.group_id in of]
+        text = ", ".join(each + "?" * (each in known.silent) for each in ALIASES if each in known.silent.union(there))
+        assert (clusters_text(code, ALIASES), clusters_code(text, ALIASES)) == (text, code)
     for number, alias in enumerate(ALIASES):
         moved = [each.moved_ms if each.moved_to == number else ABSENT for each in streams]
         assert homes.moved_ms(rows, alias).tolist() == moved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.model.values import GroupPartition, Outcome
+from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.tables.catalog import CUTOVERS
 
@@ -21,7 +21,7 @@ KEY = GroupPartition("g", "orders", 0)
 def step(site: Site, at_ms: int, **columns: Any) -> None:
     """Have a command write a row about the group g."""
     row = {"cutover_id": "one", "group_id": "g", "stream": "orders", "target_cluster": "Y", **columns}
-    row["at"] = datetime.fromtimestamp(at_ms / 1000, timezone.utc)
+    row["at"] = to_datetime(at_ms)
     site.tables.append(CUTOVERS, pa.Table.from_pylist([row], CUTOVERS.arrow_schema))
 
 

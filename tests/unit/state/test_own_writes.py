@@ -41,6 +41,12 @@ class Ledger:
         last = self.last(value)
         self.writes = [each for each in self.writes if each is not last]
 
+    def drop_inherited(self) -> None:
+        self.writes = [each for each in self.writes if not each[2]]
+
+    def doubt_inherited(self) -> None:
+        self.writes = [[value, doubted or old, old] for value, doubted, old in self.writes]
+
     def claim(self, value: int) -> bool:
         number = next((number for number, each in enumerate(self.writes) if each[0] == value), None)
         if number is None:
@@ -52,9 +58,8 @@ class Ledger:
 
 
 pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)
-kinds = st.sampled_from(
-    ["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit", "drop"]
-)
+of_writes = ["begin", "begin", "doubt", "resolve", "note_held", "doubt", "abort", "claim", "inherit"]
+kinds = st.sampled_from([*of_writes, "drop_inherited", "doubt_inherited"])
 calls = st.tuples(kinds, pairs)
 
 
@@ -71,10 +76,9 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
             for key, value in pairs:
                 own_writes.inherit(key, [(value, 0)])
                 ledgers[key].writes.insert(0, [value, False, True])
-        elif call == "drop":
-            own_writes.drop_inherited()
-            for ledger in ledgers:
-                ledger.writes = [each for each in ledger.writes if not each[2]]
+        elif call.endswith("inherited"):
+            for each in (own_writes, *ledgers):
+                getattr(each, call)()
         else:
             found = getattr(own_writes, call)(keys, values, *[np.zeros_like(values)] * (call == "claim"))
             expected = [getattr(ledgers[key], call)(value) for key, value in pairs]
@@ -129,10 +133,11 @@ def test_any_batches_with_any_repetition_give_the_same_state(
 
 def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_it_is_recorded() -> None:
     """Compaction has removed the record of the earlier write; the group is started at its offset."""
-    own_writes, noted = OwnWrites(), [(0, 4, 1), (0, 9, 2)]
+    own_writes, noted = OwnWrites(), [(0, 4, 1), (0, 9, 2), (1, 9, 3)]
     own_writes.inherit(0, [(4, 1), (9, 2)])
+    own_writes.inherit(1, [(9, 3)])
     assert own_writes.unrecorded() == noted
-    assert own_writes.claim(*np.array([[0, 0], [9, 4], [3, 4]])).tolist() == [True, False]
+    assert own_writes.claim(*np.array([[0, 1, 0], [9, 9, 4], [3, 3, 4]])).tolist() == [True, True, False]
     assert own_writes.unrecorded() == noted
     own_writes.note_recorded()
     assert own_writes.unrecorded() == []
@@ -141,5 +146,7 @@ def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_i
 def test_what_was_noted_and_never_sent_explains_no_later_commit_and_what_was_refreshed_since_is_ours_twice() -> None:
     own_writes, at_ms = OwnWrites(), 1_000_000
     own_writes.inherit(0, [(4, at_ms)])
-    since_ms = at_ms + np.array([60_001, -60_001, -60_000, 0])
-    assert own_writes.claim(np.zeros(4, np.intp), np.full(4, 4), since_ms).tolist() == [False, True, True, False]
+    own_writes.inherit(1, [(5, at_ms), (4, at_ms + 1)])
+    since_ms = at_ms + np.array([60_001, -60_001, -60_000, 0, 60_001])
+    is_own = own_writes.claim(np.array([0, 0, 0, 0, 1]), np.full(5, 4), since_ms).tolist()
+    assert is_own == [False, True, True, False, True]
