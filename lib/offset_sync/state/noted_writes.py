@@ -12,7 +12,8 @@ noted its own writes at a target, the inherited ones among them, deletes the fil
 all that the targets hold of ours, for a driver whose tables are new: who rebuilds them copies the folder
 (docs/operations.md).
 
-Errs to ours: a write that was noted and not sent is inherited too, until the coordinators were compared with the log. A
+Errs to ours: a write that was noted and not sent is inherited too, until the coordinators were compared with the log;
+so is one that a commit of the group has followed, for clusters' clocks do not tell which of the two came first. A
 commit of the group of that very value, made within a minute of the note, is taken for it. The value is an answer to
 what the group had read, so none is skipped; such a step back is not followed elsewhere.
 """
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from offset_sync.config import Config
-from offset_sync.model.values import ABSENT, GroupPartition
+from offset_sync.model.values import GroupPartition
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.files import Files
 
@@ -91,16 +92,14 @@ class NotedWrites:
 
 
 def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
-    """Make the *writes* to a target pending that came after the last captured record of their key."""
+    """Make *writes* to a target pending; those up to their key's last captured record are over if that is ours."""
     ordered = sorted(dict.fromkeys(writes), key=lambda each: each.at_ms)
     cluster, by_key = state.offsets.clusters[target], dict[int, list[tuple[int, int]]]()
     with state.lock:
         key = state.offsets.ids([GroupPartition(*each[:3]) for each in ordered])
-        names = ("log_offset", "actual_made_ms", "captured_ms", "actual_offset", "actual_is_own")
+        names = ("captured_ms", "actual_offset", "actual_is_own")
         columns = (cluster.columns[name][key].tolist() for name in names)
-        for row, each, place, made_ms, captured_ms, offset, is_own in zip(key.tolist(), ordered, *columns, strict=True):
-            if place != ABSENT and not is_own and each.at_ms <= made_ms:
-                continue
+        for row, each, captured_ms, offset, is_own in zip(key.tolist(), ordered, *columns, strict=True):
             pending = by_key.setdefault(row, [])
             # The key's last captured record is ours, of the same value, and captured after this write: it is this one.
             if is_own and each.offset == offset and each.at_ms <= captured_ms:
