@@ -17,10 +17,12 @@ from offset_sync.status.assessment import Verdict
 from offset_sync.status.text_tables import group_column, offset_column, print_table, text_column
 
 _MOVES = {Verdict.BLOCKED: "no", Verdict.UNKNOWN: "by apply", Verdict.AT_COST: "at cost", Verdict.NOW: "yes"}
-_CAPTION = """
-repeats: records it would read again; skipped: those on its read lists
-lost: unread records that are not at the target (yet); undecided: by contents
-move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses"""
+_CAPTIONS = {
+    "repeats": "repeats: records it would read again; skipped: those on its read lists",
+    "lost": "lost: unread records that are not at the target (yet); undecided: by contents",
+    "move": "move: yes: ready now; by apply: once apply has committed; at cost: with these repeats and losses",
+}
+"""What is said below a table of the columns of these names."""
 
 Columns = Mapping[str, str | int | None]
 
@@ -103,7 +105,8 @@ class Answer:
         for group in self.groups:
             for note in group.notes:
                 console.print(Text(f"{visible(group.group_id)}: {visible(note)}"), soft_wrap=True)
-        console.print(Text(_CAPTION, "dim"))
+        if captions := [text for name, text in _CAPTIONS.items() if name in names]:
+            console.print(Text("\n".join(["", *captions]), "dim"))
 
 
 def _told(reason: Said) -> dict[str, str]:

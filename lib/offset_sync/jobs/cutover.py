@@ -190,7 +190,8 @@ def chosen_groups(known: Collection[str], patterns: Sequence[str]) -> list[str]:
             problems.append(f"--groups {pattern!a} is not a regular expression: {error}")
             continue
         if not found:
-            problems.append(f"--groups {pattern!a} matches none of the {len(known)} groups in the tables")
+            why = f"matches none of the {len(known)} groups in the tables, as a regular expression"
+            problems.append(f"--groups {pattern!a} {why}")
         chosen |= found
     if problems:
         raise ConfigError(problems)

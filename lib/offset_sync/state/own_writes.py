@@ -139,7 +139,7 @@ class OwnWrites:
     def claim(self, key: NDArray[np.intp], offset: Int64s, since_ms: Int64s) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order and never twice, shapes (records,).
 
-        *since_ms* is the earliest time at which each was made, by our clock.
+        *since_ms* is the earliest time at which each was made, by our clock; ABSENT: unknown, as of a first poll.
         """
         is_own = np.zeros(len(key), np.bool_)
         if not self._pending:
@@ -155,7 +155,7 @@ class OwnWrites:
             if each.is_inherited and since_ms > each.at_ms + _AROUND_MS:
                 continue  # none that was never sent may explain what the group has committed since
             if each.offset == value:
-                if each.is_inherited and since_ms < each.at_ms - _AROUND_MS:
+                if each.is_inherited and ABSENT < since_ms < each.at_ms - _AROUND_MS:
                     return True  # it was refreshed since
                 last = self._last(key_id, value) if each.is_in_doubt else None  # a retry is the same write
                 end = (number if last is None else last) + 1

@@ -147,6 +147,7 @@ def test_what_was_noted_and_never_sent_explains_no_later_commit_and_what_was_ref
     own_writes, at_ms = OwnWrites(), 1_000_000
     own_writes.inherit(0, [(4, at_ms)])
     own_writes.inherit(1, [(5, at_ms), (4, at_ms + 1)])
-    since_ms = at_ms + np.array([60_001, -60_001, -60_000, 0, 60_001])
-    is_own = own_writes.claim(np.array([0, 0, 0, 0, 1]), np.full(5, 4), since_ms).tolist()
-    assert is_own == [False, True, True, False, True]
+    own_writes.inherit(2, [(4, at_ms)])
+    since_ms = at_ms + np.array([60_001, -60_001, -60_000, 0, 60_001, -1 - at_ms, -1 - at_ms])
+    is_own = own_writes.claim(np.array([0, 0, 0, 0, 1, 2, 2]), np.full(7, 4), since_ms).tolist()
+    assert is_own == [False, True, True, False, True, True, False], "a first poll tells no time"
