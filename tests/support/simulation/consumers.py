@@ -11,6 +11,15 @@ from simulation.shape import Shape
 from simulation.skipping import Skipper
 from simulation.world import World
 
+ByPlace = dict[TopicPartition, int]
+
+
+def _passed(log: Log, life: ByPlace, place: TopicPartition, position: int) -> int:
+    """Return what is below in a topic that was recreated: clients continue at their offsets, with its new id."""
+    is_another = 0 in log.cuts[life[place] :]
+    life[place] = log.life
+    return log.below[min(position, log.end)] if is_another else 0
+
 
 @dataclass
 class Group:
@@ -19,13 +28,13 @@ class Group:
     world: World
     name: str
     at: str | None = None
-    position: dict[TopicPartition, int] = field(default_factory=dict)
-    fresh: dict[TopicPartition, int] = field(default_factory=dict)
+    position: ByPlace = field(default_factory=dict)
+    fresh: ByPlace = field(default_factory=dict)
     metadata: str = ""
     names_epochs: bool = False
-    epoch: dict[TopicPartition, int] = field(default_factory=dict)  # of the record it has read last
+    epoch: ByPlace = field(default_factory=dict)  # of the record it has read last
     said: dict[Position, tuple[int, int]] = field(default_factory=dict)  # offset and epoch of its last commits
-    life: dict[TopicPartition, int] = field(default_factory=dict)  # of the log that it has read last
+    life: ByPlace = field(default_factory=dict)  # of the log that it has read last
     skipper: Skipper | None = None  # of the consumer that runs, where the group has read lists
 
     def start(self, alias: str) -> None:
@@ -72,7 +81,7 @@ class Group:
             first = log.lost_from(self.epoch[place])  # as clients do that know which leader they have read from
         if first > log.end or first < log.start:
             first, self.fresh[place] = log.start, self.fresh[place] | log.below[log.start]
-        self._pass_what_a_recreated_topic_has_below(place, log)
+        self.fresh[place] |= _passed(log, self.life, place, self.position[place])
         last = min(first + count, log.end)
         polled = {at: record.number for at, record in enumerate(log.entries[first:last], first) if record is not None}
         delivered = [*polled]
@@ -89,16 +98,10 @@ class Group:
         if self.at is None or self.position[place] > self.world.logs[self.at, place].end:
             return
         where, epoch = Position(self.at, self.name, place), self.epoch.get(place, ABSENT)
-        self._pass_what_a_recreated_topic_has_below(place, self.world.logs[self.at, place])
+        self.fresh[place] |= _passed(self.world.logs[self.at, place], self.life, place, self.position[place])
         self.world.commit(where, self.position[place], self.metadata, self.fresh[place], epoch=epoch)
         self.said[where] = self.position[place], epoch
         self.fresh[place] = 0
-
-    def _pass_what_a_recreated_topic_has_below(self, place: TopicPartition, log: Log) -> None:
-        """Skip the records below in a topic that was recreated: clients continue at their offsets, with its new id."""
-        if 0 in log.cuts[self.life[place] :]:
-            self.fresh[place] |= log.below[min(self.position[place], log.end)]
-        self.life[place] = log.life
 
     def reset(self, alias: str, place: TopicPartition, offset: int) -> None:
         """Have an operator set the offset at *alias*, where the group does not run: what is below counts as read."""
@@ -148,9 +151,10 @@ class Twin:
     world: World
     name: str
     at: str
-    position: dict[TopicPartition, int] = field(default_factory=dict)
-    seen: dict[TopicPartition, int] = field(default_factory=dict)
+    position: ByPlace = field(default_factory=dict)
+    seen: ByPlace = field(default_factory=dict)
     committed: dict[TopicPartition, SimRecord] = field(default_factory=dict)
+    life: ByPlace = field(default_factory=dict)
 
     def restart(self) -> None:
         """Begin from what is committed, from the log's start where nothing is; what is below counts as seen."""
@@ -162,13 +166,14 @@ class Twin:
         value = self.world.values.get(Position(self.at, self.name, place))
         is_there = value is not None and log.start <= value.offset <= log.end
         self.position[place] = value.offset if value is not None and is_there else log.start
-        self.seen[place] = self.seen.get(place, 0) | log.below[self.position[place]]
+        self.seen[place], self.life[place] = self.seen.get(place, 0) | log.below[self.position[place]], log.life
 
     def poll(self, place: TopicPartition, count: int) -> None:
         """Read up to *count* records."""
         log = self.world.logs[self.at, place]
         if place not in self.position or not log.start <= self.position[place] <= log.end:
             self._begin(place)
+        self.seen[place] |= _passed(log, self.life, place, self.position[place])
         last = min(self.position[place] + count, log.end)
         for record in log.entries[self.position[place] : last]:
             if record is not None:
@@ -182,6 +187,7 @@ class Twin:
         if is_refused or place not in self.position or self.position[place] > log.end:
             return
         where = Position(self.at, self.name, place)
+        self.seen[place] |= _passed(log, self.life, place, self.position[place])
         self.world.commit(where, self.position[place], "offset-sync", self.seen[place])
         self.committed[place] = cluster.stood[-1]
 
