@@ -65,7 +65,9 @@ class AnyJudge:
     def swapped(self, record: SimRecord, *, is_own: bool) -> Counter[int]:
         """Return which commits of a group were taken for ours; raises Violation for one of ours that was not."""
         found = self.world.swapped.setdefault(record.where, Counter())
-        record.is_taken_for_ours |= is_own and not record.is_ours
+        if is_own and not record.is_ours:
+            record.is_taken_for_ours = True
+            found[record.offset] += 0  # of two equal ones the first counts as ours, whoever made it
         # Where drivers' clocks are minutes apart a note may seem older than what was read.
         is_noted = record.writer is self.driver.process or self.world.shape.faults.isdisjoint({"polls", "clocks"})
         if not is_own and record.is_ours and is_noted and not found:
