@@ -93,7 +93,7 @@ def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_writ
     assert lives.after_sync(WIDENED) == [30]
     widen_log(lives.dc1)
     for offset in (10, 40):
-        while lives.story.offset(WIDENED, "dc1") != offset:  # before Kafka 4.0 the greater place in any partition wins
+        while lives.story.offset(WIDENED, "dc1") != offset:  # before 4.0 the greater log offset wins, of any partition
             lives.story.commit(WIDENED, offset)
         assert lives.after_sync(WIDENED) == [offset]
     rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=WIDENED, log_partition=LOG_PARTITIONS)

@@ -54,7 +54,7 @@ class Stage:
         return self.drivers[-1]
 
     def epochs(self) -> list[tuple[int, bool]]:
-        """Return the epochs of the drivers, twice of one that has ended; a slow one has entered its claim again."""
+        """Return each driver's epoch, and whether it has ended. A slow driver has several rows: it claims again."""
         rows = self.installation.rows("drivers", job="sync_offsets")
         return sorted({(row["epoch"], row["ended_at"] is not None) for row in rows})
 

@@ -83,5 +83,5 @@ def test_a_write_is_inherited_unless_its_record_was_captured() -> None:
     writes = (6, 120), (4, 100), (4, 100)  # of two files
     assert inherited(*writes) == [(6, 120)]
     assert inherited(*writes, actual_offset=5) == inherited(*writes, actual_is_own=False) == [(4, 100), (6, 120)]
-    ahead = {"actual_is_own": False, "actual_made_ms": 5_120}
+    ahead = {"actual_is_own": False, "log_offset": 0, "actual_made_ms": 5_120}
     assert inherited(*writes, **ahead) == [(4, 100), (6, 120)], "the group's, by a clock that is ahead"
