@@ -12,6 +12,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -117,11 +119,12 @@ class CopyAlignment:
         self._forget_former_incarnations()
         self._load()
         self._ask_ends()
+        verified_at = datetime.now(timezone.utc)
         self._forget_former_incarnations()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
         for log in [log for log, each in decided.items() if each.aliens and self._restart(log, each, now_ms)]:
             del decided[log]
-        self._write(decided)
+        self._write(decided, partial(self._lookups.incarnations.confirm, verified_at))
         return len(decided)
 
     def _begin(self) -> None:
@@ -229,7 +232,7 @@ class CopyAlignment:
         self._read_again_ms[log] = now_ms
         return True
 
-    def _write(self, decided: Mapping[ClusterPartition, Decision]) -> None:
+    def _write(self, decided: Mapping[ClusterPartition, Decision], check: Callable[[], None]) -> None:
         """Store what was *decided* in one append. What has rows from before a restart gets no others."""
         rows = []
         for log, decision in decided.items():
@@ -237,7 +240,7 @@ class CopyAlignment:
             if (each := decision.from_offset(known.follower.written)) is not None:
                 rows.append(decided_rows(log, known.origin.cluster, each))
         if rows:
-            self._tables.append(RECORD_RUNS, pa.concat_tables(rows))
+            self._tables.append(RECORD_RUNS, pa.concat_tables(rows), check=check)
         for log in decided:
             known = self._followed[log]
             self._kept[log] = Kept(known.follower.state, known.begun_ms)

@@ -25,7 +25,7 @@ from offset_sync.ingest.incarnation_check import (
     refuse_unknown,
 )
 from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.origin_check import OriginCheck, refute_beyond
 from offset_sync.ingest.run_builder import is_of
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
@@ -146,8 +146,13 @@ class LogCheck:
         read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        kept = tuple(each._replace(beyond=self._origins.exceeded(each.summary, said)) for each in read.kept)
-        return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
+        origins = self._origins.ends(said, self._incarnations.unsettled(self._alias, read.end, read.start))
+        kept = tuple(each._replace(beyond=self._origins.exceeded(each.summary, origins)) for each in read.kept)
+        return read._replace(cut=refute_beyond(read.cut, origins), complete_until=complete_until, kept=kept)
+
+    def confirm(self, read: ReadBatch) -> None:
+        """Raise ClusterError if *read* may be of an earlier incarnation by now; to be called when it is entered."""
+        self._incarnations.confirm(read.at)
 
     def _meet(self, logs: Collection[TopicPartition]) -> None:
         moment = self._incarnations.moment()

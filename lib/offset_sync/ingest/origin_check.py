@@ -105,22 +105,19 @@ class OriginCheck:
                     found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
-    def refute(self, cut: pa.Table, said: Said) -> pa.Table:
-        """Return the rows with parts of runs that are no copies made malformed, by what the clusters *said*."""
-        return refute_beyond(cut, self._ends(said))
-
-    def exceeded(self, summary: pa.Table, said: Said) -> OriginEnds:
-        """Return the log ends that kept runs of this *summary* exceed; the tasks that write them refute those."""
-        ends, rows = self._ends(said), summary.to_pylist()
+    def exceeded(self, summary: pa.Table, ends: OriginEnds) -> OriginEnds:
+        """Return the *ends* that kept runs of this *summary* exceed; the tasks that write them refute those."""
+        rows = summary.to_pylist()
         reach = {tuple(row[name] for name in IDENTITY): row["reach"] for row in rows if row["reach"] is not None}
         return {key: end for key, end in ends.items() if reach.get(key, 0) > end}
 
-    def _ends(self, said: Said) -> OriginEnds:
-        """Return the log ends of the origins that have answered."""
+    def ends(self, said: Said, unsettled: OriginEnds) -> OriginEnds:
+        """Return up to where records are copies: the log ends of the origins that have answered, or *unsettled*."""
         answers = {origin: said.get(origin) for origin in self._asked}
-        return {
+        found = {
             (origin, *partition): ends.log_end
             for origin, answer in answers.items()
             if isinstance(answer, ClusterMetadata)
             for partition, ends in answer.ends.items()
         }
+        return found | {origin: min(end, found.get(origin, end)) for origin, end in unsettled.items()}

@@ -141,16 +141,16 @@ class RecordIndexer:
         runs = to_runs(read.cut, alias, read.at)
         rows = pa.concat_tables([runs, coverage(runs, read, batch_id, alias)])
         malformed, kept = to_quarantine(read.cut, alias, read.at), [each for each in read.kept if each.has_malformed]
-        if count := self._append(QUARANTINE, malformed, to_quarantine, read.at, kept, writer):
+        if count := self._append(QUARANTINE, malformed, to_quarantine, read, kept, writer):
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         # Without an id: if this batch was written before the change was noticed, it would be skipped as a repetition.
         if read.again:
             is_again, kept = is_of(rows, read.again), [each for each in read.kept if each.is_again]
-            self._append(RECORD_RUNS, rows.filter(is_again), to_runs, read.at, kept)
+            self._append(RECORD_RUNS, rows.filter(is_again), to_runs, read, kept)
             rows = rows.filter(pc.invert(is_again))
         kept = [each for each in read.kept if not each.is_again]
-        self._append(RECORD_RUNS, rows, to_runs, read.at, kept, writer)
+        self._append(RECORD_RUNS, rows, to_runs, read, kept, writer)
         return sum(each.records for each in read.kept) + (pc.sum(runs.column("length")).as_py() or 0)
 
     def _append(
@@ -158,15 +158,15 @@ class RecordIndexer:
         table: Table,
         rows: pa.Table,
         make: Callable[[pa.Table, str, datetime], pa.Table],
-        at: datetime,
+        read: ReadBatch,
         kept: Sequence[KeptRuns],
         writer: tuple[str, int] | None = None,
     ) -> int:
         """Append *rows*, and those that tasks *make* of what is *kept*: all of them or none; return how many."""
-        of_task, written = _TaskRows(make, self._builder.alias, at, self._builder.names), list[DataFile]()
+        of_task, written = _TaskRows(make, self._builder.alias, read.at, self._builder.names), list[DataFile]()
         for each in kept:
             written += write_by_tasks(self._tables, table, each.rows, each.checked(of_task))
-        self._tables.append(table, rows, writer, written)
+        self._tables.append(table, rows, writer, written, partial(self._checks.logs.confirm, read))
         return int(rows.num_rows) + sum(each.rows or 0 for each in written)
 
     def _cut(self, made: ExitStack, records: DataFrame | None, ranges: OffsetRanges) -> Cut:

@@ -364,10 +364,8 @@ class Translator:
         Where only copies of a log are indexed, the id under which it was checked for them.
         """
         log = ClusterPartition(cluster, *partition)
-        if incarnations := self._index.incarnations(log):
-            return {incarnations[-1].topic_id}
-        known = self._index.leader_epoch(log)
-        return self._index.topic_ids(cluster, partition.topic) or ({known[0]} if known is not None else set())
+        known, ids = self._index.topic_id(log), self._index.topic_ids(cluster, partition.topic)
+        return {known} if known is not None and (self._index.incarnations(log) or not ids) else ids
 
 
 def watched_until_ms(log: LogIndex | None, log_end: int, now_ms: int) -> int:

@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, begin, edge, life, run
+from builders.index_rows import EPOCH, begin, edge, run
 from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ARRIVED, RECREATED, TRUNCATED
+from offset_sync.translate.partition_log import Incarnation
 
 PLACES = [("Y", "orders", 0), ("X", "orders", 0), ("Y", "orders", 1)]
 HISTORIES = st.randoms(use_true_random=False)
@@ -72,12 +72,14 @@ def history(rng: random.Random, *, steps_back: bool) -> list[dict[str, Any]]:
     return [*rows, *rng.sample(rows, len(rows) // 3 * steps_back)]
 
 
-def lives(rng: random.Random) -> list[dict[str, Any]]:
-    """Return up to three lives that logs of partition 0 have begun, and when copies had arrived."""
-    return [
-        life(rng.choice("XY"), rng.randrange(12), rng.randrange(120), rng.choice([TRUNCATED, RECREATED, ARRIVED]))
-        for _ in range(rng.randrange(4))
-    ]
+def cuts(rng: random.Random) -> dict[ClusterPartition, Incarnation]:
+    """Return new lives of one or two logs of partition 0."""
+    return {
+        ClusterPartition(alias, "orders", 0): Incarnation(
+            rng.randrange(12), rng.randrange(120), "id", is_recreated=rng.random() < 0.3
+        )
+        for alias in rng.sample("XY", rng.randint(1, 2))
+    }
 
 
 def moment(ms: int | None) -> Any:

@@ -16,8 +16,8 @@ from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, To
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.partition_log import Incarnation
 from oracles.translation import Log
 from oracles.translation_check import extend_index
 
@@ -157,7 +157,8 @@ class MemoryIndex(RecordIndex):
 
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
-        self.logs, self.ids, self.epochs = self._taken.logs, self._ids, self._leader_epochs
+        self.logs, self.ids = self._taken.logs, self._ids
+        self.epochs = self._incarnations._checked
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
         self.clock_offset.observe(0, 0)
@@ -170,6 +171,11 @@ class MemoryIndex(RecordIndex):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
+
+    def topic_id(self, log: ClusterPartition) -> str | None:
+        """Return the topic id of a log's last life, or under which it was checked."""
+        lives = self.incarnations(log)
+        return lives[-1].topic_id if lives else super().topic_id(log)
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return where the records of earlier leaders ended, as far as a test says so."""

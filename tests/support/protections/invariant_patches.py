@@ -14,6 +14,7 @@ import numpy as np
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.commit_ingester import CommitIngester
 from offset_sync.ingest.polled_commits import CommitPoller
+from offset_sync.ingest.run_cuts import RowCutter
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.state.group_homes import Homes, homes
 from offset_sync.sync.direction_queue import ReconcileRequest, Selection
@@ -21,12 +22,26 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.exact import translate_no_later
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.pieces import Pieces
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back, _write = CutoverProcedure._commit_and_read_back, CommitIngester.write
 _reconcile_batch, _submit = Reconciler.reconcile_batch, Reconciler._submit
 _of_batch = partial(ReconcileRequest, Selection.CHANGED)
+
+
+_cut_of = RowCutter._cut_of
+
+
+def cut_by(owner: str) -> Any:
+    """Cut no row by the log in its column *owner*."""
+
+    def cut_of(cutter: Any, rows: Any, places: Any, column: str) -> Any:
+        number, begin = _cut_of(cutter, rows, places, column)
+        return number, np.full_like(begin, NO_LIMIT) if column == owner else begin
+
+    return cut_of
 
 
 def read_by_all(runs: Any) -> Pieces:

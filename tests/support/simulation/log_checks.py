@@ -51,7 +51,7 @@ class LogChecks:
         self._world = world
         self._seen: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         epochs = {alias: Epochs(world, alias) for alias in world.shape.clusters}
-        self._incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), GRACE_MS)
+        self._incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), GRACE_MS, tables.cut)
 
     def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
@@ -91,7 +91,7 @@ class CommitChecks:
 
     def __init__(self, world: World, alias: str, tables: Any, persisted: Persisted) -> None:
         self._cluster, self._alias, self._persisted = world.clusters[alias], alias, persisted
-        incarnations = IncarnationCheck(tables, {alias: self}, self._reaches, of_commits=True)
+        incarnations = IncarnationCheck(tables, {alias: self}, self._reaches)
         checkpoint: Any = self
         self.check = CommitLogCheck(alias, checkpoint, self, incarnations)
 

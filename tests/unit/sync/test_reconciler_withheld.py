@@ -7,7 +7,7 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.partition_log import Incarnation
 
 SECOND = TopicPartition("orders", 1)
 
