@@ -35,6 +35,7 @@ from offset_sync.tables.catalog import (
     ELECTED,
     LOG_INCARNATIONS,
     OFFSET_COMMITS,
+    READ_AGAIN,
     RECREATED,
     TRUNCATED,
 )
@@ -74,15 +75,16 @@ def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochE
 class KnownIncarnations:
     """All incarnations of logs but the first, and their leader epochs. It does not change once it is made.
 
-    It is caught up after the runs were read: an incarnation is recorded before its first run. A leader epoch is
-    recorded after the index was cut for it, so epochs are those of the last time, before the runs were read; of a log
-    that is new since, the first one.
+    It is caught up *after* the runs were read: an incarnation is recorded before its first run. That the index was cut
+    is recorded after the cut, so it counts once the runs were read *after* that: with the next catch-up. Until then the
+    log :meth:`is_uncut`, and its runs may be of an earlier incarnation.
     """
 
     def __init__(self) -> None:
         self._incarnations: dict[ClusterPartition, list[Incarnation]] = {}
-        self._newest: dict[ClusterPartition, tuple[str, int | None]] = {}
-        self._checked = self._newest
+        self._uncut: set[ClusterPartition] = set()
+        self._uncut_now: set[ClusterPartition] = set()
+        self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
         self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
         self._version: int | None = None
 
@@ -90,50 +92,55 @@ class KnownIncarnations:
         """Return the incarnations of *log* but the first, in the order they were noticed."""
         return self._incarnations.get(log, ())
 
+    def is_uncut(self, log: ClusterPartition) -> bool:
+        """Return whether the runs that were read may be from before the last cut of *log*."""
+        return log in self._uncut
+
     def caught_up(self, tables: TableStore) -> KnownIncarnations:
-        """Return the state by the table now, with the epochs of the last time."""
+        """Return the state by the table now, for runs that were read since the last time."""
         rows, version = tables.rows_since(LOG_INCARNATIONS, self._version)
-        if version == self._version and self._checked is self._newest:
+        if version == self._version and self._uncut == self._uncut_now:
             return self
         found = KnownIncarnations()
         found._incarnations = {log: list(each) for log, each in self._incarnations.items()}
+        found._uncut, found._uncut_now = set(self._uncut_now), set(self._uncut_now)
+        found._epochs, found._version = dict(self._epochs), version
         found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
-        found._checked = found._newest = self._newest
-        found._version = version
-        if rows.num_rows:
-            found._checked, found._newest = dict(self._newest), dict(self._newest)
-            found._take_in(rows)
+        found._take_in(rows)
         return found
 
     def _take_in(self, rows: pa.Table) -> None:
         for log, incarnation in incarnations_of(rows):
-            known = {*self._incarnations.get(log, ()), incarnation}
-            self._incarnations[log] = sorted(known, key=lambda each: each.noticed_ms)
+            known = self._incarnations.setdefault(log, [])
+            if incarnation not in known:  # rows may come again
+                known.append(incarnation)
+                known.sort(key=lambda each: each.noticed_ms)
+                self._uncut.add(log)
         for row in sorted(rows.to_pylist(), key=lambda row: row["noticed_at"]):
-            log, reason, now = log_of(row), row["reason"], row["leader_epoch"]
-            topic_id, epoch = self._newest.get(log, ("", None))
-            epoch = epoch if topic_id == row["topic_id"] else None
-            if reason in (ELECTED, TRUNCATED) and now is not None:
-                end = end_of_epoch(now, row["begins_at"], epoch)
+            log, reason = log_of(row), row["reason"]
+            if reason in _BEGINNINGS:
+                self._uncut_now.add(log)
+            elif reason == READ_AGAIN:
+                self._uncut_now.discard(log)
+            if row["leader_epoch"] is None:
+                continue
+            now = (row["noticed_at"], row["topic_id"], row["leader_epoch"])
+            _, topic_id, epoch = before = self._epochs.get(log, now)
+            self._epochs[log] = max(now, before)
+            if reason in (ELECTED, TRUNCATED):
+                known_epoch = epoch if topic_id == row["topic_id"] else None
+                end = end_of_epoch(row["leader_epoch"], row["begins_at"], known_epoch)
                 self._epoch_ends.setdefault(log, []).append((row["topic_id"], end))
-            if reason not in (*_BEGINNINGS, ARRIVED):
-                self._newest[log] = row["topic_id"], epoch if now is None else now
-                self._checked.setdefault(log, self._newest[log])
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return the ends of earlier leaders' records, of the present incarnation of the topic."""
-        incarnations = self.of(log)
-        now = incarnations[-1].topic_id if incarnations else self.topic_id(log)
+        _, now, _ = self._epochs.get(log, (None, "", 0))
         return [end for topic_id, end in self._epoch_ends.get(log, ()) if topic_id == now]
 
-    def topic_id(self, log: ClusterPartition) -> str | None:
-        """Return the topic id under which *log* was last checked, and its rows cut; None: never."""
-        return self._checked.get(log, (None, None))[0]
-
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
-        """Return the topic id and the leader epoch under which *log* was last checked, and its rows cut."""
-        topic_id, epoch = self._checked.get(log, ("", None))
-        return (topic_id, epoch) if epoch is not None else None
+        """Return topic id and leader epoch under which *log* was last checked; None: unknown."""
+        known = self._epochs.get(log)
+        return known[1:] if known is not None else None
 
 
 class NamedEpochs:

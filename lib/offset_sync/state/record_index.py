@@ -183,7 +183,7 @@ class RecordIndex:
         topics: Sequence[Mapping[str, Any]],
     ) -> None:
         """Note what was read beside the runs."""
-        # Last, because readers of leader epochs take no lock: nothing that was cut is left in the logs now.
+        # After the logs, because readers of leader epochs take no lock.
         self._incarnations = incarnations
         for row in topics:
             self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
@@ -228,9 +228,9 @@ class RecordIndex:
         """Return the topic id and the leader epoch under which a log was last checked; None: unknown."""
         return self._incarnations.leader_epoch(log)
 
-    def topic_id(self, log: ClusterPartition) -> str | None:
-        """Return the topic id under which a log was last checked."""
-        return self._incarnations.topic_id(log)
+    def is_uncut(self, log: ClusterPartition) -> bool:
+        """Return whether the runs of a log may be of an earlier incarnation: the index is not read as cut yet."""
+        return self._incarnations.is_uncut(log)
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were rebuilt here, which voids all bounds on them."""

@@ -158,7 +158,8 @@ class MemoryIndex(RecordIndex):
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
         self.logs, self.ids = self._taken.logs, self._ids
-        self.epochs = self._incarnations._checked
+        self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
+        self.uncut: set[ClusterPartition] = set()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
         self.clock_offset.observe(0, 0)
@@ -172,10 +173,13 @@ class MemoryIndex(RecordIndex):
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
 
-    def topic_id(self, log: ClusterPartition) -> str | None:
-        """Return the topic id of a log's last life, or under which it was checked."""
-        lives = self.incarnations(log)
-        return lives[-1].topic_id if lives else super().topic_id(log)
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return the topic id and the leader epoch under which a log was checked."""
+        return self.epochs.get(log)
+
+    def is_uncut(self, log: ClusterPartition) -> bool:
+        """Return whether a test has said that the index is not cut yet."""
+        return log in self.uncut
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return where the records of earlier leaders ended, as far as a test says so."""

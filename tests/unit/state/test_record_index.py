@@ -16,6 +16,7 @@ from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ClusterPartition
+from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, READ_AGAIN, RECORD_RUNS
 from offset_sync.translate.partition_log import Incarnation
 
@@ -68,10 +69,10 @@ def test_what_is_between_two_queries_counts_as_unread_by_all_groups(first: int, 
     assert content(kept_up) == content(read_in_one(tables)) == wanted
 
 
-def test_a_leader_epoch_that_is_recorded_while_the_runs_are_read_is_known_with_the_next_ones(
+def test_a_cut_that_is_recorded_while_the_runs_are_read_counts_with_the_next_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What its election has taken is still among these: with the epoch of before it shows that the log was cut."""
+    """What it has taken is still among these: the log is withheld. So is one that is noticed and not cut yet."""
     tables, log = MemoryTables(), ClusterPartition("Y", "orders", 0)
     add(tables, RECORD_RUNS, begin(0), run(0, 10, "Y"))
     add(tables, LOG_INCARNATIONS, life("Y", 0, 1, "ELECTED"))
@@ -83,11 +84,18 @@ def test_a_leader_epoch_that_is_recorded_while_the_runs_are_read_is_known_with_t
         add(tables, LOG_INCARNATIONS, life("Y", 6, 2), life("Y", 6, 3, READ_AGAIN))
         return rows_since(table, known)
 
+    def known(index: RecordIndex) -> tuple[int, bool, int]:
+        return log_of(index).frontier, index.is_uncut(log), len(index.incarnations(log))
+
     monkeypatch.setattr(tables, "rows_since", meanwhile)
     index.refresh()
-    assert (log_of(index).frontier, index.leader_epoch(log), len(index.incarnations(log))) == (10, ("id", 1), 1)
+    assert known(index) == (10, True, 1)
     index.refresh()
-    assert (log_of(index).frontier, index.leader_epoch(log)) == (6, ("id", 3))
+    assert known(index) == known(read_in_one(tables)) == (6, False, 1)
+    add(tables, LOG_INCARNATIONS, life("Y", 3, 4))
+    for _ in range(2):
+        index.refresh()
+        assert known(index) == known(read_in_one(tables)) == (6, True, 2)
 
 
 def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in() -> None:
