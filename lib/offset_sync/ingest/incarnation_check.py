@@ -162,7 +162,7 @@ class IncarnationCheck:
         """Return from which offset on copies may be of an earlier incarnation, by origin and log, in what was *read*.
 
         They may while the logs of *alias* are read from a *start* below what had arrived when none was in flight any
-        more. Copies that came back to their origin are left out. Errs to such offsets.
+        more: also copies of its own records that came back. Errs to such offsets.
         """
         with self._lock:
             found = dict[tuple[str, str, int], int]()
@@ -170,7 +170,7 @@ class IncarnationCheck:
                 arrived_ms, end = self._log.arrived.get(ClusterPartition(alias, *partition), (0, 0))
                 for cluster, each in self._log.begun[partition]:
                     is_settled = arrived_ms > each.noticed_ms and start.get(partition, 0) >= end
-                    if not is_settled and cluster != alias:
+                    if not is_settled:
                         origin = (cluster, *partition)
                         found[origin] = min(each.begins_at, found.get(origin, each.begins_at))
             return found

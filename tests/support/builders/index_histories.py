@@ -63,6 +63,8 @@ def history(rng: random.Random, *, steps_back: bool) -> list[dict[str, Any]]:
             for _ in range(rng.randrange(5)):
                 origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
                 number = at if origin in (place[0], "") else max(0, numbers[origin] + rng.choice([0, 0, 0, 2, -3]))
+                if origin == place[0] and rng.random() < 0.2:  # a copy that came back
+                    number = rng.randrange(at + 1)
                 times = {"min_timestamp": moment(seen_ms), "max_timestamp": moment(seen_ms + rng.randrange(9))}
                 rows.append(run(at, length, origin, number, place=place, seen_ms=seen_ms) | times)
                 numbers[origin], at = number + length, at + length
