@@ -6,8 +6,9 @@ Readers see that rows were removed and load the table again, so they judge no ro
     copies in it        of other origins among those become rows of negative length: unread until they come again
     copies of it        elsewhere, from the cut on: of unknown origin, which is unread by every group
 
-Only rows that were indexed before the cut was noticed change, so a cut may be repeated. Where that it was made is
-unknown, as after a crash, it is.
+Between the notice of an incarnation and its cut nothing is appended (``IncarnationCheck.confirm``), so all rows are of
+before. A cut may be repeated, and is if a crash leaves open whether it was made. Copies of a log's own records that
+came back to it are above these, so the first rule removes them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ class RowCutter:
         self._logs = pa.Table.from_pylist([log._asdict() for log in cuts])
         # The last one, -1, is for rows that no cut concerns.
         self._begins = np.array([*(each.begins_at for each in cuts.values()), NO_LIMIT], np.int64)
-        self._noticed_ms = np.array([*(each.noticed_ms for each in cuts.values()), -1], np.int64)
         self._is_recreated = np.array([*(each.is_recreated for each in cuts.values()), False], np.bool_)
         self._ends = np.full(len(cuts) + 1, -1, np.int64)
 
@@ -59,14 +59,14 @@ class RowCutter:
         """Return what is left of *rows*, None where all of them stay; *places* are the same with streams as topics."""
         start, length, origin_start = (int64s(rows.column(name)) for name in ("start_offset", "length", "origin_start"))
         is_copy = pc.not_equal(rows.column("origin"), rows.column("cluster")).to_numpy()
-        number, begin = self._cut_of(rows, places, "cluster")
-        _, begin_there = self._cut_of(rows, places, "origin")
+        number, there = (self._number(places, owner) for owner in ("cluster", "origin"))
+        begin, begin_there = self._begins[number], self._begins[there]
         is_run = length > 0
         is_cut = (start > begin) | ((start + length > begin) & is_run)
         kept = np.where(is_cut & (length >= 0), np.clip(begin - start, 0, length), length)
         known = np.where(is_copy & is_run, np.clip(begin_there - origin_start, 0, kept), kept)
         is_left = ~is_cut | (kept > 0)
-        np.maximum.at(self._ends, number[is_left], (start + kept)[is_left])
+        np.maximum.at(self._ends, number[is_left], (start + np.maximum(kept, 0))[is_left])
         if not (is_cut.any() or (known < kept).any()):
             return None
         is_lost = is_cut & ~self._is_recreated[number]
@@ -90,12 +90,9 @@ class RowCutter:
         np.maximum.at(self._ends, own, parts["end"])
         return False
 
-    def _cut_of(self, rows: pa.Table, places: pa.Table, owner: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the number of the cut of each row's log, by its column *owner*, and where it begins for the row."""
-        named = places.select([owner, "topic", "partition"]).rename_columns(list(PARTITION))
-        number = partners(named, self._logs, PARTITION)
-        is_before = int64s(rows.column("indexed_at")) // 1000 <= self._noticed_ms[number]
-        return number, np.where(is_before, self._begins[number], NO_LIMIT)
+    def _number(self, places: pa.Table, owner: str) -> NDArray[np.intp]:
+        """Return the number of the cut of each row's log, by its column *owner*; -1: none."""
+        return partners(places.select([owner, "topic", "partition"]).rename_columns(PARTITION), self._logs, PARTITION)
 
 
 def _part(

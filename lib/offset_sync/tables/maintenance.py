@@ -178,7 +178,7 @@ def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:
     partner = partners(rows, begins, PARTITION)
     begin = np.append(begins.column("begin").to_numpy(), 0)[partner]
     start, length = (rows.column(name).to_numpy() for name in ("start_offset", "length"))
-    found: NDArray[np.bool_] = (partner >= 0) & (start < begin) & (start + length <= begin)
+    found: NDArray[np.bool_] = (partner >= 0) & (start < begin) & (start + np.abs(length) <= begin)
     return found
 
 

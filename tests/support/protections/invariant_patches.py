@@ -22,7 +22,6 @@ from offset_sync.sync.reconciler import Reconciler
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.translate.exact import translate_no_later
-from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.pieces import Pieces
 
 _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
@@ -31,17 +30,17 @@ _reconcile_batch, _submit = Reconciler.reconcile_batch, Reconciler._submit
 _of_batch = partial(ReconcileRequest, Selection.CHANGED)
 
 
-_cut_of = RowCutter._cut_of
+_number = RowCutter._number
 
 
 def cut_by(owner: str) -> Any:
     """Cut no row by the log in its column *owner*."""
 
-    def cut_of(cutter: Any, rows: Any, places: Any, column: str) -> Any:
-        number, begin = _cut_of(cutter, rows, places, column)
-        return number, np.full_like(begin, NO_LIMIT) if column == owner else begin
+    def number(cutter: Any, places: Any, column: str) -> Any:
+        found = _number(cutter, places, column)
+        return np.full_like(found, -1) if column == owner else found
 
-    return cut_of
+    return number
 
 
 def read_by_all(runs: Any) -> Pieces:

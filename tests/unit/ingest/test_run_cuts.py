@@ -49,11 +49,8 @@ def records(rows: pa.Table) -> list[tuple[Any, ...]]:
 
 def left(row: dict[str, Any], begun: Cuts) -> list[tuple[Any, ...]]:
     """Return what is to be left of a row, record by record."""
-    log, at_ms = ClusterPartition(row["cluster"], row["topic"], row["partition"]), row["indexed_at"].timestamp() * 1000
-    cut, there = (
-        each if (each := begun.get(log._replace(cluster=alias))) and at_ms <= each.noticed_ms else NEVER
-        for alias in (log.cluster, row["origin"])
-    )
+    log = ClusterPartition(row["cluster"], row["topic"], row["partition"])
+    cut, there = (begun.get(log._replace(cluster=alias), NEVER) for alias in (log.cluster, row["origin"]))
     if row["length"] == 0:
         return [(tuple(log), row["start_offset"], row["origin_start"])] if row["start_offset"] <= cut.begins_at else []
     found = list[tuple[Any, ...]]()
@@ -79,13 +76,16 @@ def test_from_the_cut_on_a_log_is_empty_its_copies_are_unknown_and_what_it_had_c
 def test_what_is_read_again_starts_where_the_rest_of_the_log_ends() -> None:
     """Below the cut there may be offsets without a record, which no row names; or a gap that was never read."""
     rows = rows_of(begin(0), run(0, 8), begin(15), run(15, 5, origin_start=20))
-    cutter = RowCutter({LOG: Incarnation(17, NO_LIMIT, "id", is_recreated=False)})
+    cutter = RowCutter({LOG: Incarnation(17, 0, "id", is_recreated=False)})
     for first in range(4):
         cutter.cut(rows.slice(first, 1), rows.slice(first, 1))
     assert cutter.ends == {LOG: 17}
-    cutter = RowCutter({LOG: Incarnation(12, NO_LIMIT, "id", is_recreated=False)})
+    cutter = RowCutter({LOG: Incarnation(12, 0, "id", is_recreated=False)})
     cutter.cut(rows, rows)
     assert cutter.ends == {LOG: 8}
+    cutter = RowCutter({LOG: Incarnation(20, 0, "id", is_recreated=False)})
+    lost = rows_of(run(18, -5, "X", 7))
+    assert (cutter.cut(lost, lost), cutter.ends) == (None, {LOG: 18}), "what was cut before, and is not read again yet"
 
 
 # In files
@@ -127,7 +127,7 @@ def test_all_files_are_cut_in_one_entry_whatever_is_appended_or_sealed_meanwhile
         return whole(maintainer, table, file)
 
     monkeypatch.setattr(Maintainer, "whole", interrupted)
-    begun = {LOG: Incarnation(15, NO_LIMIT, "id", is_recreated=False)}
+    begun = {LOG: Incarnation(15, 0, "id", is_recreated=False)}
     if meanwhile == "fail":
         with pytest.raises(OSError, match="no room"):
             cut_runs(tables, HOUR, begun)
