@@ -13,6 +13,7 @@ import numpy as np
 
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.ingest.run_cuts import RowCutter
 from offset_sync.jobs.sync_batch import SyncBatch
@@ -41,6 +42,14 @@ def cut_by(owner: str) -> Any:
         return np.full_like(found, -1) if column == owner else found
 
     return number
+
+
+_unsettled = IncarnationCheck.unsettled
+
+
+def none_that_came_back(check: Any, alias: str, *read: Any) -> Any:
+    """Take copies that came back to *alias* for those of its present records."""
+    return {origin: begin for origin, begin in _unsettled(check, alias, *read).items() if origin[0] != alias}
 
 
 def read_by_all(runs: Any) -> Pieces:

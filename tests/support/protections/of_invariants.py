@@ -77,7 +77,7 @@ BY_NUMBER[4] = protections(
     "a copy that may be of either incarnation is unread",
     kept_by("incarnation_check.IncarnationCheck.unsettled", gives({}), seed(40, "third_anew")),
     "the index drops what a truncation has taken",
-    kept_by("run_cuts.RowCutter._number", without.cut_by("cluster"), seed(42, "third_anew")),
+    kept_by("run_cuts.RowCutter._number", without.cut_by("cluster"), "run_cuts from_the_cut_on[1]"),
     "commits that __consumer_offsets has lost are dropped",
     kept_by("commit_log_incarnations.Places.gone_ms", lambda _, rows: np.full(len(rows), ABSENT), seed(0, "shrink")),
 )

@@ -77,6 +77,18 @@ PROTECTIONS = protections(
     kept_by("incarnation_log.IncarnationLog.unread", gives({}), "incarnation_check an_incarnation_that_begins_while"),
     "A commit made before its log was truncated or recreated is withheld",
     kept_by("translator.of_former_incarnations", absent_for(0), "reconciler_withheld a_commit_that_names_the"),
+    "A copy that came back to its origin may be of either incarnation too",
+    kept_by(
+        "incarnation_check.IncarnationCheck.unsettled",
+        without.none_that_came_back,
+        "incarnation_check a_copy_that_came",
+    ),
+    "A cut that is recorded while the runs are read counts with the next ones",
+    kept_by(
+        "incarnations.KnownIncarnations.is_uncut",
+        lambda known, log: log in known._uncut_now,
+        "record_index a_cut_that_is_recorded_while",
+    ),
     "A cut that a crash has prevented is made by the next driver",
     kept_by("incarnation_log.IncarnationLog.uncut", gives({}), "incarnation_check a_cut_that_was_not[True]"),
     "A log is read again from where what a cut has left of it ends",
