@@ -32,8 +32,8 @@ LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 def highest_indexed(tables: TableStore, others: Collection[Table] = ()) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all its indexed records, and those in *others*.
 
-    Of those in *others* rows of a log's last incarnation count. Sealed files have it in their directories; rows are
-    read of other files, and of parts that a directory does not describe.
+    Of those in *others* rows of a log's last incarnation count. Sealed files have it in their directories. These may lack
+    some of a log that contradicts itself, but nothing is translated from or to that one.
     """
     found, incarnations = _Highest(), incarnations_of(tables.all_rows(LOG_INCARNATIONS))
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
@@ -41,12 +41,11 @@ def highest_indexed(tables: TableStore, others: Collection[Table] = ()) -> dict[
         is_present = pa.array(~_is_earlier(rows, incarnations))
         found.take_in(rows.filter(is_present), (("cluster", "start_offset"),))
     segments = tables.segments(RECORD_RUNS)
-    files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])
-    for rows in segments.rows(files, schema):
+    files = segments.newest()
+    for rows in segments.rows(files, pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])):
         found.take_in(rows, _RUN_ENDS)
     for each in files.sealed.values():
-        for group in found.take_in_directory(each.directory):
-            found.take_in(segments.read(each.path, group, schema), _RUN_ENDS)
+        found.take_in_directory(each.directory)
     return found.ends
 
 
@@ -67,22 +66,15 @@ class _Highest:
             for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
                 self._note(ClusterPartition(*log), highest)
 
-    def take_in_directory(self, said: Directory) -> list[int]:
-        """Take in the directory of a sealed file; return the row groups that have to be read."""
+    def take_in_directory(self, said: Directory) -> None:
+        """Take in the directory of a sealed file."""
         parts, spans = said.parts, said.spans
-        is_read = parts["plain"] == 0
-        for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
+        for log, reach in zip(parts["log"].tolist(), parts["reach"].tolist(), strict=True):
             if reach:
                 self._note(said.logs[log], reach)
-        known = ~is_read[spans["part"]]
-        log_of = parts["log"][spans["part"]]
-        for log, origin, high in zip(
-            *(each[known].tolist() for each in (log_of, spans["origin"], spans["high"])), strict=True
-        ):
-            place, name = said.logs[log], said.origins[origin]
-            self._note(place._replace(cluster=name), high + 1)
-        groups: list[int] = np.unique(parts["group"][is_read]).tolist()
-        return groups
+        columns = parts["log"][spans["part"]], spans["origin"], spans["high"]
+        for log, origin, high in zip(*(each.tolist() for each in columns), strict=True):
+            self._note(said.logs[log]._replace(cluster=said.origins[origin]), high + 1)
 
     def _note(self, log: ClusterPartition, end: int) -> None:
         if log.cluster:  # else their origin is unknown

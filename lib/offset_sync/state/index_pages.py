@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_rows import IndexRows, RowReader, joined, with_gaps
+from offset_sync.state.index_rows import NO_ROWS, IndexRows, RowReader, joined, with_gaps
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.tables.segments import Segments
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Runs
 
 _RUN_BYTES = 40
@@ -76,37 +76,6 @@ class PartReader:
         return found
 
 
-class Block(Protocol):
-    """Consecutive pages of a log."""
-
-    def __len__(self) -> int:
-        """Return the number of pages."""
-
-    def read(self, number: int) -> Runs:
-        """Return the runs of the page of this number in the block."""
-
-
-class LogPages:
-    """The pages of one log; pages never change, and blocks are only added."""
-
-    def __init__(self, cache: PageCache) -> None:
-        self._cache = cache
-        self._blocks: list[Block] = []
-        self._first: list[int] = []
-        self._pages = 0
-
-    def add(self, block: Block) -> None:
-        """Add the next pages."""
-        self._blocks.append(block)
-        self._first.append(self._pages)
-        self._pages += len(block)
-
-    def read(self, number: int) -> Runs:
-        """Return the runs of a page."""
-        at = bisect_right(self._first, number) - 1
-        return self._cache.get(self, number, lambda: self._blocks[at].read(number - self._first[at]))
-
-
 class Source(NamedTuple):
     """Where the rows of a log are read."""
 
@@ -116,43 +85,18 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlainBlock:
-    """Pages of one part each: *numbers* are those of the parts."""
-
-    source: Source
-    numbers: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def read(self, number: int) -> Runs:
-        """Return the runs of a page."""
-        source, part = self.source, self.numbers[number]
-        return runs_above(source.reader.read(source.parts, part), int(source.parts.columns["start"][part]))
-
-
-def plain_block(source: Source, parts: range) -> PlainBlock:
-    """Return the pages of consecutive *parts*: those with runs."""
-    filled = np.flatnonzero(source.parts.column("runs", parts) > 0)
-    return PlainBlock(source, [parts[number] for number in filled.tolist()])
-
-
-@dataclass(frozen=True)
-class MixedBlock:
-    """One page of several parts and of unsealed *rows*, from offset *low* to below *high*.
+class Page:
+    """The rows of sealed parts of these *numbers*, and unsealed *rows*, from offset *low* to below *high*.
 
     All below *begin* was known before.
     """
 
     source: Source
     numbers: Sequence[int]
-    rows: IndexRows
-    low: int
-    high: int
     begin: int = 0
-
-    def __len__(self) -> int:
-        return 1
+    rows: IndexRows = NO_ROWS
+    low: int = 0
+    high: int = NO_LIMIT
 
     def all_rows(self) -> IndexRows:
         """Return its rows, in order."""
@@ -160,9 +104,30 @@ class MixedBlock:
         rows = joined([*found, self.rows])
         return rows.take((rows.start >= self.low) & (rows.start < self.high)).in_order()
 
-    def read(self, number: int) -> Runs:
-        """Return the runs of the page."""
+    def runs(self) -> Runs:
+        """Return its runs."""
         return runs_above(self.all_rows(), self.begin)
+
+
+def whole_parts(source: Source, parts: range) -> list[Page]:
+    """Return the pages of consecutive *parts*: one of each with runs."""
+    filled, start = np.flatnonzero(source.parts.column("runs", parts) > 0), source.parts.column("start", parts)
+    return [Page(source, (parts[number],), int(start[number])) for number in filled.tolist()]
+
+
+class LogPages:
+    """The pages of one log; they never change, and are only added."""
+
+    def __init__(self, cache: PageCache) -> None:
+        self._cache, self._pages = cache, list[Page]()
+
+    def add(self, pages: Iterable[Page]) -> None:
+        """Add the next *pages*."""
+        self._pages += pages
+
+    def read(self, number: int) -> Runs:
+        """Return the runs of a page."""
+        return self._cache.get(self, number, self._pages[number].runs)
 
 
 def runs_above(rows: IndexRows, begin: int) -> Runs:
@@ -180,7 +145,7 @@ def let_go(log: LogIndex, source: Source, parts: range, cache: PageCache) -> boo
     known = source.parts.known(parts, log.paged.tail_begin)
     if len(known.pages):
         store = log.paged.store if isinstance(log.paged.store, LogPages) else LogPages(cache)
-        store.add(plain_block(source, parts))
+        store.add(whole_parts(source, parts))
         log.let_go(known.pages, known.runs, store)
     return True
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import LogPages, MixedBlock, PageCache, PartReader, Source, plain_block
+from offset_sync.state.index_pages import LogPages, Page, PageCache, PartReader, Source, whole_parts
 from offset_sync.state.index_rows import NO_ROWS, IndexRows
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.translate.index.log_index import LogIndex
@@ -68,8 +68,8 @@ class _LogStart:
             if is_plain:
                 self._append(parts)
                 continue
-            for block in self._mixed(parts):
-                self._read(block)
+            for page in self._mixed(parts):
+                self._read(page)
         self._take(self._rows(to_sealed=False))
 
     def _rows(self, *, to_sealed: bool) -> IndexRows:
@@ -109,11 +109,11 @@ class _LogStart:
         log = self._log(int(table.column("start", parts)[0]))
         known = table.known(parts, log.frontier)
         if len(known.pages):
-            self.pages.add(plain_block(self.source, parts))
+            self.pages.add(whole_parts(self.source, parts))
         log.append_pages(known, int(table.column("end", parts)[-1]), self.pages)
 
-    def _mixed(self, parts: range) -> Iterator[MixedBlock]:
-        """Yield blocks of *parts* that have to be read: rows from where one part begins to where the next does."""
+    def _mixed(self, parts: range) -> Iterator[Page]:
+        """Yield pages of *parts* that have to be read: rows from where one part begins to where the next does."""
         if not len(parts):
             return
         table = self.source.parts
@@ -123,19 +123,19 @@ class _LogStart:
         for first, above in zip(low.tolist(), [*low[1:].tolist(), _NEVER], strict=True):
             numbers = [parts[number] for number in np.flatnonzero((start < above) & (end >= first)).tolist()]
             mine = rows.take((rows.start >= first) & (rows.start < above)) if parts.stop == self.parts.stop else NO_ROWS
-            yield MixedBlock(self.source, numbers, mine, first, above)
+            yield Page(self.source, numbers, 0, mine, first, above)
 
-    def _read(self, block: MixedBlock) -> None:
-        """Take in the rows of a block, and keep only the directory of its page."""
+    def _read(self, page: Page) -> None:
+        """Take in the rows of a page, and keep only its directory."""
         before = self.found.logs.get(self.source.place)
         known_to = None if before is None else before.frontier
-        self._take(rows := block.all_rows())
+        self._take(rows := page.all_rows())
         log = self.found.logs.get(self.source.place)
         if log is None or not len(tail := log.paged.tail):
             return
-        self.pages.add(replace(block, begin=log.begin if known_to is None else known_to))
-        page = Stretches.of(tail, log.paged.tail_begin, log.frontier)
-        log.let_go(replace(page, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
+        self.pages.add([replace(page, begin=log.begin if known_to is None else known_to)])
+        known = Stretches.of(tail, log.paged.tail_begin, log.frontier)
+        log.let_go(replace(known, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
 
     def _take(self, rows: IndexRows) -> None:
         if len(rows):
