@@ -32,8 +32,8 @@ LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 def highest_indexed(tables: TableStore, others: Collection[Table] = ()) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all its indexed records, and those in *others*.
 
-    Of those in *others* rows of a log's last incarnation count. Sealed files have it in their directories. These may lack
-    some of a log that contradicts itself, but nothing is translated from or to that one.
+    Of those in *others* rows of a log's last incarnation count. Sealed files have it in their directories. These may
+    lack some of a log that contradicts itself, but nothing is translated from or to that one.
     """
     found, incarnations = _Highest(), incarnations_of(tables.all_rows(LOG_INCARNATIONS))
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]

@@ -92,7 +92,7 @@ PROTECTIONS = protections(
     "A cut that a crash has prevented is made by the next driver",
     kept_by("incarnation_log.IncarnationLog.uncut", gives({}), "incarnation_check a_cut_that_was_not[True]"),
     "A log is read again from where what a cut has left of it ends",
-    kept_by("run_cuts.RowCutter.ends", {}, "run_cuts what_is_read_again"),
+    kept_by("run_cuts.RowCutter.ends", {}, "run_cuts from_the_cut_on[1]"),
     "What was verified before another query noticed an incarnation is not entered after it",
     kept_by("incarnation_check.IncarnationCheck.confirm", nothing, "incarnation_check what_was_verified_before"),
     "What was read of a leader above the end of its epoch is read again",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders.index_histories import HISTORIES, cuts, history, index_of, known
 from builders.index_rows import add, begin, life, run
-from builders.record_indexes import alternating, content, log_of, read_in_one
+from builders.record_indexes import content, log_of, read_in_one
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
@@ -96,19 +96,3 @@ def test_a_cut_that_is_recorded_while_the_runs_are_read_counts_with_the_next_one
     for _ in range(2):
         index.refresh()
         assert known(index) == known(read_in_one(tables)) == (6, True, 2)
-
-
-def test_where_a_page_cannot_be_read_to_be_compared_nothing_is_taken_in() -> None:
-    tables = SealedInMemory()
-    alternating(tables, 0, 20)
-    tables.seal(2)
-    index = read_in_one(tables)
-    log = log_of(index)
-    add(tables, RECORD_RUNS, run(18, 1, "X", 77), run(20, 1, "X", 10))
-    tables.is_unreadable = True
-    with pytest.raises(OSError, match="cannot be read"):
-        index.refresh()
-    assert (log.frontier, log.is_contradicted) == (20, False)
-    tables.is_unreadable = False
-    index.refresh()
-    assert (log.frontier, log.is_contradicted) == (21, True)
