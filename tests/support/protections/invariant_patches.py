@@ -31,7 +31,7 @@ _reconcile_batch, _submit = Reconciler.reconcile_batch, Reconciler._submit
 _of_batch = partial(ReconcileRequest, Selection.CHANGED)
 
 
-_number = RowCutter._number
+_number, _unsettled = RowCutter._number, IncarnationCheck.unsettled
 
 
 def cut_by(owner: str) -> Any:
@@ -47,9 +47,6 @@ def cut_by(owner: str) -> Any:
 def endless(cut: Any, _ends: Any) -> Any:
     """Take the logs of all origins for endless."""
     return np.full(cut.num_rows, 1 << 62)
-
-
-_unsettled = IncarnationCheck.unsettled
 
 
 def none_that_came_back(check: Any, alias: str, *read: Any) -> Any:

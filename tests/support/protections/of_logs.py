@@ -114,7 +114,7 @@ PROTECTIONS = protections(
     "A log is withheld until the index is read that was cut by its last incarnation",
     kept_by("incarnations.KnownIncarnations.is_uncut", no, seed(29, "third_anew,uncut")),
     "While the index is not cut nothing is translated from or to that log, whoever is silent",
-    kept_by("translator.Translator._is_uncut", no, "reconciler_withheld while_the_index_is_not_cut[silent]"),
+    kept_by("translator.Translator._is_uncut", no, "reconciler_withheld while_the_index_is_not_cut[X-True]"),
     "An answer about a leader is refused where another query has recorded the next one meanwhile",
     kept_by("incarnation_check._epoch_of", nothing, "incarnation_check two_queries_that_ask_about"),
     "A cluster's answer from before another query noticed a change is asked for again",
