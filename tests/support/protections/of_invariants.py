@@ -220,7 +220,7 @@ BY_NUMBER[13] = protections(
 )
 BY_NUMBER[14] = protections(
     "runs leave memory only for pages that hold all that is there",
-    kept_by("index_pages._continue", yes, "record_index kept_up_in_any_steps"),
+    kept_by("index_pages._continue", yes, "record_index what_is_between_two_queries"),
 )
 BY_NUMBER[15] = protections(
     "commits of an unknown version stop the query",

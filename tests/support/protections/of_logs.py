@@ -69,9 +69,7 @@ PROTECTIONS = protections(
     kept_by("incarnation_check.IncarnationCheck._rows", _without(RECREATED), seed(0, "shrink")),
     "A truncated log is noticed by where its last epoch ended",
     kept_by(
-        "incarnation_check.IncarnationCheck._rows",
-        _without(TRUNCATED),
-        "incarnation_check a_cut_that_was_not[False]",
+        "incarnation_check.IncarnationCheck._rows", _without(TRUNCATED), "incarnation_check a_cut_that_was_not[False]"
     ),
     "A log with a new incarnation is read again, also by the next driver",
     kept_by("incarnation_log.IncarnationLog.unread", gives({}), "incarnation_check an_incarnation_that_begins_while"),
@@ -92,7 +90,7 @@ PROTECTIONS = protections(
     "A cut that a crash has prevented is made by the next driver",
     kept_by("incarnation_log.IncarnationLog.uncut", gives({}), "incarnation_check a_cut_that_was_not[True]"),
     "A log is read again from where what a cut has left of it ends",
-    kept_by("run_cuts.RowCutter.ends", {}, "run_cuts from_the_cut_on[1]"),
+    kept_by("run_cuts.RowCutter.ends", {}, "run_cuts from_the_cut_on[0]"),
     "What was verified before another query noticed an incarnation is not entered after it",
     kept_by("incarnation_check.IncarnationCheck.confirm", nothing, "incarnation_check what_was_verified_before"),
     "What was read of a leader above the end of its epoch is read again",

@@ -72,7 +72,7 @@ def test_from_the_cut_on_a_log_is_empty_its_copies_are_unknown_and_what_it_had_c
     cutter = RowCutter(begun)
     found = rows if (changed := cutter.cut(rows, rows)) is None else changed
     assert records(found) == sorted((each for row in rows.to_pylist() for each in left(row, begun)), key=str)
-    kept = [(ClusterPartition(*list(row.values())[:3]), row) for row in found.to_pylist() if row["length"] >= 0]
+    kept = [(ClusterPartition(*[*row.values()][:3]), row) for row in found.to_pylist() if row["length"] >= 0]
     ends = {log: [row["start_offset"] + row["length"] for at, row in kept if at == log] for log in begun}
     assert cutter.ends == {log: max(each) for log, each in ends.items() if each}
     assert RowCutter(begun).cut(found, found) is None, "it may be cut again"
