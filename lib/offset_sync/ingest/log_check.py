@@ -126,7 +126,7 @@ class LogCheck:
         unseen = changed(start, end) - self._epochs.keys() - self._nameless
         led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         if never := unseen - led.keys():
-            _retry_overtaken(partial(self._meet, never))
+            retry_overtaken(partial(self._meet, never))
             led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         self._epochs |= led
 
@@ -137,7 +137,7 @@ class LogCheck:
         known then. *cut* makes runs of the records of some ranges.
         """
         wanted, before = self._due.of(read.start, read.end), dict(self._epochs)
-        here, said, at, asked_at = _retry_overtaken(partial(self._ask, read, wanted))
+        here, said, at, asked_at = retry_overtaken(partial(self._ask, read, wanted))
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         # Of a new leader: what was read above the end of the epoch before may have been truncated by the election.
         elected = self._incarnations.elected_since(self._alias, before).items()
@@ -217,7 +217,7 @@ class LogCheck:
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
 
-def _retry_overtaken(ask: Callable[[], _T]) -> _T:
+def retry_overtaken(ask: Callable[[], _T]) -> _T:
     """Return what *ask* returns; retries while another query has recorded a change meanwhile."""
     for _ in range(_TRIES - 1):
         with suppress(OvertakenError):

@@ -24,7 +24,7 @@ from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
-from offset_sync.ingest.log_check import LogCheck
+from offset_sync.ingest.log_check import LogCheck, retry_overtaken
 from offset_sync.ingest.map_batches import has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
@@ -107,7 +107,13 @@ class RecordIndexer:
         self._ids: set[tuple[str, str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Index one micro-batch; idempotent: it may be repeated after a failure at any point."""
+        """Index one micro-batch; idempotent: it may be repeated after a failure at any point.
+
+        Where another query has recorded an incarnation since its records were verified, it is read once more.
+        """
+        retry_overtaken(partial(self._index, records, batch_id))
+
+    def _index(self, records: DataFrame, batch_id: int) -> None:
         start, end = self._offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
