@@ -95,9 +95,10 @@ def test_sync_offsets_says_where_its_groups_are() -> None:
 
 def test_index_records_says_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
     progress = IndexProgress()
-    progress.expect("dc1", {TopicPartition("orders", 0): 100})
     with caplog.at_level(logging.INFO):
-        tell(progress, "indexing for")
+        tell(progress, "indexing for", is_begun=False)
+        progress.expect("dc1", {TopicPartition("orders", 0): 100})
+        tell(progress, "indexing for", is_begun=False)
         progress.advance("dc1", {("orders", 0): 0}, {("orders", 0): 100}, 90)
         tell(progress, "ended after")
     said = [re.sub("(for|after) .*:", "\\1 …:", record.getMessage()) for record in caplog.records]
