@@ -48,6 +48,7 @@ COPY spark-submit.sh ./
 COPY LICENSE ./
 COPY NOTICE ./
 RUN .venv/bin/python scripts/bundle.py \
+ && .venv/bin/python scripts/class_archives.py spark \
  && .venv/bin/python -m compileall -q lib scripts
 
 FROM base

@@ -29,7 +29,7 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 		echo "Python 3.11, 3.12, 3.13 or 3.14 is needed and none was found; install one and name it: make PYTHON=python3.13" >&2; exit 1; }
 	@$(PYTHON) scripts/environment.py
 	@$(BIN)/python scripts/jars.py
-	@$(BIN)/python scripts/broker_archive.py
+	@$(BIN)/python scripts/class_archives.py
 
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)

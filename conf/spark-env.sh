@@ -4,4 +4,11 @@
 # So the JVM ignores it, and ends with the driver: it exits when its standard input, a pipe from there, is closed.
 if [[ -n "${OFFSET_SYNC_DRIVER:-}" ]]; then
   trap '' TERM
+  # Spark's classes as the JVM has them in memory (scripts/class_archives.py): it starts 3 s sooner. The JVM takes them only where no
+  # folder with files is on its class path, so it gets another one than conf/. With another Java, or other jars, it ignores them.
+  conf=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+  if [[ -f "$conf/../jars/spark/classes.jsa" ]]; then
+    SPARK_CONF_DIR="$conf/none"
+    SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$conf/../jars/spark/classes.jsa -Xlog:cds*=off -Dlog4j2.configurationFile=$conf/log4j2.properties ${SPARK_SUBMIT_OPTS:-}"
+  fi
 fi

@@ -26,27 +26,25 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parent.parent
 LEAST_COVERAGE = 90
 """Percent of the lines and branches of lib/offset_sync that tests run without a broker."""
+_MEASURED = ("--cov", "--cov-append", "--cov-report=")
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 # That their tests pass as they are is seen in the other groups; the lane of the brokers ends first.
 _TAKEN_OUT = "tests/protections.py::test_it_is_noticed_if_a_protection_is_taken_out"
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
-        ("tests/unit", "tests/browser", "--dist", "loadgroup"),
-        ("tests/spark", "--dist", "loadgroup"),
+        ("tests/unit", "tests/browser", *_MEASURED, "--dist", "loadgroup"),
+        ("tests/spark", *_MEASURED, "--dist", "loadgroup"),
     ),
     # Measured, these would take a quarter to a half more of the processors, and the first lane covers enough.
     "broker": (
-        ("tests/broker", "--no-cov", *_BY_FILE),
-        ("tests/simulation", "tests/search", _TAKEN_OUT, "--no-cov", "--dist", "worksteal"),
+        ("tests/broker", *_BY_FILE),
+        ("tests/simulation", "tests/search", _TAKEN_OUT, "--dist", "worksteal"),
     ),
 }
 # Brokers are waited for with deadlines; what only computes takes the processor that they leave.
 _GIVES_WAY = {"unit, spark": ("nice", "-n", "3")}
 OPTIONS: Sequence[str] = (
-    "--cov",
-    "--cov-append",
-    "--cov-report=",
     "--durations=10",
     "--durations-min=5",
     # A worker that crashes ends its group, as failed: with another in its place the last tests are never given out.

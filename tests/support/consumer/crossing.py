@@ -18,7 +18,7 @@ from broker.installation import until
 from consumer.consumer_host import Delivered, Reader
 from consumer.read_list_texts import list_text, ranges_of
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
-from offset_sync_demo.kafka.clients import client_options, stable_ends
+from offset_sync_demo.kafka.clients import client_options
 
 READ, USED, SEEN = "__offset-sync.read.", "__offset-sync.used.", "__offset-sync.seen."
 _numbers = itertools.count(1)
@@ -82,9 +82,10 @@ class Crossing:
         """Write more into each partition and return the topic with them, all of them on the lists."""
         written = {number: dict(log.records) for number, log in self.logs.items()}
         _write(self.cluster, self.topic, written, None, count)
-        ends = _ends(self.cluster, self.topic, written)
         logs = {
-            number: Log(written[number], log.start, log.read | {*written[number]} - {*log.records}, ends[number])
+            number: Log(
+                written[number], log.start, log.read | {*written[number]} - {*log.records}, max(written[number]) + 1
+            )
             for number, log in self.logs.items()
         }
         return Crossing(self.cluster, self.topic, logs)
@@ -133,20 +134,9 @@ def write_crossing(cluster: EmbeddedCluster, topic: str, *, records: int = 300) 
     written: dict[int, dict[int, str]] = {number: {} for number in range(_PARTITIONS)}
     for is_committed, share in _STRETCHES:
         _write(cluster, topic, written, is_committed, round(records * share))
-    ends = _ends(cluster, topic, written)
-    logs = {number: _log(number, of_partition, ends[number]) for number, of_partition in written.items()}
+    # The marker of the last transaction follows; the broker writes it after it has acknowledged the commit.
+    logs = {number: _log(number, of_partition, max(of_partition) + 2) for number, of_partition in written.items()}
     return Crossing(cluster, topic, logs)
-
-
-def _ends(cluster: EmbeddedCluster, topic: str, written: Mapping[int, Mapping[int, str]]) -> dict[int, int]:
-    """Return where each partition ends: a commit is acknowledged before the markers of its transaction are written."""
-
-    def found() -> dict[int, int]:
-        ends = stable_ends(cluster, [(topic, number) for number in written])
-        is_ended = all(ends[topic, number] > max(records) for number, records in written.items())
-        return {number: ends[topic, number] for number in written} if is_ended else {}
-
-    return until(found)
 
 
 def _write(
