@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.jobs import runner as logs
+from offset_sync.jobs.index_records import tell
+from offset_sync.model.values import TopicPartition
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +65,13 @@ def test_a_record_is_one_line_whatever_it_holds() -> None:
     record = logging.LogRecord("x", logging.INFO, "", 0, "m", None, None)
     record.created, record.msecs = 1_000_000_000.0625, 62.5
     assert json.loads(logs.JsonLines().format(record))["ts"] == "2001-09-09T01:46:40.062Z"
+
+
+def test_index_records_says_how_far_it_is_once_the_end_of_a_log_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    progress = IndexProgress()
+    with caplog.at_level(logging.INFO):
+        tell(progress, "indexing for", is_begun=False)
+        progress.expect("dc1", {TopicPartition("orders", 0): 100})
+        tell(progress, "indexing for", is_begun=False)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.endswith("0 records, 0 records/s, 0% of the records present at the start, time left unknown")
