@@ -68,10 +68,9 @@ def test_a_record_is_one_line_whatever_it_holds() -> None:
 
 
 def test_index_records_says_how_far_it_is_once_the_end_of_a_log_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     progress = IndexProgress()
-    with caplog.at_level(logging.INFO):
-        tell(progress, "indexing for", is_begun=False)
-        progress.expect("dc1", {TopicPartition("orders", 0): 100})
-        tell(progress, "indexing for", is_begun=False)
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert said.endswith("0 records, 0 records/s, 0% of the records present at the start, time left unknown")
+    tell(progress, "indexing for", is_begun=False)
+    progress.expect("dc1", {TopicPartition("orders", 0): 100})
+    tell(progress, "indexing for", is_begun=False)
+    assert [said.partition("%")[0].split()[-1] for said in caplog.messages] == ["0"]

@@ -17,14 +17,7 @@ from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_log import IncarnationLog
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
-from offset_sync.tables.catalog import (
-    ARRIVED,
-    ELECTED,
-    LOG_INCARNATIONS,
-    READ_AGAIN,
-    RECREATED,
-    TRUNCATED,
-)
+from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
 
 NOW = datetime(2026, 11, 24, tzinfo=timezone.utc)
 
