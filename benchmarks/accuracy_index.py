@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from accuracy_headers import told_by_headers
+from offset_sync.translate.index.incarnations import Incarnation, split_by_incarnation
 from workloads import ClusterLog, Workload
 
 from offset_sync.ingest.run_builder import cut_runs
 from offset_sync.translate.exact import Bounds
-from offset_sync.translate.index.incarnations import Incarnation, split_by_incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.index.time_index import TimeIndex

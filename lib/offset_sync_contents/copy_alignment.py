@@ -12,16 +12,21 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offset_sync.ingest.incarnation_check import IncarnationCheck, OvertakenError
+from offset_sync.ingest.run_cuts import RowCutter
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.partition_log import Incarnation
 from offset_sync_contents.alignment.aligner import AlignerState, CopyFollower, Decision
 from offset_sync_contents.alignment.mirror import Reach, Settings, Verdict
 from offset_sync_contents.alignment.records import Stretch
@@ -117,11 +122,12 @@ class CopyAlignment:
         self._forget_former_incarnations()
         self._load()
         self._ask_ends()
+        verified_at = datetime.now(timezone.utc)
         self._forget_former_incarnations()
         decided = {log: each for log, known in self._followed.items() if (each := known.follower.advance(now_ms))}
         for log in [log for log, each in decided.items() if each.aliens and self._restart(log, each, now_ms)]:
             del decided[log]
-        self._write(decided)
+        self._write(decided, partial(self._lookups.incarnations.confirm, verified_at))
         return len(decided)
 
     def _begin(self) -> None:
@@ -229,19 +235,28 @@ class CopyAlignment:
         self._read_again_ms[log] = now_ms
         return True
 
-    def _write(self, decided: Mapping[ClusterPartition, Decision]) -> None:
+    def _write(self, decided: Mapping[ClusterPartition, Decision], check: Callable[[], None]) -> None:
         """Store what was *decided* in one append. What has rows from before a restart gets no others."""
         rows = []
         for log, decision in decided.items():
             known = self._followed[log]
             if (each := decision.from_offset(known.follower.written)) is not None:
-                rows.append(decided_rows(log, known.origin.cluster, each))
+                rows.append(self._settled(log, known.origin, decided_rows(log, known.origin.cluster, each)))
         if rows:
-            self._tables.append(RECORD_RUNS, pa.concat_tables(rows))
+            self._tables.append(RECORD_RUNS, pa.concat_tables(rows), check=check)
         for log in decided:
             known = self._followed[log]
             self._kept[log] = Kept(known.follower.state, known.begun_ms)
             self._tell(log, known.follower.state.counts.verdict)
+
+    def _settled(self, log: ClusterPartition, origin: ClusterPartition, rows: pa.Table) -> pa.Table:
+        """Return *rows* of *log*, where copies that may be of an earlier incarnation of *origin* are unknown."""
+        place, first = log.topic_partition, pc.min(rows.column("start_offset")).as_py() or 0
+        unsettled = self._lookups.incarnations.unsettled(log.cluster, {place: first}, {place: first})
+        begin = unsettled.get((origin.cluster, *place))
+        cuts = {} if begin is None else {origin: Incarnation(begin, 0, "", is_recreated=False)}
+        left = RowCutter(cuts).cut(rows, rows) if cuts else None
+        return rows if left is None else left
 
     def _tell(self, log: ClusterPartition, verdict: Verdict) -> None:
         """Log whether the copies in *log* can be matched, where that has changed."""

@@ -14,9 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offset_sync.ingest.run_builder import is_of
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -26,7 +24,7 @@ from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 from offset_sync.tables.files import Files
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Incarnation, true_below
+from offset_sync.translate.partition_log import Incarnation
 from offset_sync_contents.alignment.aligner import AlignerState, CopyFollower
 from offset_sync_contents.alignment.mirror import Counts, Reach, Settings
 from offset_sync_contents.alignment.records import Stretch, newest_whole, of_present_incarnation
@@ -37,7 +35,7 @@ from offset_sync_contents.table import RECORD_FINGERPRINTS
 logger = logging.getLogger(__name__)
 _FEW = 50
 _LOG = ["cluster", "topic", "partition"]
-_RUN = [*_LOG, "start_offset", "length", "indexed_at"]
+_RUN = [*_LOG, "start_offset", "length"]
 
 
 class Kept(NamedTuple):
@@ -121,8 +119,10 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
                 stretches.setdefault(log, []).append(each)
     frontiers: dict[ClusterPartition, int] = {}
     for rows in _only(places, tables.batches(RECORD_RUNS, _RUN)):
-        for log, end in _ends(rows, {log: incarnations[log] for log in wanted if log in incarnations}).items():
-            frontiers[log] = max(end, frontiers.get(log, 0))
+        end = int64s(rows.column("start_offset")) + int64s(rows.column("length"))
+        for key, greatest in greatest_of_each([rows.column(name) for name in _LOG], end).items():
+            log = ClusterPartition(*key)
+            frontiers[log] = max(greatest, frontiers.get(log, 0))
     whole = {
         log: newest_whole(of_present_incarnation(each, incarnations.get(log, ()))) for log, each in stretches.items()
     }
@@ -135,19 +135,6 @@ def _only(places: Collection[TopicPartition], parts: Iterable[pa.Table]) -> Iter
         found = rows.filter(is_of(rows, places)) if len(places) <= _FEW else rows
         if found.num_rows:
             yield found
-
-
-def _ends(rows: pa.Table, incarnations: Mapping[ClusterPartition, list[Incarnation]]) -> dict[ClusterPartition, int]:
-    """Return how far each log is indexed by the parts of *rows* that are still valid."""
-    start, indexed_ms = int64s(rows.column("start_offset")), int64s(rows.column("indexed_at")) // 1000
-    end = start + int64s(rows.column("length"))
-    for log, later in incarnations.items():
-        is_here = pc.and_(is_of(rows, [log.topic_partition]), pc.equal(rows.column("cluster"), log.cluster))
-        mine = is_here.to_numpy()
-        limit = true_below(indexed_ms[mine], later)
-        end[mine] = np.where(start[mine] <= limit, np.minimum(end[mine], limit), 0)
-    ends = greatest_of_each([rows.column(name) for name in _LOG], end)
-    return {ClusterPartition(*key): greatest for key, greatest in ends.items()}
 
 
 def follower_of(

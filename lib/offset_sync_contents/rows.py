@@ -19,7 +19,8 @@ from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.state.incarnations import epoch_ms, log_of, to_datetime
+from offset_sync.state.cluster_clock import epoch_ms, to_datetime
+from offset_sync.state.incarnations import log_of
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import BEGINS

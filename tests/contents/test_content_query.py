@@ -15,7 +15,7 @@ from fakes.newest_logs import known_config
 from fakes.tables import MemoryFrame, PowerFailure
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.model.values import ClusterPartition, OffsetRange
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync_contents.content_query import FingerprintIndexer, QueryKind, range_rows

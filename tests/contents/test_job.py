@@ -228,10 +228,10 @@ def test_an_incarnation_of_the_originals_log_starts_with_its_present_records(tmp
     job.step()
     assert job.index().incarnations(ORIGINALS)
     assert copies(job).frontier == 500  # what is known of the former life tells nothing any more
-    job.told, job.originals_to = replace(job.told, contents=job.told.contents + 10**6), 0
+    job.originals_to = 0
     job.now_ms = int(time.time() * 1000) + 60_000  # after the life was noticed
     job.read_originals(600)
     job.step(SETTINGS.hold_ms)
     job.step(SETTINGS.hold_ms + 1)
-    # Copies of the former life are unread by everyone.
+    # What may be copies of the former life are unread by everyone, though the contents are the same.
     assert (copies(job).frontier, copies(job).last_unknown) == (600, 599)

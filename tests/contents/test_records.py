@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.partition_log import Incarnation
 from offset_sync_contents.alignment.records import Fingerprints, Stretch, newest_whole, of_present_incarnation
 
 

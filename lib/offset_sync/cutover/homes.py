@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from offset_sync.cutover.plan import Direction
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT
+from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.state.group_homes import UNCERTAIN_MS, Move
-from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Side, SyncState
 

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Protocol
 
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.incarnation_log import IncarnationLog, IncarnationRow, KnownLog
+from offset_sync.ingest.incarnation_log import Cuts, IncarnationLog, IncarnationRow, KnownLog
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
+from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.state.cluster_metadata import ClusterMetadata, named
-from offset_sync.state.incarnations import epoch_ms
 from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
@@ -71,7 +71,9 @@ class IncarnationCheck:
 
     *late_ms* is how long a copy may be in flight. *reaches* returns, by log, the first offset above all its records
     that are indexed, there or as copies. It reads a table, so it is called at most once, when a leader has changed.
-    Checks the logs of topics, or *of_commits*: two jobs check them, by two clocks.
+    *cut* removes what is of earlier incarnations from the index, and returns how far the rest of each log goes: it is
+    read again from there. Other queries wait for it. Without it this checks the logs of
+    commits instead of topics: two jobs check them, by two clocks.
     """
 
     def __init__(
@@ -80,10 +82,10 @@ class IncarnationCheck:
         epochs: Mapping[str, EpochEnds],
         reaches: Callable[[], Mapping[ClusterPartition, int]],
         late_ms: int = 0,
-        of_commits: bool = False,
+        cut: Callable[[Cuts], Mapping[ClusterPartition, int]] | None = None,
     ) -> None:
-        self._log, self._epochs = IncarnationLog(tables, of_commits=of_commits), epochs
-        self._reaches, self._late_ms, self._of_commits = reaches, late_ms, of_commits
+        self._log, self._epochs = IncarnationLog(tables, of_commits=cut is None), epochs
+        self._reaches, self._late_ms, self._cut_index = reaches, late_ms, cut
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
         self._elected: dict[ClusterPartition, dict[int, int]] = {}
@@ -103,6 +105,7 @@ class IncarnationCheck:
         to differ, it is the beginning of the log. Raises OvertakenError if another query has recorded a change.
         """
         with self._lock:
+            self._cut()  # which has failed, or was not made before a crash
             self._refuse_overtaken(said, moment)
             asked = {log: self._log.known(log) for log, *_ in _logs(said) if self._is_questionable(log, said, plans)}
         # Without the lock, which all clusters share: a leader may not answer.
@@ -129,7 +132,48 @@ class IncarnationCheck:
                     self._elected.pop(entry.log, None)
                 if entry.reason == ELECTED and entry.leader_epoch is not None:
                     self._elected.setdefault(entry.log, {})[entry.leader_epoch] = entry.begins_at or 0
+            self._cut()
             return self._log.now()
+
+    def _cut(self) -> None:
+        """Cut the index by the incarnations by which it was not cut yet, and record that this is done.
+
+        Until then readers do not know the new leader epoch, and the log counts as truncated.
+        """
+        if self._cut_index is not None and (uncut := self._log.uncut()):
+            ends = self._cut_index(uncut)
+            begins = {log: min(each.begins_at, ends.get(log, each.begins_at)) for log, each in uncut.items()}
+            self._log.write([self._read_again(log, offset) for log, offset in begins.items()])
+
+    def _read_again(self, log: ClusterPartition, offset: int | None) -> IncarnationRow:
+        known = self._log.known(log)
+        assert known is not None
+        return IncarnationRow(log, known.topic_id, known.leader_epoch, offset, READ_AGAIN)
+
+    def confirm(self, at: datetime) -> None:
+        """Raise OvertakenError if an incarnation was noticed since rows were verified, whose time is *at*.
+
+        To be called when they are entered: these would be of an earlier incarnation, and the index is cut already.
+        """
+        if self._log.last_begun_ms >= epoch_ms(at):
+            raise OvertakenError("", "new incarnation recorded since the records were verified; retrying")
+
+    def unsettled(self, alias: str, read: Offsets, start: Offsets) -> dict[tuple[str, str, int], int]:
+        """Return from which offset on copies may be of an earlier incarnation, by origin and log, in what was *read*.
+
+        They may while the logs of *alias* are read from a *start* below what had arrived when none was in flight any
+        more: also copies of its own records that came back. Errs to such offsets.
+        """
+        with self._lock:
+            found = dict[tuple[str, str, int], int]()
+            for partition in self._log.begun.keys() & read.keys():
+                arrived_ms, end = self._log.arrived.get(ClusterPartition(alias, *partition), (0, 0))
+                for cluster, each in self._log.begun[partition]:
+                    is_settled = arrived_ms > each.noticed_ms and start.get(partition, 0) >= end
+                    if not is_settled:
+                        origin = (cluster, *partition)
+                        found[origin] = min(each.begins_at, found.get(origin, each.begins_at))
+            return found
 
     def _refuse_overtaken(self, said: Said, moment: int) -> None:
         for log, _, _ in _logs(said):
@@ -160,8 +204,7 @@ class IncarnationCheck:
     def begun_ms(self, partition: TopicPartition) -> int:
         """Return when the newest incarnation of any log of *partition* after its first was noticed, in ms; 0: none."""
         with self._lock:
-            self._log.known(ClusterPartition("", *partition))  # the table is read once
-            return self._log.begun_ms.get(partition, 0)
+            return self._log.begun_ms(partition)
 
     def to_read_again(self, alias: str) -> dict[TopicPartition, int]:
         """Return the offsets from which logs of a cluster must be re-read, because their records have changed."""
@@ -173,10 +216,9 @@ class IncarnationCheck:
         with self._lock:
             found = []
             for partition, each in ends.items():
-                log, begun_ms = ClusterPartition(alias, *partition), self._log.begun_ms.get(partition)
-                if begun_ms is None or self._log.arrived_ms.get(log, 0) > begun_ms:
-                    continue
-                if epoch_ms(asked_at) > begun_ms + self._late_ms:
+                log, begun_ms = ClusterPartition(alias, *partition), self._log.begun_ms(partition)
+                arrived_ms, _ = self._log.arrived.get(log, (0, 0))
+                if begun_ms >= arrived_ms and epoch_ms(asked_at) > begun_ms + self._late_ms and begun_ms:
                     found.append(IncarnationRow(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
 
@@ -192,8 +234,8 @@ class IncarnationCheck:
                 known = self._log.known(log)
                 if known is None or known.unread_from == offset:
                     continue
-                if self._log.begun_ms.get(partition, 0) < epoch_ms(at):
-                    found.append(IncarnationRow(log, known.topic_id, known.leader_epoch, offset, READ_AGAIN))
+                if self._log.begun_ms(partition) < epoch_ms(at):
+                    found.append(self._read_again(log, offset))
             self._log.write(found)
 
     def _is_questionable(self, log: ClusterPartition, said: Said, plans: Plans) -> bool:
@@ -203,7 +245,7 @@ class IncarnationCheck:
         ends, plan = metadata.ends[log.topic_partition], plans.get(log, _NO_PLAN)
         if before is None:
             # A commit log was truncated if its first micro-batch was planned beyond its end.
-            return self._of_commits and ends.log_end < max(plan)
+            return self._cut_index is None and ends.log_end < max(plan)
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False
         return before.leader_epoch != ends.leader_epoch or ends.log_end < max(self._reach.get(log, 0), *plan)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
-from offset_sync.state.incarnations import end_of_epoch, epoch_ms, log_of, to_datetime
+from offset_sync.state.cluster_clock import epoch_ms, to_datetime
+from offset_sync.state.incarnations import end_of_epoch, log_of
 from offset_sync.tables.catalog import (
     ARRIVED,
     ELECTED,
@@ -21,8 +22,11 @@ from offset_sync.tables.catalog import (
     TRUNCATED,
 )
 from offset_sync.tables.store import TableStore
+from offset_sync.translate.partition_log import Incarnation
 
 logger = logging.getLogger(__name__)
+Cuts = Mapping[ClusterPartition, Incarnation]
+"""The incarnations that the index is cut by, one of a log."""
 _REASONS = {RECREATED: "topic recreated", TRUNCATED: "log truncated"}
 
 
@@ -44,13 +48,15 @@ class IncarnationRow(NamedTuple):
 class KnownLog(NamedTuple):
     """The last recorded state of a log; *unread_from* is the offset from which it must be re-read.
 
-    *ended* are the ends of earlier epochs, of the topic's present incarnation.
+    *ended* are the ends of earlier epochs, of the topic's present incarnation. *uncut*: the index may have rows from
+    before this incarnation.
     """
 
     topic_id: str
     leader_epoch: int | None
     unread_from: int | None = None
     ended: tuple[EpochEnd, ...] = ()
+    uncut: Incarnation | None = None
 
     def ended_by(self, entry: IncarnationRow) -> tuple[EpochEnd, ...]:
         """Return *ended* as it is once *entry* was recorded."""
@@ -64,20 +70,21 @@ class KnownLog(NamedTuple):
 class IncarnationLog:
     """The table as first loaded, and what was written since; not thread-safe.
 
-    It has the logs of topics, or *of_commits*, whichever this job writes. *moment* counts writes. *begun_ms* is when
-    the newest incarnation of any log of a partition was noticed, *arrived_ms* when the end of a log was last recorded
-    as ARRIVED.
+    It has the logs of topics, or *of_commits*, whichever this job writes. *moment* counts writes. *begun* are the
+    incarnations of all logs of a partition, each with its cluster, the newest one last; *arrived* says of a log when
+    its end was last recorded as ARRIVED, in ms, and that end. *last_begun_ms* is when the newest incarnation of all was
+    noticed.
     """
 
     def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
         self._tables, self._of_commits = tables, of_commits
         self._logs: dict[ClusterPartition, KnownLog] = {}
         self._indexed_ids: dict[tuple[str, str], set[str]] = {}
-        self._noticed_ms = self._latest_ms = 0
+        self._noticed_ms = self._latest_ms = self.last_begun_ms = 0
         self._noticed_at: dict[ClusterPartition, int] = {}
         self.moment = 0
-        self.begun_ms: dict[TopicPartition, int] = {}
-        self.arrived_ms: dict[ClusterPartition, int] = {}
+        self.begun: dict[TopicPartition, list[tuple[str, Incarnation]]] = {}
+        self.arrived: dict[ClusterPartition, tuple[int, int]] = {}
         self._is_loaded = False
 
     def known(self, log: ClusterPartition) -> KnownLog | None:
@@ -96,6 +103,17 @@ class IncarnationLog:
         self._load()
         found = {log: known.unread_from for log, known in self._logs.items() if log.cluster == alias}
         return {log.topic_partition: offset for log, offset in found.items() if offset is not None}
+
+    def uncut(self) -> Cuts:
+        """Return the logs by whose last incarnation the index is still to be cut."""
+        self._load()
+        return {log: known.uncut for log, known in self._logs.items() if known.uncut is not None}
+
+    def begun_ms(self, partition: TopicPartition) -> int:
+        """Return when the newest incarnation of any log of *partition* after its first was noticed, in ms; 0: none."""
+        self._load()
+        begun = self.begun.get(partition)
+        return begun[-1][1].noticed_ms if begun else 0
 
     def noticed_since(self, log: ClusterPartition, moment: int) -> bool:
         """Return whether an incarnation of *log* was recorded after *moment*."""
@@ -140,6 +158,7 @@ class IncarnationLog:
         """
         before = [self._logs.get(log) for log in logs]
         self._logs.clear()
+        self.begun.clear()
         self._is_loaded = False
         self._load()
         return before != [self._logs.get(log) for log in logs]
@@ -163,14 +182,17 @@ class IncarnationLog:
     def _take_in(self, entry: IncarnationRow, noticed_ms: int) -> None:
         self._noticed_ms = max(self._noticed_ms, noticed_ms)
         if entry.reason == ARRIVED:
-            self.arrived_ms[entry.log] = noticed_ms
+            self.arrived[entry.log] = noticed_ms, entry.begins_at or 0
             return
-        if entry.is_new:
-            self.begun_ms[entry.log.topic_partition] = noticed_ms
         before = self._logs.get(entry.log)
-        begins_at = entry.begins_at if entry.is_new else None
-        unread = [each for each in (begins_at, before and before.unread_from) if each is not None]
-        unread_from = entry.begins_at if entry.reason == READ_AGAIN else min(unread, default=None)
-        self._logs[entry.log] = KnownLog(
-            entry.topic_id, entry.leader_epoch, unread_from, before.ended_by(entry) if before is not None else ()
-        )
+        unread_from, uncut = (before.unread_from, before.uncut) if before is not None else (None, None)
+        if entry.is_new:
+            begins_at = entry.begins_at or 0
+            uncut = Incarnation(begins_at, noticed_ms, entry.topic_id, entry.reason == RECREATED)
+            self.begun.setdefault(entry.log.topic_partition, []).append((entry.log.cluster, uncut))
+            self.last_begun_ms = noticed_ms
+            unread_from = begins_at if unread_from is None else min(begins_at, unread_from)
+        elif entry.reason == READ_AGAIN:
+            unread_from, uncut = entry.begins_at, None
+        ended = before.ended_by(entry) if before is not None else ()
+        self._logs[entry.log] = KnownLog(entry.topic_id, entry.leader_epoch, unread_from, ended, uncut)

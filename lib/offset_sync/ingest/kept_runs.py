@@ -35,11 +35,12 @@ class KeptRuns(NamedTuple):
     *summary* has a row per log and origin, null for origins that cannot be queried: ``end`` and ``reach``, the first
     offsets above the runs here and at the origin, the number of ``records``, and of malformed ones (``errors``), and
     the ``attempts`` that made the rows. *without* are logs whose rows are discarded, *beyond* the ends of origins' logs
-    that some run exceeds. *is_again*: the rows are of re-read logs.
+    that some run at *alias* exceeds. *is_again*: the rows are of re-read logs.
     """
 
     rows: DataFrame
     summary: pa.Table
+    alias: str = ""
     without: frozenset[TopicPartition] = frozenset()
     beyond: OriginEnds = MappingProxyType({})
     is_again: bool = False
@@ -50,7 +51,7 @@ class KeptRuns(NamedTuple):
         It fails on rows of attempts that were not checked.
         """
         attempts = pc.list_flatten(self.summary.column("attempts"))
-        return _Checked(attempts, self.without, dict(self.beyond), make)
+        return _Checked(attempts, self.alias, self.without, dict(self.beyond), make)
 
     @property
     def has_malformed(self) -> bool:
@@ -81,6 +82,7 @@ class _Checked:
     """See :meth:`KeptRuns.checked`; pickled to the executors."""
 
     attempts: pa.ChunkedArray
+    alias: str
     without: frozenset[TopicPartition]
     beyond: OriginEnds
     make: MakeRows
@@ -89,7 +91,7 @@ class _Checked:
         if not pc.all(pc.is_in(rows.column(ATTEMPT), self.attempts), min_count=0).as_py():
             raise RuntimeError(_UNCHECKED)
         cut = rows.select(CUT_SCHEMA.names).cast(CUT_SCHEMA)
-        return self.make(refute_beyond(cut.filter(pc.invert(is_of(cut, self.without))), self.beyond))
+        return self.make(refute_beyond(cut.filter(pc.invert(is_of(cut, self.without))), self.beyond, self.alias))
 
 
 class Cut(NamedTuple):

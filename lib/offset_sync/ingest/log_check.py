@@ -25,7 +25,7 @@ from offset_sync.ingest.incarnation_check import (
     refuse_unknown,
 )
 from offset_sync.ingest.kept_runs import Cut
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.origin_check import OriginCheck, refute_beyond
 from offset_sync.ingest.run_builder import is_of
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
@@ -126,7 +126,7 @@ class LogCheck:
         unseen = changed(start, end) - self._epochs.keys() - self._nameless
         led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         if never := unseen - led.keys():
-            _retry_overtaken(partial(self._meet, never))
+            retry_overtaken(partial(self._meet, never))
             led = _those_known(self._incarnations.leader_epochs(self._alias, unseen))
         self._epochs |= led
 
@@ -137,7 +137,7 @@ class LogCheck:
         known then. *cut* makes runs of the records of some ranges.
         """
         wanted, before = self._due.of(read.start, read.end), dict(self._epochs)
-        here, said, at, asked_at = _retry_overtaken(partial(self._ask, read, wanted))
+        here, said, at, asked_at = retry_overtaken(partial(self._ask, read, wanted))
         self._incarnations.note_arrived(self._alias, here.ends, asked_at)
         # Of a new leader: what was read above the end of the epoch before may have been truncated by the election.
         elected = self._incarnations.elected_since(self._alias, before).items()
@@ -146,8 +146,17 @@ class LogCheck:
         read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        kept = tuple(each._replace(beyond=self._origins.exceeded(each.summary, said)) for each in read.kept)
-        return read._replace(cut=self._origins.refute(read.cut, said), complete_until=complete_until, kept=kept)
+        alias, origins = (
+            self._alias,
+            self._origins.ends(said, self._incarnations.unsettled(self._alias, read.end, read.start)),
+        )
+        beyond = [self._origins.exceeded(each.summary, origins) for each in read.kept]
+        kept = tuple(each._replace(alias=alias, beyond=ends) for each, ends in zip(read.kept, beyond, strict=True))
+        return read._replace(cut=refute_beyond(read.cut, origins, alias), complete_until=complete_until, kept=kept)
+
+    def confirm(self, read: ReadBatch) -> None:
+        """Raise ClusterError if *read* may be of an earlier incarnation by now; to be called when it is entered."""
+        self._incarnations.confirm(read.at)
 
     def _meet(self, logs: Collection[TopicPartition]) -> None:
         moment = self._incarnations.moment()
@@ -208,7 +217,7 @@ class LogCheck:
         return read._replace(cut=pa.concat_tables(rows), kept=kept)
 
 
-def _retry_overtaken(ask: Callable[[], _T]) -> _T:
+def retry_overtaken(ask: Callable[[], _T]) -> _T:
     """Return what *ask* returns; retries while another query has recorded a change meanwhile."""
     for _ in range(_TRIES - 1):
         with suppress(OvertakenError):

@@ -3,7 +3,8 @@
 A record cannot be a copy of one that is not written yet. One header with an offset far beyond its origin's log would
 make everything missing below it here look dropped by the mirror, and so read. The origin's log end, queried *after* the
 records were read, is above every valid identity, because logs only grow. Records beyond it are no copies: they are
-unread by every group, and in quarantine.
+unread by every group, and in quarantine. So are those that may be copies of truncated records, wherever they are: also
+those that came back to their origin.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.ingest.incarnation_check import Said
@@ -24,11 +26,11 @@ from offset_sync.state.row_groups import RowGroups, keys_at
 IDENTITY = ["origin", "topic", "partition"]
 _ENDLESS = np.iinfo(np.int64).max
 OriginEnds = Mapping[tuple[str, str, int], int]
-"""Where the log of an origin, topic and partition ends."""
+"""Up to where records are copies of those in the log of an origin, topic and partition."""
 
 
-def refute_beyond(cut: pa.Table, ends: OriginEnds) -> pa.Table:
-    """Return the rows, of :data:`CUT_SCHEMA`, with the parts of runs beyond *ends* made malformed.
+def refute_beyond(cut: pa.Table, ends: OriginEnds, alias: str) -> pa.Table:
+    """Return the rows of *alias*, of :data:`CUT_SCHEMA`, with the parts of copies beyond *ends* made malformed.
 
     A broken mirror may cause that in every second row of a micro-batch, so there is no loop over rows.
     """
@@ -36,7 +38,9 @@ def refute_beyond(cut: pa.Table, ends: OriginEnds) -> pa.Table:
         return cut
     log_end = _log_ends(cut, ends)
     origin_start, length = int64s(cut.column("origin_start")), int64s(cut.column("length"))
-    is_beyond = origin_start + length > log_end
+    is_own = pc.fill_null(pc.equal(cut.column("origin"), alias), False).to_numpy()
+    is_copy = ~is_own | (origin_start != int64s(cut.column("start_offset")))
+    is_beyond = is_copy & (origin_start + length > log_end)
     if not is_beyond.any():
         return cut
     beyond = cut.filter(pa.array(is_beyond))
@@ -82,7 +86,7 @@ def _with(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
 
 def _reason(origin: str, claimed: int, left: int, log_end: int) -> str:
     names = f"origin offset {claimed}" + (f" and the {left - 1} after it" if left > 1 else "")
-    return f"{names}: not in the log of {origin}, which ends at {log_end}"
+    return f"{names}: not in the log of {origin}, which ends or was cut at {log_end}"
 
 
 class OriginCheck:
@@ -105,22 +109,19 @@ class OriginCheck:
                     found.setdefault(origin, set()).add(TopicPartition(topic, partition))
         return found
 
-    def refute(self, cut: pa.Table, said: Said) -> pa.Table:
-        """Return the rows with parts of runs that are no copies made malformed, by what the clusters *said*."""
-        return refute_beyond(cut, self._ends(said))
-
-    def exceeded(self, summary: pa.Table, said: Said) -> OriginEnds:
-        """Return the log ends that kept runs of this *summary* exceed; the tasks that write them refute those."""
-        ends, rows = self._ends(said), summary.to_pylist()
+    def exceeded(self, summary: pa.Table, ends: OriginEnds) -> OriginEnds:
+        """Return the *ends* that kept runs of this *summary* exceed; the tasks that write them refute those."""
+        rows = summary.to_pylist()
         reach = {tuple(row[name] for name in IDENTITY): row["reach"] for row in rows if row["reach"] is not None}
         return {key: end for key, end in ends.items() if reach.get(key, 0) > end}
 
-    def _ends(self, said: Said) -> OriginEnds:
-        """Return the log ends of the origins that have answered."""
+    def ends(self, said: Said, unsettled: OriginEnds) -> OriginEnds:
+        """Return up to where records are copies: the log ends of the origins that have answered, or *unsettled*."""
         answers = {origin: said.get(origin) for origin in self._asked}
-        return {
+        found = {
             (origin, *partition): ends.log_end
             for origin, answer in answers.items()
             if isinstance(answer, ClusterMetadata)
             for partition, ends in answer.ends.items()
         }
+        return found | {origin: min(end, found.get(origin, end)) for origin, end in unsettled.items()}

@@ -56,9 +56,9 @@ from offset_sync.model.values import (
     OffsetRange,
     TopicPartition,
 )
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, partition_read
-from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.store import TableStore

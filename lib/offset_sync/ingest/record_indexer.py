@@ -24,7 +24,7 @@ from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
 from offset_sync.ingest.kept_runs import Cut, KeptRuns, cut_by_tasks, release_all
-from offset_sync.ingest.log_check import LogCheck
+from offset_sync.ingest.log_check import LogCheck, retry_overtaken
 from offset_sync.ingest.map_batches import has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
@@ -107,7 +107,13 @@ class RecordIndexer:
         self._ids: set[tuple[str, str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
-        """Index one micro-batch; idempotent: it may be repeated after a failure at any point."""
+        """Index one micro-batch; idempotent: it may be repeated after a failure at any point.
+
+        Where another query has recorded an incarnation since its records were verified, it is read once more.
+        """
+        retry_overtaken(partial(self._index, records, batch_id))
+
+    def _index(self, records: DataFrame, batch_id: int) -> None:
         start, end = self._offsets(batch_id)
         self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
@@ -141,16 +147,16 @@ class RecordIndexer:
         runs = to_runs(read.cut, alias, read.at)
         rows = pa.concat_tables([runs, coverage(runs, read, batch_id, alias)])
         malformed, kept = to_quarantine(read.cut, alias, read.at), [each for each in read.kept if each.has_malformed]
-        if count := self._append(QUARANTINE, malformed, to_quarantine, read.at, kept, writer):
+        if count := self._append(QUARANTINE, malformed, to_quarantine, read, kept, writer):
             logger.warning("%s: %d records with malformed headers put in quarantine", writer[0], count)
         failpoints.failpoint(failpoints.BEFORE_RUNS)
         # Without an id: if this batch was written before the change was noticed, it would be skipped as a repetition.
         if read.again:
             is_again, kept = is_of(rows, read.again), [each for each in read.kept if each.is_again]
-            self._append(RECORD_RUNS, rows.filter(is_again), to_runs, read.at, kept)
+            self._append(RECORD_RUNS, rows.filter(is_again), to_runs, read, kept)
             rows = rows.filter(pc.invert(is_again))
         kept = [each for each in read.kept if not each.is_again]
-        self._append(RECORD_RUNS, rows, to_runs, read.at, kept, writer)
+        self._append(RECORD_RUNS, rows, to_runs, read, kept, writer)
         return sum(each.records for each in read.kept) + (pc.sum(runs.column("length")).as_py() or 0)
 
     def _append(
@@ -158,15 +164,15 @@ class RecordIndexer:
         table: Table,
         rows: pa.Table,
         make: Callable[[pa.Table, str, datetime], pa.Table],
-        at: datetime,
+        read: ReadBatch,
         kept: Sequence[KeptRuns],
         writer: tuple[str, int] | None = None,
     ) -> int:
         """Append *rows*, and those that tasks *make* of what is *kept*: all of them or none; return how many."""
-        of_task, written = _TaskRows(make, self._builder.alias, at, self._builder.names), list[DataFile]()
+        of_task, written = _TaskRows(make, self._builder.alias, read.at, self._builder.names), list[DataFile]()
         for each in kept:
             written += write_by_tasks(self._tables, table, each.rows, each.checked(of_task))
-        self._tables.append(table, rows, writer, written)
+        self._tables.append(table, rows, writer, written, partial(self._checks.logs.confirm, read))
         return int(rows.num_rows) + sum(each.rows or 0 for each in written)
 
     def _cut(self, made: ExitStack, records: DataFrame | None, ranges: OffsetRanges) -> Cut:

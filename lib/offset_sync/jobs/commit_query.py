@@ -90,7 +90,7 @@ class CommitQuery:
         # One for each cluster, so that none waits for a slow one.
         highest = partial(highest_captured, parts.tables, parts.incarnations)
         epochs = {alias: LeaderEpochs(alias, options)}
-        self._check = check = IncarnationCheck(parts.tables, epochs, highest, of_commits=True)
+        self._check = check = IncarnationCheck(parts.tables, epochs, highest)
         logs = CommitLogCheck(alias, self._checkpoint, MetadataFetcher({alias: self._admin}, DEADLINE_S), check)
         reading, clusters = Reading(logs, parts.incarnations, config.names), len(config.clusters) - len(config.polled())
         ingester = CommitIngester(alias, parts.tables, self._checkpoint, commits, clusters, reading)

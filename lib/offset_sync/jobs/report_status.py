@@ -17,8 +17,7 @@ from offset_sync.config import Config
 from offset_sync.jobs.runner import open_tables
 from offset_sync.model.reasons import Reason
 from offset_sync.model.text import visible
-from offset_sync.state.cluster_clock import system_now_ms
-from offset_sync.state.incarnations import to_datetime
+from offset_sync.state.cluster_clock import system_now_ms, to_datetime
 from offset_sync.status.live_state import LiveState
 from offset_sync.status.page import render_page
 from offset_sync.status.report import DriftWindow, Report

@@ -13,6 +13,7 @@ A backlog, records that were in the log already, bounds it from one side only: t
 from __future__ import annotations
 
 import time
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 import numpy as np
@@ -138,3 +139,13 @@ class ClockOffset:
         by our own clock, from the start on.
         """
         return min((each for each in (self._least, self._least_before) if each is not None), default=0)
+
+
+def to_datetime(milliseconds: int) -> datetime:
+    """Return a time in ms since the epoch as a datetime, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def epoch_ms(at: datetime) -> int:
+    """Return a time in milliseconds since the epoch."""
+    return round(at.timestamp() * 1000)

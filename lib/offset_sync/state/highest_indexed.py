@@ -19,7 +19,7 @@ from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Directory
 from offset_sync.tables.store import TableStore
-from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.partition_log import Incarnation
 
 _RUN_ENDS = (("origin", "origin_start"), ("cluster", "start_offset"))
 """The logs of which a run has records: its own, and the one where they were produced."""
@@ -32,62 +32,49 @@ LogIncarnations = Collection[tuple[ClusterPartition, Incarnation]]
 def highest_indexed(tables: TableStore, others: Collection[Table] = ()) -> dict[ClusterPartition, int]:
     """Return, by log, the first offset above all its indexed records, and those in *others*.
 
-    Of a log with several incarnations only rows of the last one count. Sealed files have it in their directories; rows
-    are read of other files, and of parts older than an incarnation of the partition.
+    Of those in *others* rows of a log's last incarnation count. Sealed files have it in their directories. These may
+    lack some of a log that contradicts itself, but nothing is translated from or to that one.
     """
-    found = _Highest(incarnations_of(tables.all_rows(LOG_INCARNATIONS)))
+    found, incarnations = _Highest(), incarnations_of(tables.all_rows(LOG_INCARNATIONS))
     names = [*_PLACE, "length", "cluster", "start_offset", "read_at"]
     for rows in chain.from_iterable(tables.batches(each, names) for each in others):
-        found.take_in(rows, "read_at", (("cluster", "start_offset"),))
+        is_present = pa.array(~_is_earlier(rows, incarnations))
+        found.take_in(rows.filter(is_present), (("cluster", "start_offset"),))
     segments = tables.segments(RECORD_RUNS)
-    files, schema = segments.newest(), pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])
-    for rows in segments.rows(files, schema):
-        found.take_in(rows, "indexed_at", _RUN_ENDS)
+    files = segments.newest()
+    for rows in segments.rows(files, pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in _RUN])):
+        found.take_in(rows, _RUN_ENDS)
     for each in files.sealed.values():
-        for group in found.take_in_directory(each.directory):
-            found.take_in(segments.read(each.path, group, schema), "indexed_at", _RUN_ENDS)
+        found.take_in_directory(each.directory)
     return found.ends
 
 
-_RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start", "indexed_at"]
+_RUN = [*_PLACE, "length", "cluster", "start_offset", "origin", "origin_start"]
 
 
 class _Highest:
-    """Gathers the highest :attr:`ends`, given the *incarnations* of logs."""
+    """Gathers the highest :attr:`ends`."""
 
-    def __init__(self, incarnations: LogIncarnations) -> None:
+    def __init__(self) -> None:
         self.ends: dict[ClusterPartition, int] = {}
-        self._incarnations = incarnations
 
-    def take_in(self, rows: pa.Table, at: str, ends: Ends) -> None:
-        """Take in *rows*; *at* is the column of their time, *ends* are pairs of columns, a cluster and a start."""
+    def take_in(self, rows: pa.Table, ends: Ends) -> None:
+        """Take in *rows*; *ends* are pairs of columns, a cluster and a start."""
+        is_wanted = pc.greater(rows.column("length"), 0).to_numpy()
         for owner, start in ends:
-            is_wanted = pc.greater(rows.column("length"), 0).to_numpy() & ~_is_earlier(
-                rows, owner, at, self._incarnations
-            )
             end = pc.add(rows.column(start), rows.column("length"))
             for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
                 self._note(ClusterPartition(*log), highest)
 
-    def take_in_directory(self, said: Directory) -> list[int]:
-        """Take in the directory of a sealed file; return the row groups that have to be read."""
+    def take_in_directory(self, said: Directory) -> None:
+        """Take in the directory of a sealed file."""
         parts, spans = said.parts, said.spans
-        by_time = sorted(self._incarnations, key=lambda each: each[1].noticed_ms)
-        places = {log.topic_partition: each.noticed_ms for log, each in by_time}
-        until_ms = np.array([places.get(log.topic_partition, ABSENT) for log in said.logs], np.int64)
-        is_read = (parts["oldest_ms"] <= until_ms[parts["log"]]) | (parts["plain"] == 0)
-        for log, reach in zip(parts["log"][~is_read].tolist(), parts["reach"][~is_read].tolist(), strict=True):
+        for log, reach in zip(parts["log"].tolist(), parts["reach"].tolist(), strict=True):
             if reach:
                 self._note(said.logs[log], reach)
-        known = ~is_read[spans["part"]]
-        log_of = parts["log"][spans["part"]]
-        for log, origin, high in zip(
-            *(each[known].tolist() for each in (log_of, spans["origin"], spans["high"])), strict=True
-        ):
-            place, name = said.logs[log], said.origins[origin]
-            self._note(place._replace(cluster=name), high + 1)
-        groups: list[int] = np.unique(parts["group"][is_read]).tolist()
-        return groups
+        columns = parts["log"][spans["part"]], spans["origin"], spans["high"]
+        for log, origin, high in zip(*(each.tolist() for each in columns), strict=True):
+            self._note(said.logs[log]._replace(cluster=said.origins[origin]), high + 1)
 
     def _note(self, log: ClusterPartition, end: int) -> None:
         if log.cluster:  # else their origin is unknown
@@ -106,14 +93,14 @@ def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) ->
     return found
 
 
-def _is_earlier(rows: pa.Table, owner: str, at: str, incarnations: LogIncarnations) -> NDArray[np.bool_]:
-    """Return which runs were indexed before their log's last incarnation; *owner* is the column with its cluster."""
+def _is_earlier(rows: pa.Table, incarnations: LogIncarnations) -> NDArray[np.bool_]:
+    """Return which *rows* were read before their log's last incarnation."""
     found = np.zeros(rows.num_rows, np.bool_)
     for log, incarnation in incarnations:
-        is_of_log = pc.and_(pc.equal(rows.column(owner), log.cluster), pc.equal(rows.column("topic"), log.topic))
+        is_of_log = pc.and_(pc.equal(rows.column("cluster"), log.cluster), pc.equal(rows.column("topic"), log.topic))
         is_of_log = pc.and_(is_of_log, pc.equal(rows.column("partition"), log.partition))
-        indexed_ms = int64s(rows.column(at)) // 1000
-        found |= is_of_log.to_numpy() & (indexed_ms <= incarnation.noticed_ms)
+        read_ms = int64s(rows.column("read_at")) // 1000
+        found |= is_of_log.to_numpy() & (read_ms <= incarnation.noticed_ms)
     return found
 
 

@@ -54,7 +54,7 @@ class IndexRows:
     @property
     def extent(self) -> tuple[int, int]:
         """The first offset, and the highest end of a row; there is at least one row."""
-        return int(self.start.min()), int((self.start + self.length).max())
+        return int(self.start.min()), int((self.start + np.maximum(self.length, 0)).max())
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
         return IndexRows(*(column[rows] for column in self.columns))

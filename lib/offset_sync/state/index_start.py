@@ -1,27 +1,25 @@
 """The logs of the index from the table's files: from directories of sealed files, and from all rows of the others.
 
 A part becomes a page unread. Where its directory is not enough, parts are read, a few at a time, and become pages too:
-in partitions of which a log has several incarnations, with timestamps, where parts overlap (a log that was indexed
-again), and after a gap. Memory holds what comes after the last sealed part.
+with timestamps, where a cut has taken copies, where parts overlap (a log that was indexed again), and after a gap.
+Memory holds what comes after the last sealed part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.state.incarnations import KnownIncarnations, to_edges
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import LogPages, MixedBlock, PageCache, PartReader, PlainBlock, Source
+from offset_sync.state.index_pages import LogPages, Page, PageCache, PartReader, Source, whole_parts
 from offset_sync.state.index_rows import NO_ROWS, IndexRows
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.index.runs import NO_RUNS, Runs
 from offset_sync.translate.index.stretches import Stretches
 
 _NEVER = NO_LIMIT
@@ -42,13 +40,13 @@ class IndexStart:
         times = [each for each in (self.parts.columns["newest_ms"], self.rows.seen_ms) if len(each)]
         return max((int(each.max()) for each in times), default=None)
 
-    def take_in(self, found: IndexLogs, number: int, incarnations: KnownIncarnations) -> None:
-        """Take the log of this number into *found*, which does not have it yet, by *incarnations*."""
+    def take_in(self, found: IndexLogs, number: int) -> None:
+        """Take the log of this number into *found*, which does not have it yet."""
         place, parts = self.reader.rows.logs[number], self.parts.of_log(number)
         first, end = np.searchsorted(self.rows.log, [number, number + 1]).tolist()
         rows = self.rows.take(slice(first, end))
         if len(parts) or len(rows):
-            source = Source(place, self.reader, self.parts, incarnations)
+            source = Source(place, self.reader, self.parts)
             _LogStart(source, found, LogPages(self.cache), parts, rows).take_in()
 
 
@@ -64,17 +62,15 @@ class _LogStart:
 
     def take_in(self) -> None:
         """Take in all parts, and then the rows after them."""
-        source = self.source
-        edges = self._look_for_cuts() if source.incarnations.of(source.place) else {}
         for is_plain, group in groupby(enumerate(self._are_plain().tolist()), lambda each: each[1]):
             numbers = [number for number, _ in group]
             parts = range(self.parts.start + numbers[0], self.parts.start + numbers[-1] + 1)
             if is_plain:
                 self._append(parts)
                 continue
-            for block in self._mixed(parts):
-                self._read(block, edges)
-        self._take(self._rows(to_sealed=False), edges)
+            for page in self._mixed(parts):
+                self._read(page)
+        self._take(self._rows(to_sealed=False))
 
     def _rows(self, *, to_sealed: bool) -> IndexRows:
         """Return the unsealed rows: those among the parts, or those after them."""
@@ -86,7 +82,7 @@ class _LogStart:
         """Return which parts can become pages unread, shape (parts,)."""
         source, column = self.source, self.source.parts.column
         start, end = column("start", self.parts), column("end", self.parts)
-        if source.incarnations.concern(source.place) or source.reader.rows.is_timed(source.place.topic):
+        if source.reader.rows.is_timed(source.place.topic):
             return np.zeros(len(start), np.bool_)
         highest = np.maximum.accumulate(end)
         reach = np.concatenate((start[:1], highest[:-1]))
@@ -111,14 +107,13 @@ class _LogStart:
         """Append *parts* as pages, unread."""
         table = self.source.parts
         log = self._log(int(table.column("start", parts)[0]))
-        filled = np.flatnonzero(table.column("runs", parts) > 0)
         known = table.known(parts, log.frontier)
-        if len(filled):
-            self.pages.add(PlainBlock(self.source, known.pages, [parts[number] for number in filled.tolist()]))
+        if len(known.pages):
+            self.pages.add(whole_parts(self.source, parts))
         log.append_pages(known, int(table.column("end", parts)[-1]), self.pages)
 
-    def _mixed(self, parts: range) -> Iterator[MixedBlock]:
-        """Yield blocks of *parts* that have to be read: rows from where one part begins to where the next does."""
+    def _mixed(self, parts: range) -> Iterator[Page]:
+        """Yield pages of *parts* that have to be read: rows from where one part begins to where the next does."""
         if not len(parts):
             return
         table = self.source.parts
@@ -128,39 +123,22 @@ class _LogStart:
         for first, above in zip(low.tolist(), [*low[1:].tolist(), _NEVER], strict=True):
             numbers = [parts[number] for number in np.flatnonzero((start < above) & (end >= first)).tolist()]
             mine = rows.take((rows.start >= first) & (rows.start < above)) if parts.stop == self.parts.stop else NO_ROWS
-            yield MixedBlock(self.source, numbers, mine, first, above)
+            yield Page(self.source, numbers, 0, mine, first, above)
 
-    def _read(self, block: MixedBlock, edges: dict[int, int]) -> None:
-        """Take in the rows of a block, and keep only the directory of its page."""
+    def _read(self, page: Page) -> None:
+        """Take in the rows of a page, and keep only its directory."""
         before = self.found.logs.get(self.source.place)
         known_to = None if before is None else before.frontier
-        here = self._take(rows := block.all_rows(), edges)
+        self._take(rows := page.all_rows())
         log = self.found.logs.get(self.source.place)
         if log is None or not len(tail := log.paged.tail):
             return
-        self.pages.add(replace(block, begin=log.begin if known_to is None else known_to, edges=here))
-        page = Stretches.of(tail, log.paged.tail_begin, log.frontier)
-        log.let_go(replace(page, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
+        self.pages.add([replace(page, begin=log.begin if known_to is None else known_to)])
+        known = Stretches.of(tail, log.paged.tail_begin, log.frontier)
+        log.let_go(replace(known, seen_ms=np.array([rows.seen_ms.max()])), len(tail), self.pages)
 
-    def _take(self, rows: IndexRows, edges: dict[int, int]) -> Runs:
-        """Take in *rows*, and those *edges* that are among or before them, which are returned."""
-        if not len(rows):
-            return NO_RUNS
-        source, last = self.source, int(rows.start[-1])
-        here = to_edges({at: edges.pop(at) for at in sorted(edges) if at <= last})
-        is_timed = source.reader.rows.is_timed(source.place.topic)
-        self.found.take_in_part(source.place, rows, source.incarnations, here, is_timed=is_timed)
-        return here
-
-    def _look_for_cuts(self) -> dict[int, int]:
-        """Note what cuts have removed from the log; return how far it was read before.
-
-        Any row may show a cut, so this comes before the first one is taken in.
-        """
-        source, edges = self.source, dict[int, int]()
-        for rows in chain((each.all_rows() for each in self._mixed(self.parts)), [self._rows(to_sealed=False)]):
-            if len(rows):
-                runs = rows.runs
-                self.found.lose(source.place, source.incarnations.lost(source.place, runs))
-                edges = source.incarnations.known_to_the_cut(source.place, runs) | edges
-        return edges
+    def _take(self, rows: IndexRows) -> None:
+        if len(rows):
+            source = self.source
+            is_timed = source.reader.rows.is_timed(source.place.topic)
+            self.found.take_in(source.place, rows, is_timed=is_timed)

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.cluster_clock import WRONG_MS
+from offset_sync.state.cluster_clock import WRONG_MS, to_datetime
 from offset_sync.state.group_homes import Move
-from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import CUTOVERS
 from offset_sync.tables.store import TableStore

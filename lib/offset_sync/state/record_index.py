@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
@@ -16,7 +15,7 @@ from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.cluster_clock import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import MisstatedError, PageCache, PartReader, SealedPages, Source
+from offset_sync.state.index_pages import PageCache, PartReader, Source, let_go
 from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.index_start import IndexStart
 from offset_sync.state.seal import MOST_UNSEALED, seal
@@ -25,15 +24,13 @@ from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
 from offset_sync.tables.segments import Sealed, TableFiles
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import Added
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN
+from offset_sync.translate.partition_log import Incarnation
 
 logger = logging.getLogger(__name__)
 _NO_RUNS = RECORD_RUNS.no_rows
 _TRIES = 3
-_MOST_FILES = 4
-"""With more newly sealed files, a re-read by directories is faster than reading their pages, and needs less memory."""
 
 
 class RecordIndex:
@@ -65,8 +62,7 @@ class RecordIndex:
         self._topics_version: int | None = None
         self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
-        self._incarnations = KnownIncarnations(self.code)
-        self._leader_epochs: dict[ClusterPartition, tuple[str, int]] = {}
+        self._incarnations = KnownIncarnations()
         self._now_ms = now_ms
         self.clock_offset = ClockOffset()
         self._rebuilt: dict[TopicPartition, int] = {}
@@ -82,96 +78,76 @@ class RecordIndex:
         with self._reading:
             version = self._tables.version(RECORD_RUNS, self._version)
             is_set_back = self._version is not None and version < self._version
-            if self._version is None or is_set_back or self._parts.is_misstated or self._is_stale:
+            if self._version is None or is_set_back or self._is_stale:
                 return self._read_all()
             try:
                 added = Added(_NO_RUNS)
                 if version != self._version:
                     added = self._tables.added(RECORD_RUNS, self._version, version)
-                incarnations, again = self._incarnations_after(added.rows)
-                if not (added.is_moved or again):
-                    return self._follow(version, added.rows, incarnations, {}, [])
+                if not added.is_moved:
+                    return self._follow(version, added.rows, [])
                 # Which rows there are and in which files has to be of one version.
                 files = self._segments.newest()
-                rows = self._tables.read_added(RECORD_RUNS, self._version, files.version)
-                incarnations, again = self._incarnations_after(rows)
+                added = self._tables.added(RECORD_RUNS, self._version, files.version)
                 sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
-                if not self._sealed <= files.sealed.keys() or len(sealed) > _MOST_FILES:
+                if added.is_cut or not self._sealed <= files.sealed.keys():
                     return self._read_all()
-                start = self._start(files, again) if again else None
-                rebuilt = {place: self._taken_in(start, incarnations, place) for place in again} if start else {}
-                self._follow(files.version, rows, incarnations, rebuilt, self._sealed_pages(sealed, incarnations))
-            except (FileNotFoundError, MisstatedError) as problem:
+                self._follow(files.version, added.rows, sealed)
+            except FileNotFoundError as problem:
                 logger.info("reading all of record_runs again: %s", problem)
                 return self._read_all()
             self._sealed = files.sealed.keys()
 
-    def _follow(
-        self,
-        version: int,
-        rows: pa.Table,
-        incarnations: KnownIncarnations,
-        rebuilt: Mapping[TopicPartition, IndexLogs],
-        sealed: Sequence[SealedPages],
-    ) -> None:
-        """Take in what was read up to *version*; incarnations and their rows become visible together."""
-        # Topic ids are read after the runs and written before them: no run is visible without its topic's id.
-        topics_version, topics = self._topics_after()
-        if (version, topics_version, incarnations) == (self._version, self._topics_version, self._incarnations):
-            return
+    def _follow(self, version: int, rows: pa.Table, sealed: Sequence[Sealed]) -> None:
+        """Take in what was read up to *version*."""
+        # These are read after the runs and written before them: no run is visible without its topic's id.
+        incarnations, (topics_version, topics) = self._incarnations.caught_up(self._tables), self._topics_after()
         added = self._reader.read(rows.select(COLUMNS)).in_order()
         with self.lock:
             self._compare_clocks(int(added.seen_ms.max()) if len(added) else None)
-            # First what cannot fail: rows that are known already may need a page to be read and compared.
-            self._incarnations = incarnations
-            self._taken.forget(rebuilt.keys())
-            for partition, taken in rebuilt.items():
-                self._taken.adopt(taken)
-                self._rebuilt[partition] = self.rebuilt(partition) + 1
-                self._grown.add(partition)
             for number, of_log in added.by_log():
-                if (log := self._reader.logs[number]).topic_partition not in rebuilt:
-                    self._grown.add(log.topic_partition)
-                    was_contradicted = self._taken.is_contradicted(log)
-                    self._taken.take_in(log, of_log, incarnations, is_timed=self._is_timed(log.topic))
-                    # In another order the rows may agree: read as at a start, once.
-                    self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
-            for each in sealed:
-                if each.place.topic_partition not in rebuilt:
-                    self._let_go(each)
-            self._note(version, topics_version, topics)
+                log = self._reader.logs[number]
+                self._grown.add(log.topic_partition)
+                was_contradicted = self._taken.is_contradicted(log)
+                self._taken.take_in(log, of_log, is_timed=self._is_timed(log.topic))
+                # In another order the rows may agree: read as at a start, once.
+                self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
+            if sealed:
+                self._let_go(SealedParts.of(sealed, self._reader, self.code))
+            self._note(version, incarnations, topics_version, topics)
 
     def _read_all(self) -> None:
         """Read all of the tables again; readers see what was known before, or nothing, meanwhile."""
         self._cache = PageCache(self._memory_bytes)  # former pages are not used any more
+        before_runs = self._incarnations.caught_up(self._tables)
         for _ in range(_TRIES):
             try:
-                files, start, incarnations, taken = self._all_logs()
+                files, start, taken = self._all_logs()
                 break
-            except (FileNotFoundError, MisstatedError) as problem:
+            except FileNotFoundError as problem:
                 logger.warning("retrying the read of record_runs: %s", problem)
         else:
-            files, start, incarnations, taken = self._all_logs()
-        topics_version, topics = self._topics_after()
+            files, start, taken = self._all_logs()
+        incarnations, (topics_version, topics) = before_runs.caught_up(self._tables), self._topics_after()
         with self.lock:
-            before, self._taken, self._incarnations = self._taken, taken, incarnations
+            before, self._taken = self._taken, taken
             self._compare_clocks(start.newest_ms)
             places = {each.topic_partition for each in (*before.logs, *taken.logs)}
             self._grown |= places
             if self._version is not None:
                 self._rebuilt |= {each: self.rebuilt(each) + 1 for each in places}
-            self._note(files.version, topics_version, topics)
-        self._sealed, self._parts.is_misstated, self._is_stale = files.sealed.keys(), False, False
+            self._note(files.version, incarnations, topics_version, topics)
+        self._sealed, self._is_stale = files.sealed.keys(), False
 
-    def _all_logs(self) -> tuple[TableFiles, IndexStart, KnownIncarnations, IndexLogs]:
-        """Read the directories of sealed files, all rows of others, and then the incarnations that judge them."""
-        files = self._sealed_enough()
-        start = self._start(files)
-        incarnations, _ = self._incarnations.caught_up(self._tables)
-        taken = IndexLogs()
+    def _all_logs(self) -> tuple[TableFiles, IndexStart, IndexLogs]:
+        """Read the directories of sealed files, and all rows of others."""
+        files, taken = self._sealed_enough(), IndexLogs()
+        rows = [NO_ROWS, *(self._reader.read(piece) for piece in self._segments.rows(files, self._schema))]
+        parts = SealedParts.of(files.sealed.values(), self._reader, self.code)
+        start = IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
         for number in range(len(self._reader.logs)):
-            start.take_in(taken, number, incarnations)
-        return files, start, incarnations, taken
+            start.take_in(taken, number)
+        return files, start, taken
 
     def _sealed_enough(self) -> TableFiles:
         """Return the files now; where too much is unsealed, seal it first, unless another process does."""
@@ -188,60 +164,30 @@ class RecordIndex:
             files = self._segments.newest()
         return files
 
-    def _start(self, files: TableFiles, only: Collection[TopicPartition] | None = None) -> IndexStart:
-        """Return what *files* have; of unsealed rows those of some partitions *only*."""
-        rows = [NO_ROWS]
-        for piece in self._segments.rows(files, self._schema) if only is None or only else ():
-            found = self._reader.read(piece)
-            if only is not None:
-                wanted = [number for number, log in enumerate(self._reader.logs) if log.topic_partition in only]
-                found = found.take(np.isin(found.log, wanted))
-            rows.append(found)
-        parts = SealedParts.of(files.sealed.values(), self._reader, self.code)
-        return IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
-
-    def _taken_in(self, start: IndexStart, incarnations: KnownIncarnations, place: TopicPartition) -> IndexLogs:
-        """Return the logs of a partition, built by *incarnations*."""
-        taken = IndexLogs()
-        for number, log in enumerate(self._reader.logs):
-            if log.topic_partition == place:
-                start.take_in(taken, number, incarnations)
-        return taken
-
-    def _sealed_pages(self, files: Sequence[Sealed], incarnations: KnownIncarnations) -> list[SealedPages]:
-        """Read newly sealed files, whose rows are still in memory, page by page."""
-        parts = SealedParts.of(files, self._reader, self.code)
-        return [
-            SealedPages.of(Source(self._reader.logs[number], self._parts, parts, incarnations), parts.of_log(number))
-            for number in dict.fromkeys(parts.columns["log"].tolist())
-        ]
-
-    def _let_go(self, sealed: SealedPages) -> None:
-        """Keep only the directory of runs that are *sealed* now; where they differ, all of the tables is read again."""
-        log = self._taken.logs.get(sealed.place)
-        if log is not None and not sealed.take_over(log, self._cache):
-            text = "clusters.%s: %s-%d: sealed rows differ from memory: reading all of record_runs again"
-            logger.info(text, *sealed.place)
-            self._is_stale = True
+    def _let_go(self, parts: SealedParts) -> None:
+        """Keep only the directory of runs that are sealed now, in *parts*; else all of the tables is read again."""
+        for number in dict.fromkeys(parts.columns["log"].tolist()):
+            place = self._reader.logs[number]
+            log, source = self._taken.logs.get(place), Source(place, self._parts, parts)
+            self._is_stale |= log is not None and not let_go(log, source, parts.of_log(number), self._cache)
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         rows, version = self._tables.rows_since(INDEXED_TOPICS, self._topics_version)
         return version, rows.select(["cluster", "topic", "topic_id"]).to_pylist()
 
-    def _note(self, version: int, topics_version: int, topics: Sequence[Mapping[str, Any]]) -> None:
-        # Last, because readers of leader epochs take no lock: nothing that was cut is left in the logs now.
-        self._leader_epochs = self._incarnations.leader_epochs()
+    def _note(
+        self,
+        version: int,
+        incarnations: KnownIncarnations,
+        topics_version: int,
+        topics: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Note what was read beside the runs."""
+        # After the logs, because readers of leader epochs take no lock.
+        self._incarnations = incarnations
         for row in topics:
             self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
         self._version, self._topics_version = version, topics_version
-
-    def _incarnations_after(self, rows: pa.Table) -> tuple[KnownIncarnations, set[TopicPartition]]:
-        """Return the incarnations known after *rows* were read, and the partitions to rebuild.
-
-        Incarnations are read after the runs: every row is judged by what was known when it was written.
-        """
-        incarnations, changed = self._incarnations.caught_up(self._tables)
-        return incarnations, changed | incarnations.overtaken(rows)
 
     @property
     def is_loaded(self) -> bool:
@@ -280,7 +226,11 @@ class RecordIndex:
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return the topic id and the leader epoch under which a log was last checked; None: unknown."""
-        return self._leader_epochs.get(log)
+        return self._incarnations.leader_epoch(log)
+
+    def is_uncut(self, log: ClusterPartition) -> bool:
+        """Return whether the runs of a log may be of an earlier incarnation: the index is not read as cut yet."""
+        return self._incarnations.is_uncut(log)
 
     def rebuilt(self, partition: TopicPartition) -> int:
         """Return how often the logs of a partition were rebuilt here, which voids all bounds on them."""

@@ -191,7 +191,7 @@ class _Parts:
                 int(known_ms[-1]) if len(known_ms) else 0,
                 *(
                     int(rows.length[0] == 0 and rows.origin_start[0] == BEGINS),
-                    int(not log.is_contradicted),
+                    int(not log.is_contradicted and rows.length.min() >= 0),
                 ),
             )
         )

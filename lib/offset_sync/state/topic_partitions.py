@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition
+from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.state.committed_offsets import NEVER_MS
-from offset_sync.state.incarnations import epoch_ms
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import INDEXED_TOPICS
 from offset_sync.tables.store import TableStore

@@ -172,7 +172,12 @@ class Translator:
         """Return the revision of the source's log, and what else voids answers when it changes."""
         logs = [self._index.log(alias, *partition) for alias in (pair.source, pair.target)]
         ids = [frozenset(self._topic_ids(alias, partition)) for alias in (pair.source, pair.target)]
-        return self._revision(logs[0], partition), (ids, [log is not None and log.is_contradicted for log in logs])
+        contradicted = [log is not None and log.is_contradicted for log in logs]
+        return self._revision(logs[0], partition), (ids, contradicted, self._is_uncut(pair, partition))
+
+    def _is_uncut(self, pair: Pair, partition: TopicPartition) -> bool:
+        """Return whether the index of a log may have records of an earlier incarnation, for now."""
+        return any(self._index.is_uncut(ClusterPartition(alias, *partition)) for alias in (pair.source, pair.target))
 
     def _due(self, asked: Translation) -> list[Question]:
         """Return the questions without answers, or with void ones; to be computed by what is known now."""
@@ -213,6 +218,8 @@ class Translator:
         said = self.view(pair.source, partition, pair.snapshot)
         if there is None or pair.snapshot.is_unsettled(pair.source, partition):
             return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said)
+        if self._is_uncut(pair, partition):
+            return Question(partition, key, given, basis, State.NOT_INDEXED, said=said)
         strategy, window_start, known = self._strategy(partition.topic, pair.now_ms), 0, None
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())

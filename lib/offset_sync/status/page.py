@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from offset_sync.config.duration import to_ms
 from offset_sync.model.text import visible
-from offset_sync.state.incarnations import epoch_ms
+from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.status.assessment import STATUS_WORDS, Row
 from offset_sync.status.report import GROUP, PAIR, TOPIC, Report
 from offset_sync.status.terminal import verdict_of

@@ -20,9 +20,9 @@ from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
+from offset_sync.state.cluster_clock import epoch_ms, to_datetime
 from offset_sync.state.cluster_metadata import Snapshot
 from offset_sync.state.cluster_queries import ClusterQueries
-from offset_sync.state.incarnations import epoch_ms, to_datetime
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.translator import Pair, Translator
 from offset_sync.status.assessment import (

@@ -18,7 +18,7 @@ RECORD_RUNS = Table(
         "topic | string | its name there, or at the source",
         "partition | int | partition",
         "start_offset | bigint | offset of the run's first record",
-        "length | bigint | records in the run",
+        "length | bigint | records in the run; below 0: so many copies a truncation has taken from there on",
         "origin | string | where the records were produced; empty: unknown",
         "origin_start | bigint | offset of the first record at its origin",
         "min_timestamp | timestamp | smallest timestamp of its records",
@@ -50,10 +50,10 @@ LOG_INCARNATIONS = Table(
         "topic_id | string | Kafka's id of it",
         "leader_epoch | int | newest leader epoch; null: the broker named none",
         "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log",
-        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: read again since, up to begins_at (null: all); "
-        "ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED or null: the log goes "
-        "on",
-        "noticed_at | timestamp | rows of this log indexed or captured later belong to this incarnation",
+        "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: record_runs is cut, and read again up to "
+        "begins_at (null: all); ARRIVED: no copy from begins_at on is of an earlier incarnation of its origin; ELECTED "
+        "or null: the log goes on",
+        "noticed_at | timestamp | rows of this log captured later belong to this incarnation",
     ),
     is_cut=True,
 )

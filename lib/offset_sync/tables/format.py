@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from offset_sync.model.errors import FormatError
 from offset_sync.tables.files import Files
 
-FORMAT = 3
+FORMAT = 4
 """With another number ``tests/golden/installation.tar.xz`` is taken anew."""
 PROPERTY = "offset_sync.format"
 """The property of a table with its number."""

@@ -95,14 +95,14 @@ class Maintainer:
             raise RuntimeError(f"{table.name}: {_REMOVED}")
         touched, gone, held = list[DataFile](), 0, 0
         for file in known.values() if among is None else [each for each in among if each.path in known]:
-            if (cut := is_cut(self._whole(table, file))).any():
+            if (cut := is_cut(self.whole(table, file))).any():
                 touched.append(file)
                 gone, held = gone + int(cut.sum()), held + len(cut)
         if not touched or gone < LEAST_SHARE * held:
             return 0
         began_at, into = time.time(), list[DataFile]()
         for file in touched:
-            rows = self._whole(table, file)
+            rows = self.whole(table, file)
             if (kept := rows.filter(pa.array(~is_cut(rows)))).num_rows:
                 into.append(write(file, kept) if write else self.write(table, [kept], file.written_ms))
         written = sum(each.rows or 0 for each in into)
@@ -158,7 +158,8 @@ class Maintainer:
 
         self._tables.log(table).commit(decide)
 
-    def _whole(self, table: Table, file: DataFile) -> pa.Table:
+    def whole(self, table: Table, file: DataFile) -> pa.Table:
+        """Return the rows of a *file*."""
         return pa.concat_tables([table.no_rows, *self.rows(table, [file])])
 
     def rows(self, table: Table, files: Iterable[DataFile]) -> Iterator[pa.Table]:
@@ -177,7 +178,7 @@ def is_below(rows: pa.Table, begins: pa.Table) -> NDArray[np.bool_]:
     partner = partners(rows, begins, PARTITION)
     begin = np.append(begins.column("begin").to_numpy(), 0)[partner]
     start, length = (rows.column(name).to_numpy() for name in ("start_offset", "length"))
-    found: NDArray[np.bool_] = (partner >= 0) & (start < begin) & (start + length <= begin)
+    found: NDArray[np.bool_] = (partner >= 0) & (start < begin) & (start + np.abs(length) <= begin)
     return found
 
 

@@ -65,7 +65,7 @@ class Directory:
     (``reach``); how many records and runs there are, and of how many origins some come out of order (``reorders``);
     when the oldest row, the newest, and the newest with records was indexed, and the last ``complete_until`` in a row
     (0: none). ``begins``: the first row says that a micro-batch begins. ``plain``: all that is known of its records is
-    here; 0: it has to be read.
+    here; 0: it has to be read, as where a cut has taken copies.
 
     *spans* has, for each origin (its number among *origins*) of a part, its lowest and highest offset, how many records
     it has, and its first run. *unknown* has the unidentified records. Columns have shape (parts,), (spans,) and
@@ -221,10 +221,6 @@ class Segments:
             known = [name for name in schema.names if name in opened.file.schema_arrow.names]
             rows = opened.file.read_row_group(group, columns=known, use_threads=False)
         return self._called(fitted_but_texts(rows, schema))
-
-    def distrust(self, path: str) -> None:
-        """Ignore the directory of the file at *path* from now on."""
-        self._known[path] = None
 
     def _opened(self, path: str) -> _Open:
         with self._lock:

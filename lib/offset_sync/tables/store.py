@@ -242,26 +242,35 @@ class TableStore:
         rows: pa.Table,
         writer: tuple[str, int] | None = None,
         written: Sequence[DataFile] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """Append *rows* and files that tasks have *written*, once for each *writer*: a repeated version is skipped.
 
         *writer* is (application id, version). The ids have to change with the checkpoint they come from, or every write
         would count as a repetition. The log's entry makes the rows visible, all or none. A file without one, left by a
         crash in between, is never read, and deleted by maintenance. Raises TableError where the
-        table cannot be written, and TimeoutError where a file would be too old when it gets its entry.
+        table cannot be written, and TimeoutError where a file would be too old when it gets its entry. *check* is
+        called with the table as it is just before the entry, and may raise.
         """
         added = [*self._write(table, rows), *written]
         if not added:
             return
-        self._before_entry(self.path(table))
-        change = Change(added, writer=writer)
-        self.log(table).commit(lambda now: None if writer is not None and now.has_written(writer) else change)
+
+        def decide(now: Version) -> Change | None:
+            check()
+            return None if writer is not None and now.has_written(writer) else Change(added, writer=writer)
+
+        self.enter(table, decide)
 
     def replace(self, table: Table, rows: pa.Table) -> None:
         """Replace all rows of *table* with *rows*; readers see the old ones or the new ones."""
         added = self._write(table, rows)
+        self.enter(table, lambda now: Change(added, now.files()))
+
+    def enter(self, table: Table, decide: Callable[[Version], Change | None]) -> None:
+        """Enter what *decide* returns for *table* as it is, see :meth:`TableLog.commit`."""
         self._before_entry(self.path(table))
-        self.log(table).commit(lambda now: Change(added, now.files()))
+        self.log(table).commit(decide)
 
     def _write(self, table: Table, rows: pa.Table) -> list[DataFile]:
         """Write *rows* as a file, if there are any."""

@@ -92,28 +92,29 @@ class Version:
 
 
 class Added(NamedTuple):
-    """*rows* that some versions have appended; *is_moved*: others have removed files, so rows are elsewhere or gone."""
+    """*rows* that some versions have appended; *is_moved*: others have rows in other files, *is_cut*: without some."""
 
     rows: pa.Table
     is_moved: bool = False
+    is_cut: bool = False
 
 
 def read_added_rows(files: Files, table: str, after: int, until: int, schema: pa.Schema) -> Added:
     """Return the rows appended by versions in ``(after, until]``; raises FileNotFoundError where one is gone.
 
-    A version that removes a file is a compaction or a clean-up: it has no new rows.
+    A version that removes a file is a compaction, a clean-up or a cut: its rows are not new.
     """
-    found, is_moved = [schema.empty_table()], False
+    found, is_moved, is_cut = [schema.empty_table()], False, False
     wanted = list[tuple[str, int | None]]()
     for file in files.opened([(entry(table, version), None) for version in range(after + 1, until + 1)]):
         actions = [json.loads(line) for line in file.read().splitlines() if line.strip()]
-        if any("remove" in action for action in actions):
-            is_moved = True
+        if removed := [action["remove"] for action in actions if "remove" in action]:
+            is_moved, is_cut = True, is_cut or any(each.get("dataChange", True) for each in removed)
             continue
         added = (action["add"] for action in actions if "add" in action)
         wanted += [(data_path(table, each["path"]), each["size"]) for each in added if each.get("dataChange", True)]
     found += (fitted(rows, schema) for rows in read_in_pieces(files, wanted, schema.names))
-    return Added(pa.concat_tables(found), is_moved)
+    return Added(pa.concat_tables(found), is_moved, is_cut)
 
 
 def data_path(table: str, path: str) -> str:

@@ -14,10 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, EpochEnd, State
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import Int64s
+
+
+class Incarnation(NamedTuple):
+    """A log has other records from *begins_at* on since *noticed_ms* (since the epoch, the indexing job's clock).
+
+    *topic_id* is that of the topic since then. *is_recreated*: the topic was recreated; else the log was truncated.
+    """
+
+    begins_at: int
+    noticed_ms: int
+    topic_id: str
+    is_recreated: bool
 
 
 class PartitionMetadata(NamedTuple):

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from offset_sync.translate.index.columns import Columns
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
+from offset_sync.translate.partition_log import Incarnation
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from builders.index_rows import EPOCH, begin, edge, life, run
+from builders.index_rows import EPOCH, begin, edge, run
 from builders.record_indexes import content
 from fakes.tables import MemoryTables
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import ARRIVED, RECREATED, TRUNCATED
+from offset_sync.translate.partition_log import Incarnation
 
 PLACES = [("Y", "orders", 0), ("X", "orders", 0), ("Y", "orders", 1)]
 HISTORIES = st.randoms(use_true_random=False)
@@ -63,6 +63,8 @@ def history(rng: random.Random, *, steps_back: bool) -> list[dict[str, Any]]:
             for _ in range(rng.randrange(5)):
                 origin, length = rng.choice(["X", "Y", "X", "Y", ""]), rng.randrange(1, 4)
                 number = at if origin in (place[0], "") else max(0, numbers[origin] + rng.choice([0, 0, 0, 2, -3]))
+                if origin == place[0] and rng.random() < 0.2:  # a copy that came back
+                    number = rng.randrange(at + 1)
                 times = {"min_timestamp": moment(seen_ms), "max_timestamp": moment(seen_ms + rng.randrange(9))}
                 rows.append(run(at, length, origin, number, place=place, seen_ms=seen_ms) | times)
                 numbers[origin], at = number + length, at + length
@@ -72,12 +74,14 @@ def history(rng: random.Random, *, steps_back: bool) -> list[dict[str, Any]]:
     return [*rows, *rng.sample(rows, len(rows) // 3 * steps_back)]
 
 
-def lives(rng: random.Random) -> list[dict[str, Any]]:
-    """Return up to three lives that logs of partition 0 have begun, and when copies had arrived."""
-    return [
-        life(rng.choice("XY"), rng.randrange(12), rng.randrange(120), rng.choice([TRUNCATED, RECREATED, ARRIVED]))
-        for _ in range(rng.randrange(4))
-    ]
+def cuts(rng: random.Random) -> dict[ClusterPartition, Incarnation]:
+    """Return new lives of one or two logs of partition 0."""
+    return {
+        ClusterPartition(alias, "orders", 0): Incarnation(
+            rng.randrange(12), rng.randrange(120), "id", is_recreated=rng.random() < 0.3
+        )
+        for alias in rng.sample("XY", rng.randint(1, 2))
+    }
 
 
 def moment(ms: int | None) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from builders.index_rows import LogKey, add, run
+from builders.index_rows import LogKey
 from fakes.tables import MemoryTables
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.translate.index.log_index import LogIndex
 
 
@@ -30,8 +29,3 @@ def content(cache: RecordIndex, place: LogKey = ("Y", "orders", 0)) -> tuple[obj
     columns = (runs.start, runs.length, runs.origin_start, runs.indexed_at_ms)
     origins = [names[code] for code in runs.origin.tolist()]
     return log.begin, log.frontier, origins, *(column.tolist() for column in columns)
-
-
-def alternating(tables: MemoryTables, first: int, runs: int) -> None:
-    for at in range(first, first + runs, 10):
-        add(tables, RECORD_RUNS, *(run(n, 1, "XY"[n % 2], n // 2, seen_ms=n) for n in range(at, at + 10)))

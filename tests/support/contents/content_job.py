@@ -62,7 +62,7 @@ class ContentJob:
         """Begin as a new process, with what is in the tables and in the folder."""
         store: Any = self.tables
         clusters: Any = dict.fromkeys(("dc1", "dc2"), self)
-        self.incarnations = IncarnationCheck(store, clusters, dict)
+        self.incarnations = IncarnationCheck(store, clusters, dict, cut=store.cut)
         files: Any = Files()
         file = KeptAlignments(files, str(self.folder))
         logs: Any = self

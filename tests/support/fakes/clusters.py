@@ -16,8 +16,8 @@ from offset_sync.model.values import ClusterPartition, EpochEnd, OffsetWrite, To
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
+from offset_sync.translate.partition_log import Incarnation
 from oracles.translation import Log
 from oracles.translation_check import extend_index
 
@@ -157,7 +157,9 @@ class MemoryIndex(RecordIndex):
 
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
-        self.logs, self.ids, self.epochs = self._taken.logs, self._ids, self._leader_epochs
+        self.logs, self.ids = self._taken.logs, self._ids
+        self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
+        self.uncut: set[ClusterPartition] = set()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
         self.ended: dict[ClusterPartition, list[EpochEnd]] = {}
         self.clock_offset.observe(0, 0)
@@ -170,6 +172,14 @@ class MemoryIndex(RecordIndex):
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""
         return self.lives.get(log, [])
+
+    def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
+        """Return the topic id and the leader epoch under which a log was checked."""
+        return self.epochs.get(log)
+
+    def is_uncut(self, log: ClusterPartition) -> bool:
+        """Return whether a test has said that the index is not cut yet."""
+        return log in self.uncut
 
     def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
         """Return where the records of earlier leaders ended, as far as a test says so."""

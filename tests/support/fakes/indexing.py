@@ -68,7 +68,7 @@ class Job:
         self.progress = IndexProgress()
         cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
-        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, late_ms=60_000)  # type: ignore[arg-type]
+        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, 60_000, self.tables.cut)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs, ONLY_SPARK)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +20,12 @@ from offset_sync.tables.transaction_log import Added, DataFile
 
 @dataclass
 class SealedInMemory(MemoryTables):
-    """What :meth:`seal` has sealed is in memory; *damage* changes what is said of its rows.
+    """What :meth:`seal` has sealed is in memory.
 
     A version without rows is the entry that moves them. *group_rows* are those of a row group; none *is_unreadable*,
     or all.
     """
 
-    damage: Callable[[Directory], Directory] | None = None
     sealed: dict[str, tuple[DataFile, pa.Table, Directory]] = field(default_factory=dict)
     sealed_to: int = 0
     moved: set[int] = field(default_factory=set)
@@ -40,12 +38,8 @@ class SealedInMemory(MemoryTables):
         end = min(self.sealed_to + versions, len(known))
         rows = pa.concat_tables([RECORD_RUNS.no_rows, *known[self.sealed_to : end]])
         if rows.num_rows:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(segments, "GROUP_ROWS", self.group_rows)
-                rows, directory = seal.sealed(rows)
             name = f"{PREFIX}{len(known)}.snappy.parquet"
-            said = self.damage(directory) if self.damage else directory
-            self.sealed[name] = DataFile(name, 0, end, rows=rows.num_rows), rows, said
+            self.sealed[name] = self._sealed(DataFile(name, 0, end), rows)
         self.sealed_to = end
         self.move()
 
@@ -58,7 +52,24 @@ class SealedInMemory(MemoryTables):
     def added(self, table: Table, after: int, until: int) -> Added:
         """Return the rows of some versions, and whether one of them moves rows."""
         is_moved = table is RECORD_RUNS and any(after < each <= until for each in self.moved)
-        return Added(self.read_added(table, after, until), is_moved)
+        found = super().added(table, after, until)
+        return found._replace(is_moved=is_moved or found.is_cut)
+
+    def rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
+        """Change the rows that are sealed too, into other files."""
+        super().rewrite(change)
+        for name, (file, rows, _) in list(self.sealed.items()):
+            if (left := change(rows)) is not rows:
+                del self.sealed[name]
+                if left.num_rows:
+                    number = self.version(RECORD_RUNS)
+                    self.sealed[f"{PREFIX}{number}-{name}"] = self._sealed(file, left)
+
+    def _sealed(self, file: DataFile, rows: pa.Table) -> tuple[DataFile, pa.Table, Directory]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(segments, "GROUP_ROWS", self.group_rows)
+            rows, directory = seal.sealed(rows)
+        return file._replace(rows=rows.num_rows), rows, directory
 
     def segments(self, table: Table) -> Segments:
         """Return what is sealed, and what is not."""
@@ -72,27 +83,17 @@ class SealedInMemory(MemoryTables):
 @dataclass
 class _InMemory(Segments):
     tables: SealedInMemory
-    _known: dict[str, Any] = field(default_factory=dict)  # has the files that are distrusted, as it has for Segments
 
     def newest(self) -> TableFiles:
         """Return the files as they are now."""
-        assert self.tables.damage or not self._known, "all is as it is said to be"
-        believed, rest = dict[str, Sealed](), self.tables.unsealed()
-        unsealed = [(rest.path, rest)]
-        for path, (file, _, said) in self.tables.sealed.items():
-            if path in self._known:
-                unsealed.append((path, file))
-            else:
-                believed[path] = Sealed(path, file, said)
-        return TableFiles(self.tables.version(RECORD_RUNS), believed, unsealed)
+        rest = self.tables.unsealed()
+        sealed = {path: Sealed(path, file, said) for path, (file, _, said) in self.tables.sealed.items()}
+        return TableFiles(self.tables.version(RECORD_RUNS), sealed, [(rest.path, rest)])
 
     def rows(self, files: TableFiles, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows that are in no file that is believed."""
+        """Yield the rows that are not sealed."""
         for path, _ in files.unsealed:
-            if path in self._known:
-                yield self.tables.sealed[path][1].select(schema.names)
-            else:
-                yield self.tables.read_added(RECORD_RUNS, int(path), files.version).select(schema.names)
+            yield self.tables.read_added(RECORD_RUNS, int(path), files.version).select(schema.names)
 
     def read(self, path: str, group: int, schema: pa.Schema) -> pa.Table:
         """Return a row group."""

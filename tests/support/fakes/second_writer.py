@@ -14,8 +14,8 @@ from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import CutoverStep, Direction
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.group_homes import Move
-from offset_sync.state.incarnations import to_datetime
 from offset_sync.state.last_known import to_rows
 from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.state.restore import fill_commits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from offset_sync.ingest.incarnation_log import Cuts
+from offset_sync.ingest.run_cuts import RowCutter
+from offset_sync.model.values import ClusterPartition
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Segments, TableFiles
 from offset_sync.tables.transaction_log import Added, DataFile
@@ -69,6 +73,7 @@ class MemoryTables:
 
     versions: dict[str, list[pa.Table]] = field(default_factory=dict)
     writers: set[tuple[str, str, int]] = field(default_factory=set)
+    cuts: set[int] = field(default_factory=set)
     dies_at: Table | None = None
     batch_rows: int = 1_000
     files: Any = None
@@ -80,13 +85,20 @@ class MemoryTables:
         return table.name
 
     def append(
-        self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None, written: Sequence[object] = ()
+        self,
+        table: Table,
+        rows: pa.Table,
+        writer: tuple[str, int] | None = None,
+        written: Sequence[object] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """Append *rows*, unless *writer* has done so."""
         assert not written
         if table is self.dies_at:
             self.dies_at = None
             raise PowerFailure
+        if rows.num_rows:
+            check()
         if rows.num_rows == 0 or (writer is not None and (table.name, *writer) in self.writers):
             return
         if writer is not None:
@@ -127,7 +139,21 @@ class MemoryTables:
 
     def added(self, table: Table, after: int, until: int) -> Added:
         """Return the same rows: nothing is moved here."""
-        return Added(self.read_added(table, after, until))
+        is_cut = table is RECORD_RUNS and any(after < each <= until for each in self.cuts)
+        return Added(self.read_added(table, after, until), is_cut, is_cut)
+
+    def cut(self, cuts: Cuts) -> Mapping[ClusterPartition, int]:
+        """Cut the rows of ``record_runs`` in place, and have a version that says so; return where logs end."""
+        cutter, versions = RowCutter(cuts), self.versions.setdefault(RECORD_RUNS.name, [])
+        self.rewrite(lambda rows: rows if (left := cutter.cut(rows, rows)) is None else left)
+        versions.append(RECORD_RUNS.no_rows)
+        self.cuts.add(len(versions))
+        return cutter.ends
+
+    def rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
+        """Change the rows of ``record_runs``, some at a time."""
+        versions = self.versions[RECORD_RUNS.name]
+        versions[:] = map(change, versions)
 
     def segments(self, table: Table) -> Segments:
         """Return that nothing is sealed here."""

@@ -43,8 +43,8 @@ def growing(
     codes = origin_codes(case)
     source = None if case.source is None else LogIndex()
     if source is not None:
-        lost = [(0, 1, codes[origin], number, 0) for origin, number in case.lost if origin != case.source_cluster]
-        source.lose(Runs.of(*np.array(lost, np.int64).reshape(-1, 5).T), len(case.lost) - len(lost))
+        lost = [(0, 1, codes[origin], number, 0) for origin, number in case.lost]
+        source.lose(Runs.of(*np.array(lost, np.int64).reshape(-1, 5).T))
     target = LogIndex()
     waiting = {"target": _batches(case.target, rng), "source": _batches(case.source, rng)}
     known = replace(case, target=replace(case.target, frontier=0))

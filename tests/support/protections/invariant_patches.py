@@ -13,7 +13,9 @@ import numpy as np
 
 from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.ingest.commit_ingester import CommitIngester
+from offset_sync.ingest.incarnation_check import IncarnationCheck
 from offset_sync.ingest.polled_commits import CommitPoller
+from offset_sync.ingest.run_cuts import RowCutter
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.state.group_homes import Homes, homes
 from offset_sync.sync.direction_queue import ReconcileRequest, Selection
@@ -27,6 +29,29 @@ _take_in, _compare = SyncBatch.__call__, CommitPoller._compare
 _commit_and_read_back, _write = CutoverProcedure._commit_and_read_back, CommitIngester.write
 _reconcile_batch, _submit = Reconciler.reconcile_batch, Reconciler._submit
 _of_batch = partial(ReconcileRequest, Selection.CHANGED)
+
+
+_number, _unsettled = RowCutter._number, IncarnationCheck.unsettled
+
+
+def cut_by(owner: str) -> Any:
+    """Cut no row by the log in its column *owner*."""
+
+    def number(cutter: Any, places: Any, column: str) -> Any:
+        found = _number(cutter, places, column)
+        return np.full_like(found, -1) if column == owner else found
+
+    return number
+
+
+def endless(cut: Any, _ends: Any) -> Any:
+    """Take the logs of all origins for endless."""
+    return np.full(cut.num_rows, 10_000_000_000)
+
+
+def none_that_came_back(check: Any, alias: str, *read: Any) -> Any:
+    """Take copies that came back to *alias* for those of its present records."""
+    return {origin: begin for origin, begin in _unsettled(check, alias, *read).items() if origin[0] != alias}
 
 
 def read_by_all(runs: Any) -> Pieces:

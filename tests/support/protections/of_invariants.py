@@ -10,7 +10,6 @@ from offset_sync.model.values import ABSENT, OffsetWrite
 from offset_sync.status.reporter import _known
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.tables.catalog import RECORD_RUNS
-from offset_sync.translate.index.incarnations import split_by_incarnation
 from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.replication_gap import NEVER_YOUNG
 from protections import invariant_patches as without
@@ -73,22 +72,12 @@ BY_NUMBER[4] = protections(
     kept_by("record_indexer.RecordIndexer._record_incarnations", nothing, "record_indexer killed_at_any_point_and"),
     "a log with another leader, or a shorter one, is asked where the epoch before has ended",
     kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(74, "cut_grows")),
-    "copies of truncated records have an origin of their own",
-    kept_by(
-        "state.incarnations.split_by_incarnation",
-        lambda copies, *_known: (copies, np.zeros(len(copies), np.int64)),
-        seed(40, "third_anew"),
-    ),
+    "copies of truncated records are unread",
+    kept_by("run_cuts.RowCutter._number", without.cut_by("origin"), seed(29, "third_anew")),
     "a copy that may be of either incarnation is unread",
-    kept_by(
-        "state.incarnations.split_by_incarnation",
-        lambda copies, lives, _from: split_by_incarnation(copies, lives, [0] * len(lives)),
-        seed(40, "third_anew"),
-    ),
+    kept_by("incarnation_check.IncarnationCheck.unsettled", gives({}), seed(40, "third_anew")),
     "the index drops what a truncation has taken",
-    kept_by(
-        "index.incarnations.true_below", lambda indexed_ms, _: np.full_like(indexed_ms, 1 << 62), "incarnations of_a[1]"
-    ),
+    kept_by("run_cuts.RowCutter._number", without.cut_by("cluster"), "run_cuts from_the_cut_on[1]"),
     "commits that __consumer_offsets has lost are dropped",
     kept_by("commit_log_incarnations.Places.gone_ms", lambda _, rows: np.full(len(rows), ABSENT), seed(0, "shrink")),
 )
@@ -230,12 +219,8 @@ BY_NUMBER[13] = protections(
     kept_by("files.Files.sync_folders", nothing, "append a_table_its_columns_and"),
 )
 BY_NUMBER[14] = protections(
-    "runs leave memory only for a page that holds the same",
-    kept_by("runs.Runs.same_records", yes, seed(161, "cut_grows")),
-    "a page that does not match its directory withholds answers",
-    kept_by("index_pages._is_said", yes, "record_index a_file_that_holds_other[damage1]"),
-    "a file that does not match its directory is no longer used",
-    kept_by("segments.Segments.distrust", nothing, "record_index a_file_that_holds_other"),
+    "runs leave memory only for pages that hold all that is there",
+    kept_by("index_pages._continue", yes, "record_index what_is_between_two_queries"),
 )
 BY_NUMBER[15] = protections(
     "commits of an unknown version stop the query",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
 from typing import Any
 
 from fakes.clusters import MemoryEnds, MemoryTopic
 from fakes.tables import MemoryFrame
 from offset_sync.ingest.commit_log_check import CommitLogCheck
 from offset_sync.ingest.incarnation_check import IncarnationCheck
+from offset_sync.ingest.incarnation_log import Cuts
 from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.model.errors import ClusterError
@@ -51,7 +53,13 @@ class LogChecks:
         self._world = world
         self._seen: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         epochs = {alias: Epochs(world, alias) for alias in world.shape.clusters}
-        self._incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), GRACE_MS)
+        self._tables, self._cuts = tables, count()
+        self._incarnations = IncarnationCheck(tables, epochs, lambda: highest_indexed(tables), GRACE_MS, self._cut)
+
+    def _cut(self, cuts: Cuts) -> Any:
+        if "uncut" in self._world.shape.faults and next(self._cuts) % 3 < 2:
+            raise ClusterError("", "record_runs cannot be written")
+        return self._tables.cut(cuts)
 
     def may_lose(self, alias: str, place: TopicPartition, on_their_way: Iterable[Record]) -> bool:
         """Return whether the index has looked at a log since its life began and since it was last copied from.
@@ -91,7 +99,7 @@ class CommitChecks:
 
     def __init__(self, world: World, alias: str, tables: Any, persisted: Persisted) -> None:
         self._cluster, self._alias, self._persisted = world.clusters[alias], alias, persisted
-        incarnations = IncarnationCheck(tables, {alias: self}, self._reaches, of_commits=True)
+        incarnations = IncarnationCheck(tables, {alias: self}, self._reaches)
         checkpoint: Any = self
         self.check = CommitLogCheck(alias, checkpoint, self, incarnations)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fakes.kept_offsets import kept
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.offsets.kept_offsets import OffsetTranslation
-from offset_sync.state.incarnations import to_datetime
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.moves import HOME
 from offset_sync.tables.catalog import CUTOVERS
 from simulation.logs import MadeMove, Position

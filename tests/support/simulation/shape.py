@@ -55,11 +55,13 @@ _LOSSES = frozenset({"anew", "gone_topic", "cut_frozen"})
 ON_REQUEST = (
     *("third_anew", "cut_grows", "clocks", "shrink", "unreadable", "expire", "second", "backlog", "elected"),
     *OF_HOMES,
+    "uncut",
     "polls",
     *OF_JOBS,
 )
 """Faults that need a world of their own; backlog: indexes that read little, and long waits; elected: the new leader of
-a log loses its end, is written to before any read, and groups commit before they ask it for anything."""
+a log loses its end, is written to before any read, and groups commit before they ask it for anything; uncut: of three
+times the index cannot be cut twice."""
 LISTS = "lists"
 """As a fault, which may be wanted beside any other: some groups get read lists, and their consumers skip."""
 _APART = {"anew", "third_anew", "cut_frozen", "shrink", "expire"}
@@ -91,6 +93,7 @@ class Shape:
 def random_shape(rng: random.Random, wanted: frozenset[str], avoided: frozenset[str] = frozenset()) -> Shape:
     """Return a shape with the *wanted* faults, and of the others a few, but never those *avoided*."""
     wanted |= _LOSSES if "losses" in wanted else frozenset()
+    wanted |= {"cut_grows"} if "uncut" in wanted else frozenset()
     chance = rng.choice((0.0, 0.1, 0.3, 0.6))
     faults = {fault for fault in FAULTS if rng.random() < chance} - avoided | wanted
     if wanted & set(OF_HOMES):

@@ -10,8 +10,8 @@ from fakes.reconciler_site import ORDERS, Site, config_of
 from offset_sync.cutover.homes import decide_homes, members_until
 from offset_sync.cutover.plan import Direction
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.group_homes import Move
-from offset_sync.state.incarnations import to_datetime
 from offset_sync.tables.catalog import GROUP_EVENTS
 
 

@@ -18,7 +18,7 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Activity, Direction
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, GroupPartition, TopicPartition
-from offset_sync.state.incarnations import to_datetime
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.tables.catalog import GROUP_EVENTS, SYNC_STATUS
 
 

@@ -43,9 +43,9 @@ from offset_sync.model.values import (
     ReportedEnd,
     TopicPartition,
 )
+from offset_sync.state.cluster_clock import to_datetime as at
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.incarnations import to_datetime as at
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.restore import restore_commits
 from offset_sync.state.sync_state import SyncState
@@ -238,7 +238,7 @@ class Site:
 def test_one_that_was_cut_is_read_again_from_there_as_far_as_it_goes_and_no_write_of_ours_is_certain() -> None:
     site: Any = Site()
     tables: Any = MemoryTables()
-    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches, of_commits=True))
+    check = CommitLogCheck("X", site, site, IncarnationCheck(tables, {"X": site}, site.reaches))
     assert check.look(0).again == {}
     assert check.look(0).is_certain
     site.log_end, site.cut_at, site.is_silent = 4, 2, True

@@ -11,7 +11,7 @@ from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
 from offset_sync.ingest.incarnation_check import OvertakenError
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
-from offset_sync.tables.catalog import LOG_INCARNATIONS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 
 def lives(job: Job) -> list[tuple[Any, ...]]:
@@ -22,7 +22,7 @@ def lives(job: Job) -> list[tuple[Any, ...]]:
 
 def cut_job(at: int = 6, log_end: int = 12) -> Job:
     """Return a job that has indexed ten records, when another leader has those below *at*, and others up to the end."""
-    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}]))
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 10}, {ORDERS: 12}, {ORDERS: 13}, {ORDERS: 15}]))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}
     job.index(0, *((ORDERS, offset, None) for offset in range(10)))
     job.logs = {"Y": {ORDERS: MemoryEnds(0, log_end, leader_epoch=2)}}
@@ -60,8 +60,7 @@ def test_an_incarnation_that_begins_while_the_one_before_is_read_again_is_read_t
 
     def after_another(*read: Any) -> None:
         job.topics = {"orders": MemoryTopic("orders-3", 2)}
-        said = {"Y": job.fetch_each({"Y": [TopicPartition(*ORDERS)]})["Y"]}
-        job.incarnations.note(said, {}, job.incarnations.moment())
+        noticed_by_another_query(job)
         was_read_again(*read)
 
     job.incarnations.was_read_again = after_another  # type: ignore[method-assign]
@@ -76,8 +75,7 @@ def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() 
     def overtaken(wanted: dict[str, Any]) -> Any:
         job.fetch_each = asked  # type: ignore[method-assign]
         stale, job.logs = {"Y": {ORDERS: MemoryEnds(0, 10, leader_epoch=1)}}, others
-        moment = job.incarnations.moment()
-        job.incarnations.note(asked({"Y": {TopicPartition(*ORDERS)}}), {}, moment)
+        noticed_by_another_query(job)
         job.logs = stale
         found = asked(wanted)
         job.logs = others
@@ -85,7 +83,58 @@ def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() 
 
     job.fetch_each = overtaken  # type: ignore[method-assign]
     job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
-    assert [life[1:] for life in lives(job)] == [(1, None, None), (2, 6, "LOG_TRUNCATED"), (2, None, "READ_AGAIN")]
+    assert [life[1:] for life in lives(job)] == [
+        *((1, None, None), (2, 6, "LOG_TRUNCATED")),
+        *((2, 6, "READ_AGAIN"), (2, None, "READ_AGAIN")),
+    ]
+
+
+def noticed_by_another_query(job: Job) -> None:
+    said, moment = job.fetch_each({"Y": {TopicPartition(*ORDERS)}}), job.incarnations.moment()
+    job.incarnations.note(said, {}, moment)
+
+
+def test_what_was_verified_before_another_query_noticed_an_incarnation_is_not_entered() -> None:
+    """The index is cut by then: nobody would remove it. The micro-batch is read once more."""
+    job = cut_job()
+    now, job.logs = job.logs, {"Y": {ORDERS: MemoryEnds(0, 12, leader_epoch=1)}}
+    append = job.tables.append
+
+    def overtaken(table: Any, *rows: Any) -> None:
+        if table is RECORD_RUNS:
+            job.tables.append, job.logs = append, now  # type: ignore[method-assign]
+            noticed_by_another_query(job)
+        append(table, *rows)
+
+    job.tables.append = overtaken  # type: ignore[method-assign]
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job) == [(0, 6, "Y", 0), (6, 6, "X", 106)]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_cut_that_was_not_made_is_made_before_anything_else(is_restarted: bool) -> None:
+    job = cut_job()
+    cut, job.incarnations._cut_index = job.incarnations._cut_index, nothing_can_be_written
+    with pytest.raises(OSError, match="no room"):
+        job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job) == [(0, 10, "Y", 0)]
+    job.incarnations._cut_index = cut
+    if is_restarted:
+        job.restart()
+    job.index(1, (ORDERS, 10, None), (ORDERS, 11, None))
+    assert records(job) == [(0, 6, "Y", 0), (6, 6, "X", 106)]
+    assert [life[3] for life in lives(job)] == [None, "LOG_TRUNCATED", "READ_AGAIN", "READ_AGAIN"]
+
+
+def test_a_copy_that_came_back_to_a_log_that_was_cut_may_be_of_a_record_that_it_has_lost() -> None:
+    job = cut_job(log_end=15)
+    job.index(1)
+    job.index(3, (ORDERS, 13, (b"Y", b"8")), (ORDERS, 14, (b"Y", b"5")))
+    assert records(job, 13) == [(13, 1, "", 13), (14, 1, "Y", 5)]
+
+
+def nothing_can_be_written(_cuts: object) -> dict[ClusterPartition, int]:
+    raise OSError("no room")
 
 
 def records(job: Job, first: int = 0) -> list[tuple[Any, ...]]:

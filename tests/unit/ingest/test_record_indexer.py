@@ -16,7 +16,7 @@ from fakes.tables import PowerFailure
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.batch_rows import ReadBatch
 from offset_sync.ingest.log_check import Completeness
-from offset_sync.ingest.origin_check import OriginCheck
+from offset_sync.ingest.origin_check import OriginCheck, refute_beyond
 from offset_sync.ingest.run_builder import CUT_SCHEMA
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import TopicPartition
@@ -36,7 +36,15 @@ def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_every
     assert job.tables.rows(QUARANTINE, "cluster", "topic", "partition", "offset", "key", "value", "error") == [
         ("Y", "orders", 0, 1, b"IDC-X", b"x", "offset header is not a decimal number without sign"),
         ("Y", "orders", 0, 2, b"Y", b"9", "origin offset 9 of this very cluster is not yet written"),
-        ("Y", "orders", 0, 4, None, None, "origin offset 8: not in the log of X, which ends at 8"),
+        (
+            "Y",
+            "orders",
+            0,
+            4,
+            None,
+            None,
+            "origin offset 8: not in the log of X, which ends or was cut at 8",
+        ),
     ]
 
 
@@ -106,23 +114,28 @@ def run(start: int, length: int, origin: str, origin_start: int) -> dict[str, An
 @given(
     st.lists(st.tuples(st.sampled_from(["X", "X", "Y", "Z", "far away", ""]), st.integers(0, 30), st.integers(1, 5))),
     st.integers(0, 35),
+    st.integers(0, 35),
 )
 def test_every_record_keeps_its_identity_or_loses_it_by_the_end_of_its_origin(
-    drawn: list[tuple[str, int, int]], log_end: int
+    drawn: list[tuple[str, int, int]], log_end: int, cut_at: int
 ) -> None:
-    """X answers; what is of no cluster of ours, of this one, of no origin, or of one that is silent, is believed."""
+    """X answers; what is of no cluster of ours, of no origin, or of one that is silent, is believed.
+
+    So is what was produced at Y, but not copies of it that came back, from the offset on at which Y was truncated.
+    """
     runs, wanted, at = [], [], 0
     for origin, origin_start, length in drawn:
         runs.append(run(at, length, origin, origin_start))
         for step in range(length):
             number = origin_start + step
-            is_lost = origin == "X" and number >= log_end
+            is_lost = number >= log_end if origin == "X" else origin == "Y" and number >= cut_at and number != at + step
             wanted.append((at + step, "", at + step) if is_lost else (at + step, origin, number))
         at += length
     check, cut = OriginCheck("Y", ["X", "Y", "Z"]), pa.Table.from_pylist(runs, CUT_SCHEMA)
     assert check.origins(cut) == {origin: {LOG} for origin, _, _ in drawn if origin in ("X", "Z")}
     said: Any = {"X": ClusterMetadata({}, {LOG: MemoryEnds(0, log_end)}), "Z": ClusterError("Z", "no answer")}
-    found = sorted(check.refute(cut, said).to_pylist(), key=lambda row: row["start_offset"])
+    ends = check.ends(said, {("Y", *LOG): cut_at})
+    found = sorted(refute_beyond(cut, ends, "Y").to_pylist(), key=lambda row: row["start_offset"])
     records = [
         (row["start_offset"] + step, row["origin"], row["origin_start"] + step)
         for row in found

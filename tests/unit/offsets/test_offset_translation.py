@@ -13,7 +13,7 @@ from fakes.next_driver import begin_again_by_the_history
 from fakes.reconciler_site import ORDERS, STARTED_MS, Site
 from offset_sync.model.reasons import Reason
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, ClusterPartition, TopicPartition
-from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.partition_log import Incarnation
 
 
 @pytest.mark.parametrize(

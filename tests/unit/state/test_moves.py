@@ -10,7 +10,7 @@ import pytest
 
 from fakes.reconciler_site import Site, mirrored_site
 from offset_sync.model.values import GroupPartition, Outcome
-from offset_sync.state.incarnations import to_datetime
+from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.moves import BEGUN, HOME, Moves
 from offset_sync.tables.catalog import CUTOVERS
 

@@ -46,20 +46,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "GROUP_ROWS", 4)
 
 
-def test_what_would_lose_a_row_is_refused(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, sealed = [("dc1", 0), ("dc1", 3), ("dc2", 7)], seal.sealed
-    append(tables, *rows)
-    with monkeypatch.context() as patched:
-        patched.setattr(seal, "sealed", lambda given: sealed(given.slice(1)))
-        with pytest.raises(RuntimeError, match="2 rows were written instead of 3; they stay as they are"):
-            seal_all(tables)
-    seal_all(tables)
-    monkeypatch.setattr(seal, "sealed", lambda given: sealed(given.slice(1)))
-    with pytest.raises(RuntimeError, match="1 rows were to be kept instead of 2; all stay"):
-        seal.cut(tables, begins(dc1=3), HOUR)
-    assert by_delta_rs(tables) == rows
-
-
 @pytest.mark.usefixtures("small")
 def test_sealed_files_are_cut_without_reading_those_of_which_nothing_goes(
     tables: TableStore, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ import pytest
 from builders.logs import log
 from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.model.values import ClusterPartition, TopicPartition
-from offset_sync.translate.index.incarnations import Incarnation
+from offset_sync.translate.partition_log import Incarnation
 
 SECOND = TopicPartition("orders", 1)
 
@@ -48,3 +48,17 @@ def test_a_commit_that_names_the_topic_of_a_log_that_was_cut_may_still_be_older_
     site.reconcile()
     assert [(row.state, row.outcome) for row in site.rows()] == [("LOG_TRUNCATED", "WITHHELD")]
     assert site.target_offset("Y", "readers") is None
+
+
+@pytest.mark.parametrize(("alias", "is_silent"), [("X", False), ("Y", False), ("X", True)])
+def test_while_the_index_is_not_cut_nothing_is_translated_from_or_to_that_log(alias: str, is_silent: bool) -> None:
+    """It may have other records than the index, also if its cluster was lost since: a commit of any time waits."""
+    site = mirrored_site()
+    site.clusters["X"].is_down = is_silent
+    site.index.uncut = {ClusterPartition(alias, *ORDERS)}
+    site.commit("X", "readers", 4)
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()] == [("NOT_INDEXED", "WITHHELD")]
+    site.index.uncut = set()
+    site.reconcile()
+    assert [(row.state, row.outcome) for row in site.rows()][-1] == ("EXACT", "COMMITTED")

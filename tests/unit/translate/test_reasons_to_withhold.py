@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, EpochEnd, State
-from offset_sync.translate.index.incarnations import Incarnation
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Runs
 from offset_sync.translate.partition import withhold_all
 from offset_sync.translate.partition_log import (
     GivenOffsets,
+    Incarnation,
     PartitionLog,
     PartitionMetadata,
     last_known,

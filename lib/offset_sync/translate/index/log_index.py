@@ -49,7 +49,7 @@ class LogIndex:
     the others were. All records in the log at *complete_until_ms* are indexed; errs to earlier. *last_unknown* is the
     last offset of a record of unknown identity, -1: there is none; *unknown_ranges* are the first offset and the length
     of each stretch of these, neighbours may be two. *lost* are truncated copies, *lost_records* counts
-    those and others; a group may have read them before. *paged* are the runs by parts, of which some are not in memory.
+    them; a group may have read them before. *paged* are the runs by parts, of which some are not in memory.
     *reorders* is :meth:`reorder_count` without unknown records.
     """
 
@@ -183,15 +183,14 @@ class LogIndex:
         """Return the first offset of *origin* above all that are in this log; 0 where none is."""
         return int(self.stretches().span(origin).high.max(initial=-1)) + 1
 
-    def lose(self, copies: Runs, own_records: int = 0) -> None:
+    def lose(self, copies: Runs) -> None:
         """Note the *copies* that a truncation has removed: unread by every group until the log has them again.
 
-        So are its *own_records* that others still have: there they count as of another origin. A record of unknown
-        identity may be any that this log does not have. Call it before positions are requested: a truncated log is
-        loaded again.
+        A record of unknown identity may be any that this log does not have. Call it before positions are requested: a
+        truncated log is loaded again.
         """
         self.lost = self.lost.followed_by(copies)
-        self.lost_records += int(copies.length.sum()) + own_records
+        self.lost_records += int(copies.length.sum())
         for origin, end in zip(copies.origin.tolist(), (copies.origin_start + copies.length).tolist(), strict=True):
             self._reach[origin] = max(end, self._reach.get(origin, 0))
         if (copies.origin == UNKNOWN_ORIGIN).any():

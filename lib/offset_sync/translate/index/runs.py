@@ -95,11 +95,6 @@ class Runs(Columns):
         is_same &= self.origin_start[at] - self.start[at] == others.origin_start - others.start
         return bool(is_same.all())
 
-    def same_records(self, others: Runs) -> bool:
-        """Return whether *others* are the same runs, whenever they were indexed."""
-        columns = ("start", "length", "origin", "origin_start")
-        return all(np.array_equal(getattr(self, name), getattr(others, name)) for name in columns)
-
     def from_inside(self, cut: Int64s) -> Runs:
         """Return the runs without their first *cut* records, shape (runs,)."""
         return Runs(self.start + cut, self.length - cut, self.origin, self.origin_start + cut, self.indexed_at_ms)

@@ -177,7 +177,7 @@ def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_cam
     log, known, pages = LogIndex(rng.choice((0, 3))), Known(0, 0), KeptPages()
     known.begin = known.frontier = log.begin
     gone = [(0, rng.randint(1, 2), rng.choice(ORIGINS), rng.randrange(6), 0) for _ in range(rng.choice((0, 0, 2)))]
-    log.lose(runs_of(gone[:1]), 3)
+    log.lose(runs_of(gone[:1]))
     log.lose(runs_of(gone[1:]))
     known.gone = {(origin, first + n) for _, length, origin, first, _ in gone for n in range(length)}
     views = [(log.view(), known.copy())]
@@ -208,7 +208,7 @@ def test_a_log_and_its_views_know_what_they_were_given_and_the_first_of_what_cam
         assert {at + n for at, length in zip(starts, lengths) for n in range(length)} == unknown
         is_lost = any(origin == UNKNOWN_ORIGIN for origin, _ in wanted.gone)
         assert each.last_unknown == (NO_LIMIT if is_lost else max(unknown, default=-1))
-        assert each.lost_records == 3 + sum(length for _, length, *_ in gone)
+        assert each.lost_records == sum(length for _, length, *_ in gone)
         for origin in ORIGINS:
             assert each.lowest_lost(origin) == min((n for o, n in wanted.gone if o == origin), default=NO_LIMIT)
     assert log.run_count == sum(map(len, pages.pages)) + len(log.paged.tail)
