@@ -1,22 +1,21 @@
-"""What the product's index makes of a history's logs: read in micro-batches, with lives of logs told apart."""
+"""What the product's index makes of a history's logs: read in micro-batches, and cut where a topic was recreated."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from accuracy_headers import told_by_headers
-from offset_sync.translate.index.incarnations import Incarnation, split_by_incarnation
 from workloads import ClusterLog, Workload
 
 from offset_sync.ingest.run_builder import cut_runs
 from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.runs import Runs
+from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Runs
 from offset_sync.translate.index.time_index import TimeIndex
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
 
 _MICRO_BATCH_S = 0.1
-_FORMER = 100
-"""Origins of a former life have this added to their codes."""
 
 
 def partition_log(log: ClusterLog, origin: int, workload: Workload) -> PartitionLog:
@@ -41,23 +40,20 @@ def index_of(log: ClusterLog, origin: int, workload: Workload) -> LogIndex:
     runs = cut_runs(offset, read_ms, told, told_offset, split_on_timestamp=bool(workload.grace))
     indexed_ms = runs.min_timestamp_ms if workload.grace else np.zeros(len(runs.start_offset), np.int64)
     found = Runs.of(runs.start_offset, runs.length, runs.origin_code, runs.origin_start, indexed_ms)
-    index.extend(_told_apart(found, log, workload), len(offset))
+    index.extend(_cut(found, log, workload), len(offset))
     index.times = times
     return index
 
 
-def _told_apart(runs: Runs, log: ClusterLog, workload: Workload) -> Runs:
-    """Return *runs* with another origin where a topic was recreated since, as the product tells them apart."""
+def _cut(runs: Runs, log: ClusterLog, workload: Workload) -> Runs:
+    """Return *runs* without the origin of copies whose topic was recreated since, as a cut leaves them."""
     if workload.recreated is None:
         return runs
     cluster, share = workload.recreated
     is_copy = np.asarray(runs.origin == sorted(workload.clusters).index(cluster))
     made_s = share * workload.seconds
-    # The micro-batch that is the first to read after that notices it, and bears a later time.
-    life = Incarnation(0, int(made_s * 1000), "another", is_recreated=True)
+    # Copies that came before the log is known to get no former ones any more are of unknown origin.
     settled_from = int(np.searchsorted(log.time, made_s + _MICRO_BATCH_S + workload.grace))
-    told, former = split_by_incarnation(runs.take(is_copy), [life], [settled_from])
-    origin = np.where(former < 0, told.origin + _FORMER, told.origin).astype(np.int32)
-    apart = Runs(told.start, told.length, origin, told.origin_start, told.indexed_at_ms)
-    whole = runs.take(~is_copy).followed_by(apart)
-    return whole.take(np.argsort(whole.start, kind="stable"))
+    is_unknown = is_copy & (runs.start < settled_from)
+    origin = np.where(is_unknown, UNKNOWN_ORIGIN, runs.origin).astype(np.int32)
+    return replace(runs, origin=origin, origin_start=np.where(is_unknown, runs.start, runs.origin_start))

@@ -154,7 +154,7 @@ class _Rewriter:
         return [self._maintainer.write(RECORD_RUNS, [left], file.written_ms)]
 
 
-def cut_runs(tables: TableStore, keep: timedelta, cuts: Cuts) -> Mapping[ClusterPartition, int]:
+def cut_logs(tables: TableStore, keep: timedelta, cuts: Cuts) -> Mapping[ClusterPartition, int]:
     """Rewrite the table by *cuts*; return how far what is left of each log goes; where nothing is left it is missing.
 
     A version can be read for *keep* after the next one. What is appended meanwhile is cut too. Raises what the tables

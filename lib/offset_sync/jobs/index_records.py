@@ -24,7 +24,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.query_supervisor import QuerySupervisor
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, identities_at
-from offset_sync.ingest.run_cuts import cut_runs
+from offset_sync.ingest.run_cuts import cut_logs
 from offset_sync.ingest.unreadable_logs import SecondReader
 from offset_sync.jobs.spark_session import opened_tables
 from offset_sync.jobs.watches import look_until
@@ -82,7 +82,7 @@ def _index(
     more = () if config.is_stamped else config.of_extension("maintenance").TABLES
     highest, late_ms = partial(highest_indexed, tables, more), to_ms(config.sync.hole_grace)
     incarnations = IncarnationCheck(
-        tables, epochs, highest, late_ms, partial(cut_runs, tables, config.maintenance.keep_versions)
+        tables, epochs, highest, late_ms, partial(cut_logs, tables, config.maintenance.keep_versions)
     )
     interval = None if is_once else config.index.trigger_interval
     parts = IndexParts(spark, tables, queries, progress, admins, incarnations, lease, interval)

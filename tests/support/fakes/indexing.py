@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from offset_sync.ingest.log_check import Asked, LogCheck
 from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
+from offset_sync.ingest.run_cuts import cut_logs
 from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
@@ -68,7 +71,9 @@ class Job:
         self.progress = IndexProgress()
         cutter = RunBuilder(StreamIdentities("Y", {"IDC-X": "X"}, "text"), str.isupper)
         clusters = dict.fromkeys(("X", "Y"), self)
-        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, 60_000, self.tables.cut)  # type: ignore[arg-type]
+        is_fake = isinstance(self.tables, MemoryTables)
+        cut = self.tables.cut if is_fake else partial(cut_logs, self.tables, timedelta(hours=1))
+        incarnations = IncarnationCheck(self.tables, clusters, self.reaches, 60_000, cut)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
         checks = Checks(self, logs, ONLY_SPARK)

@@ -13,7 +13,7 @@ from builders.index_histories import cuts, history
 from builders.index_rows import add, begin, run
 from fakes.tables import MemoryTables
 from offset_sync.ingest.incarnation_log import Cuts
-from offset_sync.ingest.run_cuts import RowCutter, cut_runs
+from offset_sync.ingest.run_cuts import RowCutter, cut_logs
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state import record_index, seal
 from offset_sync.tables import segments
@@ -120,9 +120,9 @@ def test_all_files_are_cut_in_one_entry_whatever_is_appended_or_sealed_meanwhile
     begun = {LOG: Incarnation(15, 0, "id", is_recreated=False)}
     if meanwhile == "fail":
         with pytest.raises(OSError, match="no room"):
-            cut_runs(tables, HOUR, begun)
+            cut_logs(tables, HOUR, begun)
         assert records(tables.all_rows(RECORD_RUNS)) == before
-    assert cut_runs(tables, HOUR, begun) == {LOG: 15}
+    assert cut_logs(tables, HOUR, begun) == {LOG: 15}
     rows = records(tables.all_rows(RECORD_RUNS))
     assert max(each[1] for each in rows if each[0] == tuple(LOG) and each[1] != "lost") == 14
     lost = 12 if meanwhile == "append" else 10
