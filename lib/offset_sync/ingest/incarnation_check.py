@@ -72,8 +72,8 @@ class IncarnationCheck:
     *late_ms* is how long a copy may be in flight. *reaches* returns, by log, the first offset above all its records
     that are indexed, there or as copies. It reads a table, so it is called at most once, when a leader has changed.
     *cut* removes what is of earlier incarnations from the index, and returns how far the rest of each log goes: it is
-    read again from there. Other queries wait for it. Without it this checks the logs of
-    commits instead of topics: two jobs check them, by two clocks.
+    read again from there. Other queries wait for it. Without *cut* the logs of commits are checked instead of those of
+    topics: two jobs check them, by two clocks.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class IncarnationCheck:
     def _cut(self) -> None:
         """Cut the index by the incarnations by which it was not cut yet, and record that this is done.
 
-        Until then readers do not know the new leader epoch, and the log counts as truncated.
+        Until a reader has read both, nothing is translated from or to the log (``KnownIncarnations.is_uncut``).
         """
         if self._cut_index is not None and (uncut := self._log.uncut()):
             ends = self._cut_index(uncut)
@@ -218,7 +218,7 @@ class IncarnationCheck:
             for partition, each in ends.items():
                 log, begun_ms = ClusterPartition(alias, *partition), self._log.begun_ms(partition)
                 arrived_ms, _ = self._log.arrived.get(log, (0, 0))
-                if begun_ms >= arrived_ms and epoch_ms(asked_at) > begun_ms + self._late_ms and begun_ms:
+                if begun_ms and arrived_ms <= begun_ms < epoch_ms(asked_at) - self._late_ms:
                     found.append(IncarnationRow(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
 

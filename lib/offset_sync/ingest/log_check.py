@@ -146,10 +146,8 @@ class LogCheck:
         read = self._read_again(read._replace(at=at), begins, here.ends, cut)
         self._epochs |= _those_known({each: of_log.leader_epoch for each, of_log in here.ends.items()})
         complete_until = self._completeness.of(read, here.ends, asked_at)
-        alias, origins = (
-            self._alias,
-            self._origins.ends(said, self._incarnations.unsettled(self._alias, read.end, read.start)),
-        )
+        alias = self._alias
+        origins = self._origins.ends(said, self._incarnations.unsettled(alias, read.end, read.start))
         beyond = [self._origins.exceeded(each.summary, origins) for each in read.kept]
         kept = tuple(each._replace(alias=alias, beyond=ends) for each, ends in zip(read.kept, beyond, strict=True))
         return read._replace(cut=refute_beyond(read.cut, origins, alias), complete_until=complete_until, kept=kept)
