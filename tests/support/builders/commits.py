@@ -28,12 +28,7 @@ def take_in(committed: CommittedOffsets, *records: CommitRecord, first: int = 0,
 
 
 def acknowledge(
-    committed: CommittedOffsets,
-    offset: int,
-    at_ms: int = 0,
-    *,
-    group: str = "g",
-    alias: str = "X",
+    committed: CommittedOffsets, offset: int, at_ms: int = 0, *, group: str = "g", alias: str = "X"
 ) -> None:
     """Write at *alias*, which acknowledges it before its log brings the record."""
     key = committed.ids([(group, "orders", 0)])

@@ -36,10 +36,7 @@ ARCHIVE = REPO / "dist" / "environment.tar.gz"
 SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 # What the daemons need beside their own jar comes with Spark, in the same version of Hadoop.
 _FROM_SPARK = ("hadoop-client-*", "slf4j-api-*", "jcl-over-slf4j-*", "log4j-*", "snappy-java-*", "jsr305-*")
-_PORTS = (
-    *("namenode", "namenode-web"),
-    *("resourcemanager", "scheduler", "tracker", "admin", "resourcemanager-web"),
-)
+_PORTS = (*("namenode", "namenode-web"), *("resourcemanager", "scheduler", "tracker", "admin", "resourcemanager-web"))
 _HDFS, _YARN = "org.apache.hadoop.hdfs.server", "org.apache.hadoop.yarn.server"
 
 

@@ -50,14 +50,7 @@ class Crossing:
     topic: str
     logs: Mapping[int, Log]
 
-    def give(
-        self,
-        group: str,
-        *,
-        epoch: int = 1000,
-        deflates: bool = False,
-        cluster_id: str | None = None,
-    ) -> None:
+    def give(self, group: str, *, epoch: int = 1000, deflates: bool = False, cluster_id: str | None = None) -> None:
         """Commit the lists of *group*, then where it starts: at the lists' start."""
         named = cluster_id or self.cluster_id
 

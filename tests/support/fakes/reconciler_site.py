@@ -16,14 +16,7 @@ from fakes.tables import MemoryTables
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.requests import Clock
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import (
-    GroupPartition,
-    OffsetWrite,
-    Outcome,
-    State,
-    TopicPartition,
-    WriteOutcome,
-)
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, State, TopicPartition, WriteOutcome
 from offset_sync.state.cluster_metadata import ClusterMetadata, Snapshot
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.lease import OpenFence

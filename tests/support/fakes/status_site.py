@@ -78,12 +78,7 @@ class StatusSite(Site):
         return found
 
     def put(
-        self,
-        where: Log,
-        topic_partition: TopicPartition = ORDERS,
-        *,
-        topic_id: str | None = None,
-        partitions: int = 1,
+        self, where: Log, topic_partition: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1
     ) -> None:
         """Put a log at its cluster; the index has it up to its frontier."""
         super().put(where, topic_partition, topic_id=topic_id, partitions=partitions)

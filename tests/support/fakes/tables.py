@@ -159,12 +159,7 @@ class MemoryTables:
         """Return that nothing is sealed here."""
         return MemorySegments(self, table)
 
-    def batches(
-        self,
-        table: Table,
-        names: Sequence[str] | None = None,
-        version: object = None,
-    ) -> Iterator[pa.Table]:
+    def batches(self, table: Table, names: Sequence[str] | None = None, version: object = None) -> Iterator[pa.Table]:
         """Yield the rows in pieces of :attr:`batch_rows`."""
         rows = self.all_rows(table).select(list(names or table.names))
         for first in range(0, rows.num_rows, self.batch_rows):

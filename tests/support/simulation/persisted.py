@@ -18,13 +18,7 @@ from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations as Lives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
-from offset_sync.state.restore import (
-    ANSWERS_SCHEMA,
-    fill_answers,
-    fill_commits,
-    fold_answers,
-    restore_commits,
-)
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import to_rows

@@ -47,10 +47,7 @@ def test_a_consumer_whose_cluster_becomes_another_one_gets_everything_from_then_
     assert listed.poll(106) == [106], "what is buffered may still be of the other one"
 
 
-@pytest.mark.parametrize(
-    ("own", "offsets"),
-    [(None, ALL), (99, ALL), (100, [99, *ALL]), (111, [5, *ALL])],
-)
+@pytest.mark.parametrize(("own", "offsets"), [(None, ALL), (99, ALL), (100, [99, *ALL]), (111, [5, *ALL])])
 def test_a_list_of_a_group_that_was_set_back_below_it_is_void_and_stays_so(
     listed: SkipReadCases, own: int | None, offsets: list[int]
 ) -> None:

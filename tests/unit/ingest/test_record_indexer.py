@@ -36,15 +36,7 @@ def test_malformed_headers_and_copies_of_what_is_not_written_are_unread_by_every
     assert job.tables.rows(QUARANTINE, "cluster", "topic", "partition", "offset", "key", "value", "error") == [
         ("Y", "orders", 0, 1, b"IDC-X", b"x", "offset header is not a decimal number without sign"),
         ("Y", "orders", 0, 2, b"Y", b"9", "origin offset 9 of this very cluster is not yet written"),
-        (
-            "Y",
-            "orders",
-            0,
-            4,
-            None,
-            None,
-            "origin offset 8: not in the log of X, which ends or was cut at 8",
-        ),
+        ("Y", "orders", 0, 4, None, None, "origin offset 8: not in the log of X, which ends or was cut at 8"),
     ]
 
 

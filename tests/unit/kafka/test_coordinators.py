@@ -10,12 +10,7 @@ import pytest
 from fakes.target_cluster import Target, outcomes, write, write_batch
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import NOT_SENT, GroupOffsets
-from offset_sync.kafka.requests import (
-    CommitParts,
-    Errors,
-    partition_of,
-    with_remedy,
-)
+from offset_sync.kafka.requests import CommitParts, Errors, partition_of, with_remedy
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition
 
@@ -98,11 +93,7 @@ def test_with_the_default_of_kafka_no_part_is_refused(partitions: int, metadata:
 
 @pytest.mark.parametrize(
     ("error", "partitions", "most_bytes"),
-    [
-        ("UNKNOWN", 300, 20_000),
-        ("INVALID_COMMIT_OFFSET_SIZE", 300, 1_200),
-        ("MSG_SIZE_TOO_LARGE", 2000, 20_000),
-    ],
+    [("UNKNOWN", 300, 20_000), ("INVALID_COMMIT_OFFSET_SIZE", 300, 1_200), ("MSG_SIZE_TOO_LARGE", 2000, 20_000)],
 )
 def test_what_is_refused_is_committed_in_smaller_parts(partitions: int, most_bytes: int, error: str) -> None:
     coordinator = Coordinator(most_bytes, error)

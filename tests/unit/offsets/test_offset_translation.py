@@ -32,10 +32,7 @@ def test_a_topic_that_is_left_out_and_a_partition_that_is_not_there_are_told() -
     site = site_of()
     found = translated(site, kept((TopicPartition("secret", 0), 0), (TopicPartition("orders", 1), 0), (ORDERS, 3)))
     assert said(found) == [("TOPIC_NOT_INCLUDED", ABSENT), ("PARTITION_MISSING", ABSENT), ("EXACT", 3)]
-    assert [why(found, row) for row in (0, 1)] == [
-        Reason.TOPIC_NOT_INCLUDED(),
-        Reason.PARTITION_MISSING(),
-    ]
+    assert [why(found, row) for row in (0, 1)] == [Reason.TOPIC_NOT_INCLUDED(), Reason.PARTITION_MISSING()]
 
 
 def begun_anew(site: Site, *, is_recreated: bool, begins_at: int = 0) -> int:

@@ -46,10 +46,7 @@ def test_a_commit_that_is_not_captured_is_behind_and_its_cost_is_not_known() -> 
     site = moved("X0:10", "X0:10", 4)
     site.commit("X", "g", 8)
     (row,) = rows(site)
-    assert (row["status"], row["reason"]) == (
-        "Behind",
-        Reason.NOT_CAPTURED("X", 8, 4),
-    )
+    assert (row["status"], row["reason"]) == ("Behind", Reason.NOT_CAPTURED("X", 8, 4))
     assert [row[name] for name in ("duplicates", "duplicates_at_most", "lost")] == [None, None, None]
     assert row["source_offset"] == 4
     del site.clusters["X"].group_offsets["g", ORDERS]

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
 
 from builders.runs_in_tables import by_delta_rs, fill, run
-from offset_sync.state.seal import seal
+from offset_sync.state.seal import seal, sealed
 from offset_sync.tables import maintenance
 from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.definition import Column, Table
@@ -52,6 +52,9 @@ def test_what_would_lose_a_row_is_refused(
         cut(maintainer)
     with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
         maintainer.compact(RECORD_RUNS)
+    monkeypatch.setattr("offset_sync.state.seal.sealed", lambda rows: sealed(rows.slice(1)))
+    with pytest.raises(RuntimeError, match="5 rows were written instead of 6; they stay as they are"):
+        WORK["seal"](maintainer)
     assert by_delta_rs(tables) == [("dc1", start) for start in range(0, 60, 10)]
     assert tables.version(RECORD_RUNS) == version
 

@@ -18,12 +18,7 @@ from oracles.translation import Answer
 BY_HAND = {
     "records sent again to the source count at their first offset": ("Y5:8 Y5:8", "Y0:8", (0, 1, 4, 6), (0, 6, 8, 8)),
     "between reordered records the one not read is answered": ("Y0 Y2 Y1", "Y0:4", (1, 2, 3), (1, 1, 3)),
-    "what the mirror skipped is read once the group has passed more": (
-        "Y0 Y2 Y3",
-        "Y0:4",
-        (1, 2),
-        (1, 3),
-    ),
+    "what the mirror skipped is read once the group has passed more": ("Y0 Y2 Y3", "Y0:4", (1, 2), (1, 3)),
     "a hole is passed at the lowest of all later records": ("Y0 Y5 Y2 Y3", "Y0:2", (1, 2), (1, 2)),
     "a record that never came to the source stops the answer": ("X0:2 Y0:2 X4:9", "Y0:4 X0:2 X4:9", (4, 9), (2, 2)),
     "an unreadable record of the target is unread by everyone": ("X0:3", "X0 ? X1 X2", (2,), (1,)),

@@ -12,13 +12,7 @@ from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.translate.exact import Bounds, translate
 from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.read_window import position_cost
-from offset_sync.translate.replication_gap import (
-    NEVER_YOUNG,
-    OffsetRanges,
-    deleted_of,
-    joined,
-    replication_gaps,
-)
+from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, deleted_of, joined, replication_gaps
 from oracles.translation import NO_RECORD, Case, answers, f_by_offset
 from oracles.translation_check import every_commit, growing, logs_of, origin_codes
 
