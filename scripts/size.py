@@ -1,7 +1,7 @@
 """Print how large the code is: at commit c4b69b9, now, the most that it may be, and the goal. Standard library only.
 
-The exit code is 1 where a figure is above its limit in pyproject.toml, ``[tool.size]``, or a file of lib/offset_sync
-has more than 400 lines. A limit follows the code down and is never raised. The goals are for the work under way.
+The exit code is 1 where a figure is above its limit in pyproject.toml, ``[tool.size]``, or a Python file has more than
+400 lines. A limit follows the code down and is never raised. The goals are for the work under way.
 
 All counts are of the Python files that ``git ls-files`` names, as they are in the working tree:
 
@@ -125,8 +125,8 @@ def main(repo: Path = REPO) -> int:
     if limits:
         raise SystemExit(f"pyproject.toml, [tool.size]: no such figures: {', '.join(limits)}")
     print(to_table(found))
-    longest = too_long(lib)
-    print(f"\nfiles of {LIB} with more than {LONGEST_FILE} lines: {len(longest) or 'none'}")
+    longest = too_long(read_sources(repo, "*.py"))
+    print(f"\nfiles with more than {LONGEST_FILE} lines: {len(longest) or 'none'}")
     for source in longest:
         print(f"  {source.name}: {source.lines}")
     return 1 if longest or any(each.is_above for each in found) else 0
@@ -226,9 +226,9 @@ def _module_of(name: str, modules: Collection[str]) -> str:
     return name
 
 
-def too_long(lib: Iterable[Source]) -> list[Source]:
+def too_long(sources: Iterable[Source]) -> list[Source]:
     """Return the files of more than ``LONGEST_FILE`` lines, the longest first."""
-    found = [source for source in lib if source.lines > LONGEST_FILE]
+    found = [source for source in sources if source.lines > LONGEST_FILE]
     return sorted(found, key=lambda source: (-source.lines, source.name))
 
 

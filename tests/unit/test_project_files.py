@@ -18,7 +18,6 @@ import prerequisites
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
 pytestmark = pytest.mark.no_cover
-LONGEST_FILE = 400
 LONGEST_BODY = 45
 LONGEST_JOB = 40
 
@@ -73,10 +72,9 @@ def test_no_file_names_a_registry_or_a_private_folder() -> None:
     assert found == []
 
 
-def test_no_file_outgrows_the_budget() -> None:
-    sizes = {path.relative_to(REPO): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
-    assert {str(path): n for path, n in sizes.items() if n > LONGEST_FILE} == {}
-    assert {str(path): n for path, n in sizes.items() if n > LONGEST_JOB and path.parts[0] == "jobs"} == {}
+def test_a_job_only_calls_the_package() -> None:
+    jobs = (REPO / "jobs").glob("*.py")
+    assert [job for job in jobs if len(job.read_text(encoding="utf-8").splitlines()) > LONGEST_JOB] == []
 
 
 def test_no_function_outgrows_the_budget() -> None:
@@ -97,6 +95,15 @@ def test_a_python_that_cannot_hold_the_pins_or_make_environments_is_refused_with
         prerequisites.check_python((3, minor), can_make_environments=True)
     with pytest.raises(SystemExit, match=r"apt-get install python3\.11-venv"):
         prerequisites.check_python((3, 11), can_make_environments=False)
+
+
+def test_a_java_that_spark_cannot_run_on_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program := tmp_path / "bin" / "java").parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"25.0.2\"' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"or newer\) is needed, .* is 25\.0\.2;"):
+        prerequisites.find_java()
 
 
 def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None:
