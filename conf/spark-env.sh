@@ -5,9 +5,10 @@
 if [[ -n "${OFFSET_SYNC_DRIVER:-}" ]]; then
   trap '' TERM
   # Spark's classes as the JVM has them in memory (scripts/class_archives.py): it starts 3 s sooner. The JVM takes them only where no
-  # folder with files is on its class path, so it gets another one than conf/. With another Java, or other jars, it ignores them.
+  # folder with files is on its class path, so it gets another one than conf/, but for YARN, where executors get what is in that folder.
+  # With another Java, or other jars, it ignores them.
   conf=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-  if [[ -f "$conf/../jars/spark/classes.jsa" ]]; then
+  if [[ -f "$conf/../jars/spark/classes.jsa" && "${PYSPARK_SUBMIT_ARGS:-}" != *"--master yarn"* ]]; then
     SPARK_CONF_DIR="$conf/none"
     SPARK_SUBMIT_OPTS="-XX:SharedArchiveFile=$conf/../jars/spark/classes.jsa -Xlog:cds*=off -Dlog4j2.configurationFile=$conf/log4j2.properties ${SPARK_SUBMIT_OPTS:-}"
   fi
