@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib"))
+
 import stamp
+from offset_sync_demo.kafka.broker_files import CLASS_ARCHIVE
 from prerequisites import find_java
 from progress import run_shown
 
 REPO = Path(__file__).resolve().parent.parent
-LIB = REPO / "lib"
-CLASSES = "classes.jsa"
-"""The name of an archive, beside the jars; ``broker_files.py`` and conf/spark-env.sh know it too."""
 _WARM_UP = "--warm-up"
 _STEP = "== "
 _STOP_SECONDS = 60.0
@@ -36,7 +36,7 @@ def main(names: Sequence[str] = tuple(sys.argv[1:])) -> None:
 
 
 def _make(name: str, folder: Path) -> None:
-    archive, made = folder / CLASSES, folder / "archive"
+    archive, made = folder / CLASS_ARCHIVE, folder / "archive"
     made_from = _made_from(name, folder)
     if stamp.is_current(made, made_from):
         return
@@ -94,7 +94,7 @@ def warm_up_spark(archive: Path) -> None:
 
     quick = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit={archive} -Xlog:cds*=off"
     options = split_options(["--master", "local[2]", "--driver-java-options", quick])
-    build_zip(LIB, REPO / "dist" / "offset_sync.zip")
+    build_zip(REPO / "lib", REPO / "dist" / "offset_sync.zip")
     # As conf/spark-env.sh has it where there is an archive.
     os.environ.update(build_command(REPO, "sync_offsets", options, os.environ).environment)
     os.environ.update({"SPARK_CONF_DIR": str(REPO / "conf" / "none"), "OFFSET_SYNC_DRIVER": ""})
@@ -132,7 +132,6 @@ def _step_of(line: str) -> str | None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [_WARM_UP]:
-        sys.path.insert(0, str(LIB))
-        {"broker": warm_up_broker, "spark": warm_up_spark}[sys.argv[2]](REPO / "jars" / sys.argv[2] / CLASSES)
+        {"broker": warm_up_broker, "spark": warm_up_spark}[sys.argv[2]](REPO / "jars" / sys.argv[2] / CLASS_ARCHIVE)
     else:
         main()
