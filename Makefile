@@ -34,7 +34,7 @@ install: ## Set everything up in .venv and jars/ (all other targets do so by the
 demo: install ## Two Kafka clusters, a failover and the way back, measured (ARGS=--quick for the short one)
 	@./spark-submit.sh demo --driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(ARGS)
 
-test: install ## All tests: unit, browser, spark and broker, and what those without brokers cover (WORKERS=1 for a small machine)
+test: install ## All tests: unit, browser, spark and broker (WORKERS=1 for a small machine)
 	@$(BIN)/python scripts/jars.py clients
 	@$(BIN)/python scripts/run_tests.py --workers $(WORKERS) $(ARGS)
 
@@ -160,7 +160,7 @@ archive: install ## Pack the libraries for YARN into dist/environment.tar.gz
 
 # ./data is left alone: tables and checkpoints may be somebody's history.
 clean: ## Remove what builds, tests and checks left behind
-	@rm -rf dist spark-warehouse metastore_db derby.log .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf dist spark-warehouse metastore_db derby.log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find lib jobs scripts tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## The same, and .venv and jars/

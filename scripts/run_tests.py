@@ -3,8 +3,8 @@
 Each group is a pytest run of its own: tests/spark and tests/broker start their JVM with other options. What waits for
 brokers most of the time runs beside what computes, and each line says of which lane it is. The last line is ``tests: 12
 passed, 0 failed, 1 skipped``; the exit code is 1 where something failed. A group that ends without saying how its tests
-went counts as one failure, and so does too low a coverage. What failed is printed again before the last line, so that
-the end of a long log is enough to know it.
+went counts as one failure. What failed is printed again before the last line, so that the end of a long log is enough
+to know it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,15 @@ from functools import partial
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
-LEAST_COVERAGE = 90
-"""Percent of the lines and branches of lib/offset_sync that tests run without a broker."""
-_MEASURED = ("--cov", "--cov-append", "--cov-report=")
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
 # That their tests pass as they are is seen in the other groups; the lane of the brokers ends first.
 _TAKEN_OUT = "tests/protections.py::test_it_is_noticed_if_a_protection_is_taken_out"
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
     "unit, spark": (
-        ("tests/unit", "tests/browser", *_MEASURED, "--dist", "loadgroup"),
-        ("tests/spark", *_MEASURED, "--dist", "loadgroup"),
+        ("tests/unit", "tests/browser", "--dist", "loadgroup"),
+        ("tests/spark", "--dist", "loadgroup"),
     ),
-    # Measured, these would take a quarter to a half more of the processors, and the first lane covers enough.
     "broker": (
         ("tests/broker", *_BY_FILE),
         ("tests/simulation", "tests/search", _TAKEN_OUT, "--dist", "worksteal"),
@@ -78,18 +74,14 @@ class Count:
 
 
 def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
-    """Run all groups, report what they cover, and return the exit code."""
+    """Run all groups, and return the exit code."""
     parser = argparse.ArgumentParser(description="Run all tests and count what failed.")
     parser.add_argument("--workers", metavar="N", help="how many run side by side in each lane; 1: one lane at a time")
     known, chosen = parser.parse_known_args(words)
     os.chdir(REPO)
-    for old in (REPO / ".coverage", *REPO.glob(".coverage[.-]*")):
-        old.unlink(missing_ok=True)
     with ThreadPoolExecutor(1 if known.workers == "1" else len(LANES)) as pool:
         counts = pool.map(lambda lane: run_lane(lane, [*_workers(lane, known.workers), *OPTIONS, *chosen]), LANES)
         total = sum(counts, Count())
-    # Some of the tests cover some of the code: only a whole run is judged.
-    total += covered(0 if chosen else LEAST_COVERAGE)
     for failure in total.failures:
         print(f"== failed: {failure}\n")
     print(total, flush=True)
@@ -116,9 +108,8 @@ def run_group(lane: str, words: Sequence[str]) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [*_GIVES_WAY.get(lane, ()), sys.executable, "-u", "-m", "pytest", *words, f"--junitxml={report}"]
-        # A lane that is measured has a file of its own.
-        environment = {**os.environ, "COVERAGE_FILE": str(REPO / f".coverage-{lane.split(',')[0]}")}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would each compile the package again
+        # Without its bytecode hundreds of processes would each compile the package again.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process:
@@ -155,18 +146,6 @@ def _failures(suites: Sequence[ET.Element]) -> Iterator[str]:
         for word in (*test.iter("failure"), *test.iter("error")):
             said = (word.text or word.get("message") or "").splitlines()[-_LINES_OF_A_FAILURE:]
             yield "\n  ".join((f"{test.get('classname')}::{test.get('name')}", *said))
-
-
-def covered(least: int) -> Count:
-    """Print what the tests cover; one failure where that is below *least* percent, or where nothing was measured."""
-    lanes = [str(each) for each in REPO.glob(".coverage-*")]
-    if lanes:
-        subprocess.run([sys.executable, "-m", "coverage", "combine", "--quiet", *lanes], check=False)
-    command = [sys.executable, "-m", "coverage", "report", f"--fail-under={least}"]
-    is_enough = subprocess.run(command, check=False).returncode == 0
-    if is_enough or not least:
-        return Count()
-    return Count(failed=1, failures=(f"the coverage, which is below {least} %",))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import shutil
 import signal
 from collections import defaultdict
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, settings
 
 from offset_sync.tables.store import TableStore
 from tools.lock_order import LockOrder
@@ -31,8 +30,6 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
-_OF_OTHER_THINGS = frozenset({"browser", "connect", "consumer", "deployment", "docs", "scripts"})
-_MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"  # of coverage.py, with patch = subprocess
 _collected = itertools.count()
 _AS_WRITTEN = pytest.StashKey[int]()
 
@@ -44,7 +41,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put stories in order, and the files that take longest first: a worker that got one last would end alone."""
     _tell_in_order(items)
-    _leave_examples_out_of_the_coverage(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
@@ -52,29 +48,6 @@ def pytest_collection_finish() -> None:
     """Look for no garbage among modules and tests, which stay."""
     gc.collect()
     gc.freeze()
-
-
-def _leave_examples_out_of_the_coverage(items: list[pytest.Item]) -> None:
-    """Leave hypothesis's examples out of the coverage, and tests of other things than the package.
-
-    Measuring the same lines so often doubles what they take. Other tests that try hundreds of cases say
-    ``pytest.mark.no_cover`` themselves.
-    """
-    for item in items:
-        folders = item.path.relative_to(Path(__file__).parent).parts
-        if is_hypothesis_test(getattr(item, "obj", None)) or not _OF_OTHER_THINGS.isdisjoint(folders):
-            item.add_marker(pytest.mark.no_cover)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Leave the processes of a test out of the coverage where the test itself is."""
-    measures = os.environ.pop(_MEASURES_PROCESSES, None) if item.get_closest_marker("no_cover") else None
-    try:
-        return (yield)
-    finally:
-        if measures is not None:
-            os.environ[_MEASURES_PROCESSES] = measures
 
 
 def _tell_in_order(items: list[pytest.Item]) -> None:

@@ -27,7 +27,6 @@ _WRITES = "offset_sync.state.own_writes.OwnWrites."
 _PLAN = "offset_sync.sync.write_plan."
 _ACKNOWLEDGE = "offset_sync.state.committed_offsets.ClusterOffsets.acknowledge"
 _acknowledge = ClusterOffsets.acknowledge
-pytestmark = pytest.mark.no_cover
 
 
 def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int, _since_ms: int) -> bool:

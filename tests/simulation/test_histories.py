@@ -12,7 +12,6 @@ from simulation.shape import Shape
 from simulation.simulation import Simulation
 
 ORDERS = TopicPartition("orders", 0)
-pytestmark = pytest.mark.no_cover
 
 # Moves are not followed while it waits, so both are noticed at once.
 MOVED_BACK = """

@@ -21,7 +21,7 @@ SEEDS = (
     (0, "crash,unreadable"),
 )
 """Look for others where a change has them come to something else."""
-pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+pytestmark = pytest.mark.long
 
 
 def test_a_few_seeds_come_to_every_state_and_outcome_alone_and_with_a_crash() -> None:

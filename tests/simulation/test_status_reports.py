@@ -8,7 +8,7 @@ from protections.entry import Seed
 from simulation.histories import worlds
 from simulation.status_reports import check_reports
 
-pytestmark = [pytest.mark.long, pytest.mark.no_cover]
+pytestmark = pytest.mark.long
 SEEDS = range(12)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.no_cover
 PACKAGE = Path(__file__).resolve().parents[2] / "lib" / "offset_sync"
 
 

@@ -17,7 +17,6 @@ import prerequisites
 
 REPO = Path(__file__).resolve().parents[2]
 PYTHON_FOLDERS = ("lib", "jobs", "scripts", "tests", "benchmarks")
-pytestmark = pytest.mark.no_cover
 LONGEST_BODY = 45
 LONGEST_JOB = 40
 

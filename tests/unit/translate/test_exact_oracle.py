@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 
 from generators.hypothesis_strategies import cases, generators, law
@@ -28,7 +27,6 @@ def is_read(case: Case, record: LogRecord, committed: int) -> bool:
     return bool(later) and later[0].indexed_at_ms <= case.now_ms - case.hole_grace_ms and not is_lost
 
 
-@pytest.mark.no_cover
 @law(600)
 @given(cases)
 def test_the_answer_is_the_furthest_start_that_skips_nothing_unread(case: Case) -> None:
@@ -41,7 +39,6 @@ def test_the_answer_is_the_furthest_start_that_skips_nothing_unread(case: Case) 
         assert answer.lost == sum(not is_read(case, r, readable_from(case, committed)) for r in expired)
 
 
-@pytest.mark.no_cover
 @law(400)
 @given(cases, generators)
 def test_whatever_headers_cannot_be_read_the_bound_of_duplicates_is_never_too_small(
