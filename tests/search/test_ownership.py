@@ -29,14 +29,6 @@ _ACKNOWLEDGE = "offset_sync.state.committed_offsets.ClusterOffsets.acknowledge"
 _acknowledge = ClusterOffsets.acknowledge
 
 
-def match_a_retry_for_itself(writes: OwnWrites, key: int, value: int, _since_ms: int) -> bool:
-    pending = writes._pending[key]
-    place = next((number for number, each in enumerate(pending) if each.offset == value), None)
-    if place is not None:
-        writes._keep(key, pending[place + 1 :])
-    return place is not None
-
-
 def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
     with patch.object(OwnWrites, "is_pending", true_for(1)):
         _acknowledge(offsets, key, *told)
@@ -52,9 +44,6 @@ def decide_unread(write: Any, actual: Any) -> Outcome | None:
 
 
 OUT: dict[str, tuple[str, object, Shape, int]] = {
-    "a retry of a write in doubt is the same write": (_WRITES + "_matches", match_a_retry_for_itself, TWO, 5),
-    "writes in doubt are resolved by what the target holds": (_WRITES + "resolve", nothing, TWO, 6),
-    "a write whose answer is lost may have been applied": (_WRITES + "doubt", OwnWrites.abort, LATE_START, 4),
     "a refused write is over": (_WRITES + "abort", nothing, TWO, 5),
     "a commit after our write is not overwritten by its answer": (_ACKNOWLEDGE, acknowledge_what_was_read, TWO, 5),
     "moves count": ("offset_sync.state.group_homes.last_active", ignore_moves, PARTITIONS, 5),
@@ -63,8 +52,6 @@ OUT: dict[str, tuple[str, object, Shape, int]] = {
     "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
 }
 KNOWN = {
-    "a write of ours explains one commit": (TWO, 5),
-    "our commits are known in the order of our writes": (TWO, 6),
     "our own commits are known": (TWO, 4),
     "a home that is not silent stays the home": (TWO, 5),
     "two clusters that are active have no home": (TWO, 5),

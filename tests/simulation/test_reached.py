@@ -18,7 +18,6 @@ SEEDS = (
     (13, "anew,by_header,commit_beyond,crash"),
     (4, "commit_beyond,crash,cut_grows,down,gone_topic,twins,unreadable"),
     (0, "losses"),
-    (0, "crash,unreadable"),
 )
 """Look for others where a change has them come to something else."""
 pytestmark = pytest.mark.long

@@ -127,8 +127,6 @@ class CoordinatorWatch:
             check.write(batch, recorded.is_own)
             logger.warning("clusters.%s: %d offsets were not in its log as its coordinators hold them", alias, found)
             self._on_change()
-        with self._state.lock:
-            self._state.offsets.clusters[alias].own_writes.drop_inherited()
         self._done[alias] += 1
         return check.is_whole(number)
 

@@ -114,8 +114,7 @@ class ClusterOffsets:
         is_known = ~is_new | (self.is_polled & self._is_elsewhere(ordered))  # the first poll finds what the log had
         is_own: NDArray[np.bool_] = is_known & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
-        is_claimed = (is_new | self._is_elsewhere(ordered)) & ordered.is_position
-        is_own[is_claimed] |= self._claim(ordered, is_claimed)
+        is_own |= self._claim(ordered, is_new)
         self._take_in(ordered, is_own, is_new)
         if order is None:
             return TakenIn(is_own, is_new)
@@ -129,13 +128,15 @@ class ClusterOffsets:
         if order is not None:
             records, is_own = records.take(order), is_own[order]
         is_new = self._is_newer(records)
-        is_claimed = (is_new | self._is_elsewhere(records)) & is_own & records.is_position
-        self._claim(records, is_claimed)
+        self._claim(records, is_new)
         self._take_in(records, is_own, is_new)
 
-    def _claim(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        since_ms = self.since_ms(records) - self.clock.uncertain_ms
-        return self.own_writes.claim(records.key[chosen], records.offset[chosen], since_ms[chosen])
+    def _claim(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        chosen, is_own = (is_new | self._is_elsewhere(records)) & records.is_position, np.zeros_like(is_new)
+        key, column = records.key[chosen], self.columns
+        held = np.where(column["actual_is_own"][key], column["actual_offset"][key], ABSENT)
+        is_own[chosen] = self.own_writes.claim(key, records.offset[chosen], held)
+        return is_own
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:
         """Return the records' order, where a key has some in two partitions; None: as they are."""

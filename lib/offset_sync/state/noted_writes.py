@@ -12,17 +12,15 @@ noted its own writes at a target, the inherited ones among them, deletes the fil
 all that the targets hold of ours, for a driver whose tables are new: who rebuilds them copies the folder
 (docs/operations.md).
 
-Errs to ours: a write that was noted and not sent is inherited too, until the coordinators were compared with the log;
-so is one that a commit of the group has followed, for clusters' clocks do not tell which of the two came first. A
-commit of the group of that very value, made within a minute of the note, is taken for it. The value is an answer to
-what the group had read, so none is skipped; such a step back is not followed elsewhere.
+A write that was noted and not sent is inherited too: ``own_writes.py`` says which way that errs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from offset_sync.config import Config
 from offset_sync.model.values import GroupPartition
@@ -31,16 +29,6 @@ from offset_sync.tables.files import Files
 
 _HELD = "held"
 """Instead of the epoch in the name of a file that only a driver with new tables reads."""
-
-
-class NotedWrite(NamedTuple):
-    """An *offset* that was written *at_ms*, by the clock of its driver; errs to earlier."""
-
-    group_id: str
-    topic: str
-    partition: int
-    offset: int
-    at_ms: int
 
 
 class NotedWrites:
@@ -53,21 +41,23 @@ class NotedWrites:
 
     def inherit(self) -> None:
         """Make the writes pending that earlier drivers have noted, and may not have read back."""
-        for target, writes in self._left().items():
-            if target in self._state.offsets.clusters:
-                inherit_writes(self._state, target, writes)
-
-    def _left(self) -> Mapping[str, Sequence[NotedWrite]]:
-        found = dict[str, list[NotedWrite]]()
+        epochs, is_new = dict[str, list[int]](), not self._state.offsets.keys
         for name in self._files.names(self._folder):
             epoch, _, target = name.removesuffix(".json").partition(".")
-            # Others were being written as a driver died.
-            if epoch.isdecimal() or (epoch == _HELD and not self._state.offsets.keys):
-                path = f"{self._folder}/{name}"
-                found.setdefault(target, []).extend(NotedWrite(*row) for row in json.loads(self._files.read_text(path)))
-                if epoch != _HELD and int(epoch) < self._epoch:
-                    self._earlier.setdefault(target, []).append(path)
-        return found
+            if epoch.isdecimal() and target in self._state.offsets.clusters:  # others were being written as one died
+                epochs.setdefault(target, []).append(int(epoch))
+            elif epoch == _HELD and target in self._state.offsets.clusters and is_new:
+                self._inherit(_HELD, target)
+        for target, found in epochs.items():
+            self._inherit(str(max(found)), target)  # that driver had inherited what is in the others
+            self._earlier[target] = [self._path(str(each), target) for each in found if each < self._epoch]
+
+    def _inherit(self, name: str, target: str) -> None:
+        rows = json.loads(self._files.read_text(self._path(name, target)))
+        inherit_writes(self._state, target, [(GroupPartition(*row[:3]), row[3]) for row in rows])
+
+    def _path(self, name: str, target: str) -> str:
+        return f"{self._folder}/{name}.{target}.json"
 
     def note(self, target: str) -> None:
         """Note what is pending at *target*; raises OSError."""
@@ -82,29 +72,18 @@ class NotedWrites:
         column = self._state.offsets.clusters[target].columns
         with self._state.lock:
             rows = column["actual_is_own"].nonzero()[0]
-            offset, made_ms = column["actual_offset"][rows].tolist(), column["actual_made_ms"][rows].tolist()
-        self._write(_HELD, target, zip(rows.tolist(), offset, made_ms, strict=True))
+            held = column["actual_offset"][rows].tolist()
+        self._write(_HELD, target, zip(rows.tolist(), held, strict=True))
 
-    def _write(self, name: str, target: str, writes: Iterable[tuple[int, int, int]]) -> None:
+    def _write(self, name: str, target: str, writes: Iterable[tuple[int, int]]) -> None:
         keys = self._state.offsets.keys
-        noted = [NotedWrite(*keys[row], *rest) for row, *rest in writes]
-        self._files.write_text(f"{self._folder}/{name}.{target}.json", json.dumps(noted))
+        noted = [(*keys[row], offset) for row, offset in writes]
+        self._files.write_text(self._path(name, target), json.dumps(noted))
 
 
-def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
-    """Make *writes* to a target pending; those up to their key's last captured record are over if that is ours."""
-    ordered = sorted(dict.fromkeys(writes), key=lambda each: each.at_ms)
-    cluster, by_key = state.offsets.clusters[target], dict[int, list[tuple[int, int]]]()
+def inherit_writes(state: SyncState, target: str, writes: Sequence[tuple[GroupPartition, int]]) -> None:
+    """Make *writes*, offsets of keys, to a target pending; where commits are polled the first poll has all of them."""
+    cluster = state.offsets.clusters[target]
     with state.lock:
-        key = state.offsets.ids([GroupPartition(*each[:3]) for each in ordered])
-        names = ("captured_ms", "actual_offset", "actual_is_own")
-        columns = (cluster.columns[name][key].tolist() for name in names)
-        for row, each, captured_ms, offset, is_own in zip(key.tolist(), ordered, *columns, strict=True):
-            pending = by_key.setdefault(row, [])
-            # The key's last captured record is ours, of the same value, and captured after this write: it is this one.
-            if is_own and each.offset == offset and each.at_ms <= captured_ms:
-                pending.clear()
-            else:
-                pending.append((each.offset, each.at_ms))
-        for row, values in by_key.items():
-            cluster.own_writes.inherit(row, values)
+        key, offset = state.offsets.ids([each for each, _ in writes]), np.array([each for _, each in writes], np.int64)
+        cluster.own_writes.begin(key, offset, is_in_doubt=not cluster.is_polled)

@@ -282,17 +282,9 @@ class SyncState:
             return {"members": self.homes.members(rows), "contest": contest}
 
     def note_read(self, aliases: Collection[str]) -> list[str]:
-        """Note which logs of commits were read to their ends since the start; return those that were not before.
-
-        Writes of a former driver that a poll does not find are over; those that a log has lost, a coordinator may hold.
-        """
+        """Note which logs of commits were read to their ends since the start; return those that were not before."""
         with self.lock:
-            fresh = self.unread.note_read(aliases)
-            for each in (self.offsets.clusters[alias] for alias in fresh):
-                each.own_writes.doubt_inherited()
-                if each.is_polled:
-                    each.own_writes.drop_inherited()
-            return fresh
+            return self.unread.note_read(aliases)
 
     def may_count(self, source: str, target: str, commits: Commits) -> NDArray[np.bool_]:
         """Return which of the *commits* of their home *source* are not in doubt, see :class:`UnreadLogs`."""

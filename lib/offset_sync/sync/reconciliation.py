@@ -329,7 +329,7 @@ class ReconcilePass:
         offset = np.array([write.offset for write in plan.writes], np.int64)
         own_writes = self._state.offsets.clusters[translated.target].own_writes
         with self._state.lock:
-            own_writes.begin(key, offset, self._state.now_ms())
+            own_writes.begin(key, offset)
         try:
             self._state.before_write(translated.target)
         except OSError as problem:
@@ -345,15 +345,12 @@ class ReconcilePass:
                 own_writes.doubt(key, offset)
             raise
         failpoints.failpoint(failpoints.AFTER_COMMIT)
-        held = np.array([ABSENT if found.previous_offset is None else found.previous_offset for found in outcomes])
-        is_read = np.array([found.is_read for found in outcomes], np.bool_)
-        is_in_doubt = np.array([found.is_in_doubt for found in outcomes], np.bool_)
-        is_unwritten = ~is_in_doubt & np.array([found.outcome is not Outcome.COMMITTED for found in outcomes], np.bool_)
+        is_in_doubt = np.array([each.is_in_doubt for each in outcomes], np.bool_)
+        is_over = ~is_in_doubt & np.array([each.outcome is not Outcome.COMMITTED for each in outcomes], np.bool_)
         with self._state.lock:
-            own_writes.resolve(key[is_read], held[is_read])
-            own_writes.abort(key[is_unwritten], offset[is_unwritten])
+            own_writes.abort(key[is_over], offset[is_over])
             own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
-        if is_unwritten.any():
+        if is_over.any():
             with suppress(OSError):  # the next wave notes it
                 self._state.before_write(translated.target)
         return outcomes

@@ -112,11 +112,9 @@ PROTECTIONS = protections(
         "reconciler.Reconciler.reconcile_all", told(Reconciler.reconcile_all, is_first=False), "reconciler_passes the"
     ),
     "what a killed driver has written and not recorded is ours",
-    kept_by("own_writes.OwnWrites.inherit", nothing, "ownership every_short_history_is_right[shape1-5]"),
+    kept_by("search.driver.inherit_writes", nothing, "ownership every_short_history_is_right[shape1-5]"),
     "a write is noted before it is sent, by whatever driver",
     kept_by("own_writes.OwnWrites.unrecorded", gives([]), seed(4, "crash")),
-    "what a killed driver has noted and not sent is forgotten once the log is read",
-    kept_by("own_writes.OwnWrites.drop_inherited", nothing, "ownership every_short_history_is_right[shape0-5]"),
     "a write stays noted until its record is in offset_commits",
     kept_by("own_writes.OwnWrites.note_recorded", nothing, "own_writes a_noted_write_that_is"),
     "a driver that was taken over replaces no writes that the next one has noted",

@@ -34,12 +34,12 @@ from protections.entry import (
 _begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
 
 
-def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], *at_ms: int) -> None:
+def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], **doubt: bool) -> None:
     vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
-    _begin(writes, key, offset, *at_ms)
+    _begin(writes, key, offset, **doubt)
 
 
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, _since_ms: Any) -> NDArray[np.bool_]:
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, _held: Any) -> NDArray[np.bool_]:
     ever = vars(writes).get("ever", set())
     return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
 
@@ -114,10 +114,10 @@ PROTECTIONS = protections(
     kept_by("read_lists.ReadLists._rewinds", gives((0,)), seed(94, "lists,reset,pause")),
     "what was set back elsewhere is not listed there",
     kept_by("sync_state.SyncState._is_back_elsewhere", false_for(2), seed(5207, "lists,drop,reorder,reset", steps=600)),
-    "a second record of our value is the group's own",
+    "a value that was ours before the group's own commit is the group's",
     kept_together(
         {"own_writes.OwnWrites.begin": _begin_and_keep, "own_writes.OwnWrites.claim": _claim_whatever_was_written},
-        seed(6, "moves"),
+        seed(66, "moves"),
     ),
     "our own commits are known",
     kept_by("own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),

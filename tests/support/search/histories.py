@@ -55,7 +55,6 @@ class Histories:
         self.driver = Driver(self.layout, most, self)
         self.source = self.target = 0
         self._fate, self._meanwhile, self._is_cutover = ACKNOWLEDGED, None, False
-        self._is_unsure = False
         self.found: list[tuple[int, str]] = []
         self.events = self._events()
 
@@ -173,17 +172,11 @@ class Histories:
         return self._save()
 
     def _compact(self, c: int) -> Row:
-        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back.
-
-        OPEN: nor where a write is in doubt. If the driver dies then, the group's reset to the offset of the write
-        before, whose record is gone, counts as that write.
-        """
+        """Have a log keep only the last record of a key, where that is ours: of others it would hide a step back."""
         of = self.of
         count = (of["unread"][:, c] != ABSENT).sum(axis=2)
-        is_ours = (of["held_is_own"][:, c] == 1) & (of["lost"][:, c] == 0)
+        is_ours = of["held_is_own"][:, c] == 1
         for row, partition in zip(*np.nonzero((count > 1) & is_ours), strict=True):
-            gone = of["unread"][row, c, partition, : count[row, partition] - 1]
-            of["lost"][row, c, partition] |= int(np.bitwise_or.reduce(1 << gone))
             for name, empty in UNREAD.items():
                 values = of[name][row, c, partition]
                 values[0], values[1:] = values[count[row, partition] - 1], empty
@@ -205,7 +198,7 @@ class Histories:
         for each in range(most):
             mine = number == each
             place = row[mine] // partitions, c, row[mine] % partitions
-            wrong = truth.read(self.of, place, is_own[mine], each, is_unsure=self._is_unsure)
+            wrong = truth.read(self.of, place, is_own[mine], each)
             for at, value in zip(place[0][wrong].tolist(), self.of["unread"][(*place, each)][wrong], strict=True):
                 self.found.append((at, f"author of {value} at dc{c}"))
         self.driver.save(self.of)
@@ -221,6 +214,9 @@ class Histories:
         """Commit at the target, as the writer does; the answers come or not."""
         of, target, places = self.of, self.target, list[tuple[int, int]]()
         outcomes, values = list[WriteOutcome](), list[int]()
+        before = of["ours"].copy()
+        if not self._is_cutover:
+            self._send(writes)
         for write in writes:
             row, partition = int(write.group_id[1:]), write.partition
             held = int(of["held"][row, target, partition])
@@ -235,34 +231,24 @@ class Histories:
         if places:
             row, partition = (np.array(each) for each in zip(*places, strict=True))
             self._apply((row, target, partition), np.array(values, np.int8))
-        if not self._is_cutover:
-            self._note_resolved(writes)
         if self._meanwhile is not None:
-            self._go_on_meanwhile(writes, places)
+            self._go_on_meanwhile(places)
+        for write, each in zip(writes, outcomes, strict=True):
+            if each.outcome is not Outcome.COMMITTED and not each.is_in_doubt:  # it is over
+                place = int(write.group_id[1:]), target, write.partition
+                of["ours"][place] &= before[place] | ~(1 << write.offset)
         return outcomes
 
-    def _note_resolved(self, writes: Sequence[OffsetWrite]) -> None:
-        """Note which lost writes are over: the target was read, it and its log have another value."""
-        of, rows = self.of, [int(each.group_id[1:]) for each in writes]
-        place = rows, self.target, [each.partition for each in writes]
-        values = np.concatenate([of["unread"][place], of["held"][place][:, np.newaxis]], axis=1)
-        if self._fate != ACKNOWLEDGED:
-            values = np.concatenate([values, np.array([[each.offset] for each in writes], np.int8)], axis=1)
-        bits = np.where(values >= 0, 1 << np.maximum(values, 0), 0)
-        of["lost"][place] &= np.bitwise_or.reduce(bits, axis=1).astype(np.int8)
+    def _send(self, writes: Sequence[OffsetWrite]) -> None:
+        place = np.array([int(each.group_id[1:]) for each in writes]), self.target, [each.partition for each in writes]
+        truth.send(self.of, place, np.array([each.offset for each in writes]))
 
-    def _go_on_meanwhile(self, writes: Sequence[OffsetWrite], written: Sequence[tuple[int, int]]) -> None:
-        """Read the target's log before the answers come: a commit of the very value that we send passes for ours."""
+    def _go_on_meanwhile(self, written: Sequence[tuple[int, int]]) -> None:
+        """Read the target's log before the answers come."""
         if self._meanwhile != ABSENT and written:
             row, partition = (np.array(each) for each in zip(*written, strict=True))
             truth.commit(self.of, (row, self.target, partition), self._meanwhile, NOW)
-        of, before = self.of, self.of["lost"].copy()
-        for write in writes:
-            of["lost"][int(write.group_id[1:]), self.target, write.partition] |= 1 << write.offset
-        self._is_unsure = True
         self._read(self.target)
-        self._is_unsure = False
-        of["lost"][:] &= before
 
     def _apply(self, place: tuple[Any, int, Any], value: NDArray[np.int8]) -> None:
         of, target = self.of, self.target
@@ -271,12 +257,10 @@ class Histories:
                 rows = np.flatnonzero(wrong)
                 self.found += [(int(place[0][row]), f"{text}: {value[row]} at dc{target}") for row in rows]
         claim = of["seen_claim"][place[0], self.source, place[2]]
-        is_twice = (of["unread"][place] == value[:, np.newaxis]).any(axis=1)  # of two of one value one is our write
-        of["lost"][place] |= np.where(is_twice, 1 << value, 0).astype(np.int8)
+        if self._is_cutover:
+            truth.send(of, place, value)
         if self._fate != LOST:
             truth.commit(of, place, value, NOW, claim)
-        if self._fate != ACKNOWLEDGED:
-            of["lost"][place] |= (1 << value).astype(np.int8)
         if self._fate == ACKNOWLEDGED and not self._is_cutover and self._meanwhile is None:
             of["seen"][place], of["seen_claim"][place], of["t_seen"][place] = value, claim, NOW
         spot = (*place, np.minimum((of["t_told"][place] > 0).sum(axis=-1), KEPT - 1))
@@ -302,10 +286,8 @@ class Histories:
         truth.note_death(of)
         driver.load(of)
         driver.restart(of)
-        for c, each in driver.clusters():
+        for c, _ in driver.clusters():
             self._read(c)
-            each.own_writes.drop_inherited()  # the coordinators hold none of what is left
-        of["lost"][:] = 0
         return self._save()
 
     def _forget_answers(self, chosen: Row) -> None:

@@ -41,8 +41,8 @@ class Shape(NamedTuple):
 
 _BY_KEY = {
     # The truth: what the coordinator holds, what is unread of its log, what was read of it, by whom and when.
-    **dict.fromkeys(("held", "seen", "said", "last"), ABSENT),
-    **dict.fromkeys(("held_is_own", "seen_claim", "lost"), 0),
+    **dict.fromkeys(("held", "seen", "said", "last", "echo"), ABSENT),
+    **dict.fromkeys(("held_is_own", "seen_claim", "ours"), 0),
     **dict.fromkeys(("t_held", "t_seen", "t_said", "t_back", "t_noticed"), 0),
     # What the code remembers of a key.
     **dict.fromkeys(("actual_offset", "last_offset", "genuine_offset", "before_offset"), ABSENT),

@@ -37,23 +37,23 @@ def commit(of: Views, place: tuple[Any, int, Any], value: Any, at: Any, claim: A
         of[f"t_{prefix}"][spot] = at
         if prefix == "unread":
             of["unread_claim"][spot] = value if claim is None else claim
-            of["unread_ends"][spot] = 0 if claim is None else of["lost"][place] & ~(1 << value)
+            of["unread_ends"][spot] = 0 if claim is None else of["ours"][place]
     if claim is None:
         of["was_read"][place[0], place[2]] = np.maximum(of["was_read"][place[0], place[2]], value)
 
 
-def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int, *, is_unsure: bool) -> Row:
+def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int) -> Row:
     """Take in the unread record *number* of the keys at *place*, *is_own* by the code; return where that is wrong.
 
-    Who has committed a value whose answer was lost cannot be told, until the log has a later write of ours.
+    A value counts as *ours* from when we send it until that or a later one of ours is read; and again right after that.
     """
     spot = (*place, number)
     value, at = of["unread"][spot], of["t_unread"][spot]
-    is_lost = of["lost"][place] >> value & 1 == 1
-    is_wrong = (is_own != of["unread_is_own"][spot]) & ~is_lost
-    if not is_unsure:
-        of["lost"][place] &= np.where(is_own, ~of["unread_ends"][spot], -1)
-    is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0) | is_unsure, value < of["last"][place]
+    may_be_own = (of["ours"][place] >> value & 1 == 1) | (of["echo"][place] == value)
+    is_wrong = np.where(is_own, ~may_be_own, may_be_own & (of["unread_is_own"][spot] == 1))
+    of["ours"][place] &= np.where(is_own, ~of["unread_ends"][spot], -1)
+    of["echo"][place] = np.where(is_own, value, ABSENT)
+    is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0), value < of["last"][place]
     of["t_back"][place] = np.where(is_groups & is_less, at, of["t_back"][place])
     of["t_noticed"][place] = np.where(~is_own & is_less, at, of["t_noticed"][place])
     of["last"][place] = value
@@ -64,10 +64,16 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int, *, is
     return is_wrong
 
 
+def send(of: Views, place: tuple[Any, int, Any], value: Any) -> None:
+    """Note that *value* is sent to *place*."""
+    of["ours"][place] |= (1 << value).astype(np.int8)
+    of["unread_ends"][place] &= ~(1 << value).astype(np.int8)[:, np.newaxis]
+
+
 def note_death(of: Views) -> None:
     """Note which unread records may be of a driver that has died: those of the values that it has noted."""
     value = of["told"] & ~UNRECORDED
-    of["lost"][:] |= np.bitwise_or.reduce(np.where(of["t_told"] > 0, 1 << value, 0), axis=3).astype(np.int8)
+    of["ours"][:] |= np.bitwise_or.reduce(np.where(of["t_told"] > 0, 1 << value, 0), axis=3).astype(np.int8)
 
 
 def drop_read(of: Views, cluster: int, most: int) -> None:

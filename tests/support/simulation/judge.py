@@ -62,6 +62,12 @@ class AnyJudge:
     def note_read(self, batch: Any) -> None:
         """Note how far another driver has read."""
 
+    def is_echo(self, record: SimRecord, is_own: bool) -> bool:
+        """Return whether the record before was ours and had the same value; then it is the same position."""
+        before = self.world.ours.get(record.where)
+        self.world.ours[record.where] = record.offset if is_own else None
+        return before == record.offset
+
     def swapped(self, record: SimRecord, *, is_own: bool) -> Counter[int]:
         """Return which commits of a group were taken for ours; raises Violation for one of ours that was not."""
         found = self.world.swapped.setdefault(record.where, Counter())
@@ -100,6 +106,7 @@ class Judge(AnyJudge):
         since_ms = self._ended_ms[0] if self._dated[1] and not batch.looked.again else None
         extend(batch, self.reach)
         made_ms = batch.commit_records.made_ms.tolist()
+        is_echo = [self.is_echo(*each) for each in zip(batch.records, is_own, strict=True)]
         # What counts as ours first: of two partitions, the later record may come before it.
         for row in sorted(range(len(is_own)), key=lambda row: not is_own[row]):
             record: SimRecord = batch.records[row]
@@ -107,7 +114,7 @@ class Judge(AnyJudge):
             record.error_ms = max(error_ms, record.error_ms or 0)  # two drivers may have read it
             self.world.noticed[record.where] = max(record.log_offset, self.world.noticed.get(record.where, 0))
             if record.offset >= 0:
-                self._look_at_author(record, is_own=is_own[row])
+                self._look_at_author(record, is_own=is_own[row], is_echo=is_echo[row])
 
     def _look_at_time(self, record: SimRecord, made_ms: int, since_ms: int | None, now_ms: int) -> int:
         true_ms, cluster = record.true_ms + self.driver.skew_ms, self.world.clusters[self.alias]
@@ -125,11 +132,11 @@ class Judge(AnyJudge):
             raise Violation("made", f"{record}: {made_ms} was {true_ms}")
         return error_ms
 
-    def _look_at_author(self, record: SimRecord, *, is_own: bool) -> None:
+    def _look_at_author(self, record: SimRecord, *, is_own: bool, is_echo: bool) -> None:
         swapped = self.swapped(record, is_own=is_own)
         if is_own and record.is_ours and record.writer is not self.driver.process:
             swapped[record.offset] += 0  # of a driver that died before it said so: it may be taken for a later one
-        if is_own == record.is_ours or not is_own:
+        if is_own == record.is_ours or not is_own or is_echo:
             return
         if "second" in self.world.shape.faults:
             self.world.disputed.add((record.where.group, record.where.place.topic))

@@ -115,10 +115,10 @@ class PollJudge(AnyJudge):
         self._written |= self._coordinators.written
 
     def _look_at_author(self, record: SimRecord, *, is_own: bool) -> None:
-        swapped = self.swapped(record, is_own=is_own)
+        swapped, is_echo = self.swapped(record, is_own=is_own), self.is_echo(record, is_own)
         if is_own and not record.is_ours:
             swapped[record.offset] += 0  # the log may bring it, too
-            if not self._may_be_ours(record.where, record.offset):
+            if not is_echo and not self._may_be_ours(record.where, record.offset):
                 raise Violation("author", f"the group's {record} counts as ours")
 
     def _may_be_ours(self, where: Position, offset: int) -> bool:

@@ -254,6 +254,7 @@ class World:
         # Coordinators do not answer for these groups, True: for now, False: for lack of a right.
         self.unasked: dict[tuple[str, str], bool] = {}
         self.written: dict[Position, Counter[int]] = {}  # what was acknowledged, and how often
+        self.ours: dict[Position, int | None] = {}  # the value of the last record that was read, if it counts as ours
         self.doubted: set[tuple[Position, int]] = set()  # of these writes it is unknown whether they were made
         # Steps back are noticed up to this record of the commit log: between two polls some are not.
         self.noticed: dict[Position, int] = {}

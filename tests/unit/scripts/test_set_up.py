@@ -16,7 +16,7 @@ import run_tests
 from bundle import build_zip
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.tables.views import VIEWS
-from run_tests import Count, main
+from run_tests import main
 
 REPO = Path(__file__).resolve().parents[3]
 
@@ -70,7 +70,7 @@ def test_a_broken_group_does_not_keep_the_others_from_running_and_the_last_line_
         (tmp_path / f"test_{name}.py").write_text(ONE_OF_EACH if name == "three" else "def test_it(): pass\n")
     (tmp_path / "test_one.py").write_text("import nothing_of_that_name\n")
     lanes = {"quick": [("test_one.py",), ("test_two.py",)], "slow": [("test_three.py",)]}
-    replaced = {"REPO": tmp_path, "LANES": lanes, "OPTIONS": [], "covered": lambda _least: Count()}
+    replaced = {"REPO": tmp_path, "LANES": lanes, "OPTIONS": []}
     for name, value in replaced.items():
         monkeypatch.setattr(run_tests, name, value)
     assert main([]) == 1

@@ -82,9 +82,9 @@ def test_what_we_have_brought_to_the_home_of_a_group_is_not_what_it_has_read(sit
     site.commit("Y", "readers", 5)
     site.reconciled()
     assert told(site, "X", other) is None
-    site.commit("Y", "readers", 1, other)
+    site.commit("Y", "readers", 2, other)
     site.reconcile()
-    assert told(site, "X", other) == (0, [(1, 2)])
+    assert told(site, "X", other) == (0, [(1, 3)])
 
 
 def test_what_a_command_has_committed_for_a_group_that_it_has_moved_is_not_what_the_group_has_read(site: Site) -> None:

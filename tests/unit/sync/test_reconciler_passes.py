@@ -74,7 +74,7 @@ def test_a_writer_that_raises_leaves_at_most_one_write_in_doubt(monkeypatch: pyt
                 site.reconcile()
     site.reconcile()
     site.read_all()
-    site.commit("Y", "g", 5)
+    site.commit("Y", "g", 6)
     site.reconcile()
     assert [row.source for row in site.rows()] == ["Y"]
 
