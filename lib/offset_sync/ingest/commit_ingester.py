@@ -34,7 +34,7 @@ from offset_sync.ingest.kafka_source import COMMITS_PER_TRIGGER, read_by_tasks
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.restore import restore_commits, restore_missed
+from offset_sync.state.replay import restore_commits, restore_missed
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.rows import with_texts
 from offset_sync.tables.store import TableStore

@@ -5,7 +5,7 @@ Level-triggered: records may arrive in any order and repeatedly; the work to do 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,25 @@ from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
 NEVER_MS = int(np.iinfo(np.int64).max)  # of a group's first commit where there is none
+_NOTHING: Mapping[str, Any] = {
+    "log_partition": ABSENT,
+    "log_offset": ABSENT,
+    "actual_offset": ABSENT,
+    "actual_at_ms": ABSENT,
+    "actual_made_ms": ABSENT,
+    "actual_epoch": ABSENT,
+    "actual_is_own": False,
+    "last_offset": ABSENT,
+    "genuine_offset": ABSENT,
+    "genuine_at_ms": ABSENT,
+    "genuine_made_ms": ABSENT,
+    "genuine_epoch": ABSENT,
+    "rewound_ms": ABSENT,
+    "captured_ms": ABSENT,
+    "first_ms": NEVER_MS,
+    "is_deleted": False,
+}
+"""The columns of a key, and what they say of one of which nothing is known."""
 _BELIEVED = ("actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch", "actual_is_own", "is_deleted")
 """The columns that an acknowledged write sets before the log brings its record."""
 
@@ -78,26 +97,7 @@ class ClusterOffsets:
 
     def __init__(self, keys: Sequence[GroupPartition]) -> None:
         self._keys = keys
-        self.columns = ColumnStore(
-            {
-                "log_partition": ABSENT,
-                "log_offset": ABSENT,
-                "actual_offset": ABSENT,
-                "actual_at_ms": ABSENT,
-                "actual_made_ms": ABSENT,
-                "actual_epoch": ABSENT,
-                "actual_is_own": False,
-                "last_offset": ABSENT,
-                "genuine_offset": ABSENT,
-                "genuine_at_ms": ABSENT,
-                "genuine_made_ms": ABSENT,
-                "genuine_epoch": ABSENT,
-                "rewound_ms": ABSENT,
-                "captured_ms": ABSENT,
-                "first_ms": NEVER_MS,
-                "is_deleted": False,
-            }
-        )
+        self.columns = ColumnStore(_NOTHING)
         self.own_writes = OwnWrites()
         self.clock = ClusterClock()
         self.partitions = 0
@@ -130,6 +130,27 @@ class ClusterOffsets:
         is_new = self._is_newer(records)
         self._claim(records, is_new)
         self._take_in(records, is_own, is_new)
+
+    def replay(
+        self, records: CommitRecords, is_own: NDArray[np.bool_], gone_ms: Int64s, newest: NDArray[np.int64]
+    ) -> None:
+        """Know of the keys of *records* what these say, and nothing else; those that are gone come first.
+
+        *gone_ms* says when a record was noticed to be gone, ABSENT: it exists. *newest* orders the records of a key as
+        they were written. A tombstone that is last again, because later commits are gone, is no deletion.
+        """
+        column, is_gone = self.columns, gone_ms != ABSENT
+        for name, value in _NOTHING.items():
+            column[name][records.key] = value
+        self._take_in(records, is_own, is_gone & ~(is_own & records.is_position))  # of what we wrote nothing is left
+        gone = records.key[is_gone]
+        self.forget_read(gone)
+        column["actual_epoch"][gone], column["actual_is_own"][gone] = ABSENT, False
+        column["actual_at_ms"][gone] = column["actual_made_ms"][gone] = gone_ms[is_gone]
+        self._take_in(records, is_own, ~is_gone)
+        order = np.argsort(newest, kind="stable")
+        last = order[_last_of_each(records.key[order], np.ones(len(order), np.bool_))]
+        column["is_deleted"][records.key[last]] &= records.is_tombstone[last]
 
     def _claim(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         chosen, is_own = (is_new | self._is_elsewhere(records)) & records.is_position, np.zeros_like(is_new)

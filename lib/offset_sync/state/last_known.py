@@ -32,18 +32,9 @@ from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.last_commits import KEY
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import (
-    ANSWERS_SCHEMA,
-    NUMBERS,
-    fill_answers,
-    fill_commits,
-    fold_answers,
-    last_answers,
-    restore_commits,
-    take_in_added,
-)
+from offset_sync.state.replay import KEY, NUMBERS, fill_commits, restore_commits, take_in_added
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fold_answers, last_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import fitted

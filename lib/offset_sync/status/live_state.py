@@ -27,7 +27,8 @@ from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import to_claims
 from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.state.restore import ANSWERS_SCHEMA, fold_answers, follow_commits
+from offset_sync.state.replay import follow_commits
+from offset_sync.state.restore import ANSWERS_SCHEMA, fold_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 from offset_sync.status.assessment import Direction, Directions, Row

@@ -9,7 +9,8 @@ from fakes.reconciler_site import Site
 from offset_sync.state.last_known import COMMITS_SCHEMA
 from offset_sync.state.last_known import to_rows as to_commit_rows
 from offset_sync.state.moves import Moves
-from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers
+from offset_sync.state.replay import fill_commits
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fold_answers
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 

@@ -18,7 +18,7 @@ from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.group_homes import Move
 from offset_sync.state.last_known import to_rows
 from offset_sync.state.moves import BEGUN, HOME, Moves
-from offset_sync.state.restore import fill_commits
+from offset_sync.state.replay import fill_commits
 from offset_sync.tables.catalog import CUTOVERS
 
 
@@ -50,7 +50,7 @@ class Command:
         own = Site(site.config, clock_ms=site.clock_ms, index=site.index)
         own.clusters = site.clusters
         own.restart()
-        fill_commits(own.state, to_rows(site.offsets), own.clusters, is_all=True)
+        fill_commits(own.state, to_rows(site.offsets), own.clusters)
         Moves(site.tables).follow(own.state)
         live: Any = LiveTables(own)
         self._site, self._source, self._target, self._group = site, source, target, group

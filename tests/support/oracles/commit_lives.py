@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, _compared
 from offset_sync.state.own_writes import OwnWrites
-from offset_sync.state.restore import to_commit_records
+from offset_sync.state.replay import to_commit_records
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 

@@ -18,7 +18,8 @@ from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations as Lives
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
-from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fill_commits, fold_answers, restore_commits
+from offset_sync.state.replay import fill_commits, restore_commits
+from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fold_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.translation_history import to_rows
@@ -218,7 +219,7 @@ class Persisted:
         for alias, batches in self._commits.items():
             history += [row for written in batches.values() for row in _to_rows(alias, *written)]
         rows = pa.Table.from_pylist(history, OFFSET_COMMITS.arrow_schema)
-        tables: Any = SimpleNamespace(batches=lambda _table: [rows])
+        tables: Any = SimpleNamespace(batches=lambda _table, names: [rows.select(names)])
         restore_commits(tables, state, lives, only)
         for where, last in self.last.items():
             here, (row,) = state.offsets.clusters[where.cluster], state.offsets.ids([where.key]).tolist()

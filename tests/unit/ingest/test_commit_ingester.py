@@ -47,7 +47,7 @@ from offset_sync.state.cluster_clock import to_datetime as at
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.restore import restore_commits
+from offset_sync.state.replay import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_COMMITS, QUARANTINE
 

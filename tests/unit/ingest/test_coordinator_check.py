@@ -27,7 +27,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition, TopicPartition
 from offset_sync.state.cluster_clock import to_datetime
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.restore import restore_commits
+from offset_sync.state.replay import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 

@@ -21,7 +21,8 @@ from offset_sync.model.values import GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.last_known import LastKnown
-from offset_sync.state.restore import fill_answers, last_answers, restore_commits
+from offset_sync.state.replay import restore_commits
+from offset_sync.state.restore import fill_answers, last_answers
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_COMMITS, OFFSET_TRANSLATIONS
 from offset_sync.tables.store import TableStore

@@ -11,7 +11,7 @@ from fakes.commit_log import restore
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.highest_indexed import highest_captured
-from offset_sync.state.restore import follow_commits, restore_commits
+from offset_sync.state.replay import follow_commits, restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
 from offset_sync.tables.store import TableStore
