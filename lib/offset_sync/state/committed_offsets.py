@@ -156,7 +156,8 @@ class ClusterOffsets:
         chosen, is_own = (is_new | self._is_elsewhere(records)) & records.is_position, np.zeros_like(is_new)
         key, column = records.key[chosen], self.columns
         held = np.where(column["actual_is_own"][key], column["actual_offset"][key], ABSENT)
-        is_own[chosen] = self.own_writes.claim(key, records.offset[chosen], held)
+        since_ms = self.since_ms(records)[chosen] - self.clock.uncertain_ms
+        is_own[chosen] = self.own_writes.claim(key, records.offset[chosen], held, since_ms)
         return is_own
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:

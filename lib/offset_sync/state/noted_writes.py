@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,14 @@ from offset_sync.tables.files import Files
 
 _HELD = "held"
 """Instead of the epoch in the name of a file that only a driver with new tables reads."""
+
+
+class NotedWrite(NamedTuple):
+    """An *offset* that was written for a key *at_ms*, by the clock of its driver; errs to earlier."""
+
+    key: GroupPartition
+    offset: int
+    at_ms: int
 
 
 class NotedWrites:
@@ -54,7 +63,7 @@ class NotedWrites:
 
     def _inherit(self, name: str, target: str) -> None:
         rows = json.loads(self._files.read_text(self._path(name, target)))
-        inherit_writes(self._state, target, [(GroupPartition(*row[:3]), row[3]) for row in rows])
+        inherit_writes(self._state, target, [NotedWrite(GroupPartition(*row[:3]), *row[3:]) for row in rows])
 
     def _path(self, name: str, target: str) -> str:
         return f"{self._folder}/{name}.{target}.json"
@@ -72,18 +81,19 @@ class NotedWrites:
         column = self._state.offsets.clusters[target].columns
         with self._state.lock:
             rows = column["actual_is_own"].nonzero()[0]
-            held = column["actual_offset"][rows].tolist()
-        self._write(_HELD, target, zip(rows.tolist(), held, strict=True))
+            offset, made_ms = column["actual_offset"][rows].tolist(), column["actual_made_ms"][rows].tolist()
+        self._write(_HELD, target, zip(rows.tolist(), offset, made_ms, strict=True))
 
-    def _write(self, name: str, target: str, writes: Iterable[tuple[int, int]]) -> None:
+    def _write(self, name: str, target: str, writes: Iterable[tuple[int, int, int]]) -> None:
         keys = self._state.offsets.keys
-        noted = [(*keys[row], offset) for row, offset in writes]
+        noted = [(*keys[row], *rest) for row, *rest in writes]
         self._files.write_text(self._path(name, target), json.dumps(noted))
 
 
-def inherit_writes(state: SyncState, target: str, writes: Sequence[tuple[GroupPartition, int]]) -> None:
-    """Make *writes*, offsets of keys, to a target pending; where commits are polled the first poll has all of them."""
+def inherit_writes(state: SyncState, target: str, writes: Sequence[NotedWrite]) -> None:
+    """Make *writes* to a target pending; where commits are polled the first poll has all of them."""
     cluster = state.offsets.clusters[target]
     with state.lock:
-        key, offset = state.offsets.ids([each for each, _ in writes]), np.array([each for _, each in writes], np.int64)
-        cluster.own_writes.begin(key, offset, is_in_doubt=not cluster.is_polled)
+        key = state.offsets.ids([each.key for each in writes])
+        offset, at_ms = (np.array([each[column] for each in writes], np.int64) for column in (1, 2))
+        cluster.own_writes.begin(key, offset, at_ms, is_in_doubt=not cluster.is_polled)

@@ -8,14 +8,14 @@ record before the broker's answer arrives, until a record has matched it::
 
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
 records. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, and a later write of its value is its retry.
+process, is *in doubt*: it was applied or not, a later write of its value is its retry, and it explains no record that
+was made five minutes later.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
 
 Errs to ours, for a value that we computed as an answer to what the group has read: its next progress shows the group.
-But its step back to the very value of a write in doubt is not followed elsewhere, until we have written there again. It
-must not err to the group's: what we write at a log start may be above records that the group has not read.
+It must not err to the group's: what we write at a log start may be above records that the group has not read.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from offset_sync.translate.index.runs import Int64s
 
 _LONGEST = 64
 """So many writes of one key are remembered until they are read back."""
+_ARRIVES_MS = 300_000
+"""A write in doubt arrives within this after it was noted, if at all: a wave of very many groups takes minutes."""
 
 
 class _Write(NamedTuple):
     offset: int
+    at_ms: int
     is_in_doubt: bool
 
 
@@ -42,20 +45,23 @@ class OwnWrites:
 
     def __init__(self) -> None:
         self._pending: dict[int, list[_Write]] = {}
-        self._matched: list[tuple[int, int]] = []
+        self._matched: list[tuple[int, int, int]] = []
 
-    def begin(self, key: NDArray[np.intp], offset: Int64s, *, is_in_doubt: bool = False) -> None:
-        """Note writes that are about to be sent, or that another process may have sent; shapes (writes,)."""
-        for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
+    def begin(
+        self, key: NDArray[np.intp], offset: Int64s, at_ms: int | Int64s = ABSENT, *, is_in_doubt: bool = False
+    ) -> None:
+        """Note writes that are about to be sent, or that another process may have sent, *at_ms*; shapes (writes,)."""
+        times = np.broadcast_to(at_ms, len(key)).tolist()
+        for key_id, value, when in zip(key.tolist(), offset.tolist(), times, strict=True):
             pending = self._pending.setdefault(key_id, [])
-            pending.append(_Write(value, is_in_doubt))
+            pending.append(_Write(value, when, is_in_doubt))
             del pending[:-_LONGEST]
 
     def doubt(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note the last writes whose answers were lost: they may have been applied; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             if (last := self._last(key_id, value)) is not None:
-                self._pending[key_id][last] = _Write(value, is_in_doubt=True)
+                self._pending[key_id][last] = self._pending[key_id][last]._replace(is_in_doubt=True)
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note the last writes that failed: not sent, or refused; shapes (writes,).
@@ -76,9 +82,9 @@ class OwnWrites:
             if key_id in self._pending and self._last(key_id, value) is None:
                 self._keep(key_id, [each for each in self._pending[key_id] if each.is_in_doubt])
 
-    def unrecorded(self) -> list[tuple[int, int]]:
-        """Return keys and values of the writes whose records may be in no table yet, in the order of each key."""
-        pending = ((key, each.offset) for key, writes in self._pending.items() for each in writes)
+    def unrecorded(self) -> list[tuple[int, int, int]]:
+        """Return key, offset and time of the writes whose records may be in no table yet, in the order of each key."""
+        pending = ((key, each.offset, each.at_ms) for key, writes in self._pending.items() for each in writes)
         return [*self._matched, *pending]
 
     def note_recorded(self) -> None:
@@ -90,25 +96,28 @@ class OwnWrites:
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
-    def claim(self, key: NDArray[np.intp], offset: Int64s, held: Int64s) -> NDArray[np.bool_]:
+    def claim(self, key: NDArray[np.intp], offset: Int64s, held: Int64s, since_ms: Int64s) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order, shapes (records,).
 
-        *held* is the value before the first record of each key if that is ours, ABSENT otherwise.
+        *held* is the value before the first record of each key if that is ours, ABSENT otherwise. *since_ms* is the
+        earliest time at which each was made, by our clock; ABSENT: unknown, as of a first poll.
         """
         is_own, ours = np.zeros(len(key), np.bool_), dict[int, int]()
-        for row, (key_id, value, first) in enumerate(zip(key.tolist(), offset.tolist(), held.tolist(), strict=True)):
-            is_own[row] = self._matches(key_id, value) or ours.get(key_id, first) == value
+        records = zip(key.tolist(), offset.tolist(), held.tolist(), since_ms.tolist(), strict=True)
+        for row, (key_id, value, first, made_ms) in enumerate(records):
+            is_own[row] = self._matches(key_id, value, made_ms) or ours.get(key_id, first) == value
             ours[key_id] = value if is_own[row] else ABSENT
         return is_own
 
-    def _matches(self, key_id: int, value: int) -> bool:
+    def _matches(self, key_id: int, value: int, since_ms: int) -> bool:
         pending = self._pending.get(key_id, [])
-        first = next((number for number, each in enumerate(pending) if each.offset == value), None)
-        if first is None:
+        is_late = [each.is_in_doubt and since_ms > each.at_ms + _ARRIVES_MS for each in pending]
+        same = (number for number, each in enumerate(pending) if each.offset == value and not is_late[number])
+        if (first := next(same, None)) is None:
             return False
         last = self._last(key_id, value) if pending[first].is_in_doubt else None  # a retry is the same write
         end = (first if last is None else last) + 1
-        self._matched += [(key_id, each.offset) for each in pending[:end]]
+        self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
         self._keep(key_id, pending[end:])
         return True
 

@@ -329,7 +329,7 @@ class ReconcilePass:
         offset = np.array([write.offset for write in plan.writes], np.int64)
         own_writes = self._state.offsets.clusters[translated.target].own_writes
         with self._state.lock:
-            own_writes.begin(key, offset)
+            own_writes.begin(key, offset, self._state.now_ms())
         try:
             self._state.before_write(translated.target)
         except OSError as problem:

@@ -115,6 +115,8 @@ PROTECTIONS = protections(
     kept_by("search.driver.inherit_writes", nothing, "ownership every_short_history_is_right[shape1-5]"),
     "a write is noted before it is sent, by whatever driver",
     kept_by("own_writes.OwnWrites.unrecorded", gives([]), seed(4, "crash")),
+    "what a killed driver has noted explains no later commit of the group",
+    kept_by("own_writes._ARRIVES_MS", 10**15, "own_writes a_write_in_doubt_explains"),
     "a write stays noted until its record is in offset_commits",
     kept_by("own_writes.OwnWrites.note_recorded", nothing, "own_writes a_noted_write_that_is"),
     "a driver that was taken over replaces no writes that the next one has noted",

@@ -34,12 +34,12 @@ from protections.entry import (
 _begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
 
 
-def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], **doubt: bool) -> None:
+def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], *at_ms: Any, **doubt: bool) -> None:
     vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
-    _begin(writes, key, offset, **doubt)
+    _begin(writes, key, offset, *at_ms, **doubt)
 
 
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, _held: Any) -> NDArray[np.bool_]:
+def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, *_record: Any) -> NDArray[np.bool_]:
     ever = vars(writes).get("ever", set())
     return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
 

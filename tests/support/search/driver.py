@@ -15,7 +15,7 @@ from fakes.reconciler_site import STARTED_MS, config_of
 from offset_sync.model.values import GroupPartition, Outcome, State
 from offset_sync.state.committed_offsets import CommitRecords
 from offset_sync.state.group_homes import Move
-from offset_sync.state.noted_writes import inherit_writes
+from offset_sync.state.noted_writes import NotedWrite, inherit_writes
 from offset_sync.state.own_writes import _Write
 from offset_sync.state.restore import _assume_writes
 from offset_sync.state.sync_state import SyncState
@@ -113,7 +113,7 @@ class Driver:
         codes = of["pending"][:, number].reshape(-1, KEPT)
         for row in np.flatnonzero(codes[:, 0]).tolist():
             kept = filter(None, codes[row].tolist())
-            pending[row] = [_Write(code >> 2, bool(code & 1)) for code in kept]
+            pending[row] = [_Write(code >> 2, STARTED_MS, bool(code & 1)) for code in kept]
         rows = np.flatnonzero(of["is_before"][:, number].ravel())
         values = [of[name][:, number].ravel()[rows].tolist() for name in ("before_offset", "t_before", "before_is_own")]
         for row, offset, at, is_own in zip(rows.tolist(), *values, strict=True):
@@ -210,7 +210,10 @@ class Driver:
             is_made = made_ms != ABSENT
             homes.note_commits(self.aliases[number], rows[is_made], made_ms[is_made])
             told, when = (of[name][:, number].reshape(-1, KEPT) for name in ("told", "t_told"))
-            noted = [(self.keys[row], int(told[row, place]) & ~UNRECORDED) for row, place in np.argwhere(when).tolist()]
+            noted = [
+                NotedWrite(self.keys[row], int(told[row, place]) & ~UNRECORDED, int(MS[when[row, place]]))
+                for row, place in np.argwhere(when).tolist()
+            ]
             inherit_writes(self.state, self.aliases[number], noted)
             when = np.where(told & UNRECORDED, 0, when)
             last = np.flatnonzero(when.any(axis=1))

@@ -27,11 +27,13 @@ class Driver:
         self.key = self.state.offsets.ids([KEY])
 
     def write(self, target: str, offset: int) -> None:
-        self.state.offsets.clusters[target].own_writes.begin(self.key, np.array([offset]))
+        self.state.offsets.clusters[target].own_writes.begin(self.key, np.array([offset]), 10 * offset)
         self.noted.note(target)
 
     def pending(self, target: str) -> list[int]:
-        return [offset for _, offset in self.state.offsets.clusters[target].own_writes.unrecorded()]
+        unrecorded = self.state.offsets.clusters[target].own_writes.unrecorded()
+        assert all(at_ms == 10 * offset for _, offset, at_ms in unrecorded)
+        return [offset for _, offset, _ in unrecorded]
 
 
 def test_each_driver_replaces_its_own_file_and_deletes_those_of_earlier_ones_once_it_has_noted_there_itself() -> None:
@@ -51,7 +53,7 @@ def test_each_driver_replaces_its_own_file_and_deletes_those_of_earlier_ones_onc
 
 def test_at_its_end_a_driver_notes_all_that_a_target_holds_of_ours_for_one_with_new_tables() -> None:
     first = Driver(memory_files(), 1)
-    for name, value in {"actual_offset": 4, "actual_is_own": True}.items():
+    for name, value in {"actual_offset": 4, "actual_made_ms": 40, "actual_is_own": True}.items():
         first.state.offsets.clusters["X"].columns[name][first.key] = value
     first.noted.note_held("X")
     first.noted.inherit()

@@ -62,7 +62,8 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
     for call, pairs in [*history, ("claim", [divmod(number // 2, 2) for number in range(8)])]:
         keys, values = (np.array([pair[n] for pair in pairs], np.int64) for n in range(2))
         there = [ABSENT if ledgers[key].there is None else ledgers[key].there for key, _ in pairs]
-        found = getattr(own_writes, call)(keys, values, *[np.array(there, np.int64)] * (call == "claim"))
+        record = [np.array(there, np.int64), np.zeros_like(values)]
+        found = getattr(own_writes, call)(keys, values, *record * (call == "claim"))
         expected = [getattr(ledgers[key], call)(value) for key, value in pairs]
         assert found is None or found.tolist() == expected
         pending = [ledgers[key].last(value) is not None for key, value in zip(*everything, strict=True)]
@@ -113,10 +114,20 @@ def test_any_batches_with_any_repetition_give_the_same_state(
 
 def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_it_is_recorded() -> None:
     """Compaction has removed the record of the earlier write; the group is started at its offset."""
-    own_writes, noted = OwnWrites(), [(0, 4), (0, 9), (1, 9)]
+    own_writes, noted = OwnWrites(), [(0, 4, 1), (0, 9, 2), (1, 9, 3)]
     own_writes.begin(*np.array(noted).T)
     assert own_writes.unrecorded() == noted
-    assert own_writes.claim(*np.array([[0, 1, 0], [9, 9, 4], [ABSENT] * 3])).tolist() == [True, True, False]
+    assert own_writes.claim(*np.array([[0, 1, 0], [9, 9, 4], [ABSENT] * 3, [4] * 3])).tolist() == [True, True, False]
     assert own_writes.unrecorded() == noted
     own_writes.note_recorded()
     assert own_writes.unrecorded() == []
+
+
+def test_a_write_in_doubt_explains_no_commit_of_five_minutes_later() -> None:
+    """Else a reset to where the group was started would be taken for the write that had started it there."""
+    own_writes, at_ms = OwnWrites(), 1_000_000
+    key, value = np.arange(3), np.full(3, 4)
+    own_writes.begin(key, value, at_ms, is_in_doubt=True)
+    own_writes.begin(np.array([2]), np.array([4]), at_ms)
+    since_ms = at_ms + np.array([300_000, 300_001, 300_001])
+    assert own_writes.claim(key, value, np.full(3, ABSENT), since_ms).tolist() == [True, False, True]
