@@ -178,7 +178,7 @@ def answer_by_timestamp(committed: Int64s, source: TimeIndex, target: TimeIndex,
     at_most = _not_newer(target, answer, greatest[row + is_inside])
     # The target may not have what was read at the time of the answer, and has nothing of it beyond its index.
     read = np.clip(source.records_below(committed) - source.records_below(as_new), 0, at_most)
-    return Choice(answer, greatest[row] > at_ms, (first < len(target)) & (read == 0), read, at_most)
+    return Choice(answer, greatest[row] > at_ms, read == 0, read, at_most)
 
 
 def _not_newer(target: TimeIndex, answer: Int64s, newest: Int64s) -> Int64s:
