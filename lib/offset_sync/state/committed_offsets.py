@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.state.cluster_clock import ClusterClock
-from offset_sync.state.own_writes import OwnWrites
+from offset_sync.state.own_writes import Held, OwnWrites
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.runs import Int64s
 
@@ -128,7 +128,7 @@ class ClusterOffsets:
         if order is not None:
             records, is_own = records.take(order), is_own[order]
         is_new = self._is_newer(records)
-        self._claim(records, is_new)
+        self._claim(records, is_new & is_own)
         self._take_in(records, is_own, is_new)
 
     def replay(
@@ -142,6 +142,9 @@ class ClusterOffsets:
         column, is_gone = self.columns, gone_ms != ABSENT
         for name, value in _NOTHING.items():
             column[name][records.key] = value
+        for row in np.unique(records.key).tolist():
+            self.topic_id.pop(row, None)
+            self._read_last.pop(row, None)
         self._take_in(records, is_own, is_gone & ~(is_own & records.is_position))  # of what we wrote nothing is left
         gone = records.key[is_gone]
         self.forget_read(gone)
@@ -153,11 +156,15 @@ class ClusterOffsets:
         column["is_deleted"][records.key[last]] &= records.is_tombstone[last]
 
     def _claim(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        chosen, is_own = (is_new | self._is_elsewhere(records)) & records.is_position, np.zeros_like(is_new)
+        chosen, is_own = is_new | self._is_elsewhere(records), np.zeros_like(is_new)
         key, column = records.key[chosen], self.columns
-        held = np.where(column["actual_is_own"][key], column["actual_offset"][key], ABSENT)
+        held = Held(column["actual_offset"][key], column["actual_is_own"][key])
+        # The record of an acknowledged write comes later in the log.
+        for row in np.flatnonzero(np.isin(key, list(self._read_last))).tolist():
+            held.offset[row], *_, held.is_own[row], _ = self._read_last[int(key[row])]
         since_ms = self.since_ms(records)[chosen] - self.clock.uncertain_ms
-        is_own[chosen] = self.own_writes.claim(key, records.offset[chosen], held, since_ms)
+        offset = np.where(records.is_position, records.offset, ABSENT)[chosen]
+        is_own[chosen] = self.own_writes.claim(key, offset, since_ms, held)
         return is_own
 
     def _order(self, records: CommitRecords) -> NDArray[np.intp] | None:

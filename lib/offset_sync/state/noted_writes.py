@@ -18,7 +18,8 @@ A write that was noted and not sent is inherited too: ``own_writes.py`` says whi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -50,20 +51,17 @@ class NotedWrites:
 
     def inherit(self) -> None:
         """Make the writes pending that earlier drivers have noted, and may not have read back."""
-        epochs, is_new = dict[str, list[int]](), not self._state.offsets.keys
+        found, is_new = dict[str, list[NotedWrite]](), not self._state.offsets.keys
         for name in self._files.names(self._folder):
             epoch, _, target = name.removesuffix(".json").partition(".")
-            if epoch.isdecimal() and target in self._state.offsets.clusters:  # others were being written as one died
-                epochs.setdefault(target, []).append(int(epoch))
-            elif epoch == _HELD and target in self._state.offsets.clusters and is_new:
-                self._inherit(_HELD, target)
-        for target, found in epochs.items():
-            self._inherit(str(max(found)), target)  # that driver had inherited what is in the others
-            self._earlier[target] = [self._path(str(each), target) for each in found if each < self._epoch]
-
-    def _inherit(self, name: str, target: str) -> None:
-        rows = json.loads(self._files.read_text(self._path(name, target)))
-        inherit_writes(self._state, target, [NotedWrite(GroupPartition(*row[:3]), *row[3:]) for row in rows])
+            # Others were being written as a driver died.
+            if target in self._state.offsets.clusters and (epoch.isdecimal() or (epoch == _HELD and is_new)):
+                rows = json.loads(self._files.read_text(self._path(epoch, target)))
+                found.setdefault(target, []).extend(NotedWrite(GroupPartition(*row[:3]), *row[3:]) for row in rows)
+                if epoch != _HELD and int(epoch) < self._epoch:
+                    self._earlier.setdefault(target, []).append(self._path(epoch, target))
+        for target, writes in found.items():
+            inherit_writes(self._state, target, writes)
 
     def _path(self, name: str, target: str) -> str:
         return f"{self._folder}/{name}.{target}.json"
@@ -74,7 +72,8 @@ class NotedWrites:
             unrecorded = self._state.offsets.clusters[target].own_writes.unrecorded()
         self._write(str(self._epoch), target, unrecorded)
         for path in self._earlier.pop(target, ()):
-            self._files.delete(path)
+            with suppress(OSError):  # the next driver deletes it
+                self._files.delete(path)
 
     def note_held(self, target: str) -> None:
         """Note what *target* holds of ours; raises OSError."""
@@ -90,10 +89,20 @@ class NotedWrites:
         self._files.write_text(self._path(name, target), json.dumps(noted))
 
 
-def inherit_writes(state: SyncState, target: str, writes: Sequence[NotedWrite]) -> None:
-    """Make *writes* to a target pending; where commits are polled the first poll has all of them."""
-    cluster = state.offsets.clusters[target]
+def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
+    """Make *writes* to a target pending; those up to their key's last captured record are over if that is ours.
+
+    Where commits are polled the first poll has all of them.
+    """
+    ordered = sorted(dict.fromkeys(writes), key=lambda each: each.at_ms)  # a driver notes what it has inherited, too
+    cluster, left = state.offsets.clusters[target], dict[int, list[NotedWrite]]()
     with state.lock:
-        key = state.offsets.ids([each.key for each in writes])
-        offset, at_ms = (np.array([each[column] for each in writes], np.int64) for column in (1, 2))
-        cluster.own_writes.begin(key, offset, at_ms, is_in_doubt=not cluster.is_polled)
+        key = state.offsets.ids([each.key for each in ordered])
+        columns = (cluster.columns[name][key].tolist() for name in ("captured_ms", "actual_offset", "actual_is_own"))
+        for row, each, captured_ms, held, is_own in zip(key.tolist(), ordered, *columns, strict=True):
+            is_read = is_own and each.offset == held and each.at_ms <= captured_ms
+            left[row] = [] if is_read else [*left.get(row, []), each]
+        for row, some in left.items():
+            offset, at_ms = (np.array([each[column] for each in some], np.int64) for column in (1, 2))
+            rows = np.full(len(some), row)
+            cluster.own_writes.begin(rows, offset, at_ms, is_in_doubt=not cluster.is_polled)

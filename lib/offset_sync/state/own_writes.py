@@ -7,15 +7,17 @@ record before the broker's answer arrives, until a record has matched it::
     the log has        100  120  120  130  120           ours, ours, ours: the same position; the group's, the group's
 
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
-records. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, a later write of its value is its retry, and it explains no record that
-was made five minutes later.
+records. But a repetition of what is there ends none, and is by whom that was: clients commit the same position again
+and again. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
+process, is *in doubt*: it was applied or not, the next write is its retry if it has the same value, and it explains no
+record that was made five minutes later.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
 
 Errs to ours, for a value that we computed as an answer to what the group has read: its next progress shows the group.
-It must not err to the group's: what we write at a log start may be above records that the group has not read.
+As long as the group has committed nothing there itself, none of our writes counts as its own: what we write at a log
+start may be above records that it has not read.
 """
 
 from __future__ import annotations
@@ -38,6 +40,13 @@ class _Write(NamedTuple):
     offset: int
     at_ms: int
     is_in_doubt: bool
+
+
+class Held(NamedTuple):
+    """What was there before a record; shapes (records,), an *offset* of ABSENT is nothing."""
+
+    offset: Int64s
+    is_own: NDArray[np.bool_]
 
 
 class OwnWrites:
@@ -96,27 +105,31 @@ class OwnWrites:
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
-    def claim(self, key: NDArray[np.intp], offset: Int64s, held: Int64s, since_ms: Int64s) -> NDArray[np.bool_]:
-        """Return which records are ours; they come in log order, shapes (records,).
+    def claim(self, key: NDArray[np.intp], offset: Int64s, since_ms: Int64s, held: Held) -> NDArray[np.bool_]:
+        """Return which records are ours; they come in log order, shapes (records,). A negative offset is nobody's.
 
-        *held* is the value before the first record of each key if that is ours, ABSENT otherwise. *since_ms* is the
-        earliest time at which each was made, by our clock; ABSENT: unknown, as of a first poll.
+        *since_ms* is the earliest time at which each was made, by our clock; ABSENT: unknown, as of a first poll.
+        *held* is what was there before the first record of each key.
         """
-        is_own, ours = np.zeros(len(key), np.bool_), dict[int, int]()
-        records = zip(key.tolist(), offset.tolist(), held.tolist(), since_ms.tolist(), strict=True)
-        for row, (key_id, value, first, made_ms) in enumerate(records):
-            is_own[row] = self._matches(key_id, value, made_ms) or ours.get(key_id, first) == value
-            ours[key_id] = value if is_own[row] else ABSENT
+        is_own, there = np.zeros(len(key), np.bool_), dict[int, tuple[int, bool]]()
+        columns = (each.tolist() for each in (key, offset, since_ms, *held))
+        for row, (key_id, value, made_ms, *before) in enumerate(zip(*columns, strict=True)):
+            last, is_ours = there.get(key_id, before)
+            is_own[row] = value >= 0 and self._is_ours(key_id, value, made_ms, is_ours if last == value else None)
+            there[key_id] = value, bool(is_own[row])
         return is_own
 
-    def _matches(self, key_id: int, value: int, since_ms: int) -> bool:
+    def _is_ours(self, key_id: int, value: int, since_ms: int, repeats_ours: bool | None) -> bool:
+        """Return whether a record is ours; *repeats_ours*: it repeats a value, which is ours or not; None: another."""
         pending = self._pending.get(key_id, [])
         is_late = [each.is_in_doubt and since_ms > each.at_ms + _ARRIVES_MS for each in pending]
         same = (number for number, each in enumerate(pending) if each.offset == value and not is_late[number])
-        if (first := next(same, None)) is None:
-            return False
-        last = self._last(key_id, value) if pending[first].is_in_doubt else None  # a retry is the same write
-        end = (first if last is None else last) + 1
+        first = next(same, None)
+        if first is None or (repeats_ours is not None and first > 0):
+            return bool(repeats_ours)
+        end = first + 1
+        while pending[end - 1].is_in_doubt and end < len(pending) and pending[end].offset == value:
+            end += 1  # a retry is the same write
         self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
         self._keep(key_id, pending[end:])
         return True

@@ -37,7 +37,7 @@ _NOT_NEEDED = ("metadata", "expires_at", "captured_by")
 _SCHEMA = pa.schema([each for each in OFFSET_COMMITS.arrow_schema if each.name not in _NOT_NEEDED])
 MOST_ROWS = 2_000_000
 """So many rows of the table are held at once, and so many of a single group if it has more."""
-_PART, _PARTS, _DEEPEST = "part", 64, 3
+_PART, _PARTS, _DEEPEST = "part", 64, 1
 _SAMPLES = 50
 """A cluster's clock is estimated from so many keys' newest commits: a client may have stamped any of them."""
 
@@ -54,9 +54,6 @@ def restore_commits(
     clusters = list(state.offsets.clusters) if only is None else list(only)
     incarnations.refresh()
     places, newest_ms, fresh = incarnations.places(), 0, set[GroupPartition]()
-    with state.lock:
-        for alias in clusters:
-            state.offsets.clusters[alias].forget_acknowledged()
     for rows in in_parts(_of_clusters(tables, clusters)):
         fresh |= state.offsets.unknown(_keys_of(rows)) if only is not None else set()
         newest_ms = max(newest_ms, _replay(state, rows, places))
@@ -66,6 +63,10 @@ def restore_commits(
         of_fresh = (rows.filter(pa.array([key in fresh for key in _keys_of(rows)], pa.bool_())) for rows in others)
         for rows in in_parts(of_fresh):
             _replay(state, rows, places)
+    with state.lock:
+        for alias in clusters:
+            state.offsets.clusters[alias].forget_acknowledged()
+            _keep_clock(state.offsets.clusters[alias], state.all_rows())
     for alias in clusters:
         incarnations.take(alias, places)
     note_partitions(state, incarnations)
@@ -88,6 +89,7 @@ def in_parts(batches: Iterable[pa.Table], salt: int = 0) -> Iterator[pa.Table]:
         divided = (batch for rows in chain(held, batches) for batch in _divided(rows, salt).to_batches())
         schema = _SCHEMA.append(pa.field(_PART, pa.int32()))
         dataset.write_dataset(divided, folder, schema=schema, format="feather", partitioning=[_PART])
+        held.clear()
         for part in sorted(Path(folder).iterdir()):
             batches = dataset.dataset(part, schema=_SCHEMA, format="feather").to_batches()
             yield from in_parts((pa.Table.from_batches([batch]) for batch in batches), salt + 1)
@@ -115,7 +117,7 @@ def _replay(state: SyncState, rows: pa.Table, places: Places) -> int:
             records, is_own = to_commit_records(mine, key), mine.column("is_own").to_numpy()
             commits.replay(records, is_own, gone_ms[is_mine], newest[is_mine])
             np.maximum.at(commits.columns["captured_ms"], key, captured_ms[is_mine])
-            _note_restored(state, alias, np.unique(key))
+            _note_homes(state, alias, np.unique(key))
     return int(captured_ms.max(initial=0))
 
 
@@ -143,12 +145,12 @@ def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str]) ->
                 commits.columns[name][key] = mine.column(name).to_numpy()
             for place, text in zip(key.tolist(), mine.column("topic_id").to_pylist(), strict=True):
                 keep_text(commits.topic_id, place, text)
-            _note_restored(state, alias, key)
+            _keep_clock(commits, key)
+            _note_homes(state, alias, key)
 
 
-def _note_restored(state: SyncState, alias: str, key: KeyRows) -> None:
+def _note_homes(state: SyncState, alias: str, key: KeyRows) -> None:
     commits = state.offsets.clusters[alias]
-    _keep_clock(commits, key)
     made_ms, since_ms = commits.columns["genuine_made_ms"][key], commits.earliest_ms("genuine", key)
     is_made = made_ms != ABSENT
     state.homes.note_commits(alias, key[is_made], made_ms[is_made], since_ms[is_made])

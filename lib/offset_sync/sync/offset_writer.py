@@ -152,7 +152,7 @@ class _Batch:
     _outcomes: dict[GroupPartition, WriteOutcome] = field(default_factory=dict)
     _previous: dict[GroupPartition, int | None] = field(default_factory=dict)  # the target's value before our first try
     _errors: dict[GroupPartition, str] = field(default_factory=dict)  # of the last try
-    _in_doubt: set[GroupPartition] = field(default_factory=set)  # writes that may have been applied
+    _in_doubt: set[GroupPartition] = field(default_factory=set)  # a try of these may have been applied
     _silent_tries: int = 0  # in a row, without an answer from any pending group
 
     def run(self, ends_at: float) -> ClusterError | None:
@@ -203,7 +203,6 @@ class _Batch:
         write, actual = self.pending[key], found.get(key.topic_partition)
         was_tried = key in self._previous
         self._previous.setdefault(key, actual.offset if actual else None)
-        self._in_doubt.discard(key)
         outcome = decide(write, actual)
         if outcome is None:
             return True
@@ -228,15 +227,16 @@ class _Batch:
         for key in wanted:
             by_group.setdefault(key.group_id, []).append(self.pending[key])
         failpoints.failpoint(failpoints.BEFORE_COMMIT)
+        before = self._in_doubt & {*wanted}
         self._in_doubt.update(wanted)  # until the answer, which may be an error of the whole cluster
         answers = self.admin.write_offsets(by_group, deadline=left, may_send=self.fence.is_open)
         for key in wanted:
             answer = answers[key.group_id]
             error = str(answer) if isinstance(answer, ClusterError) else answer[key.topic_partition]
-            self._note_answer(key, error)
+            self._note_answer(key, error, was_in_doubt=key in before)
 
-    def _note_answer(self, key: GroupPartition, error: str | None) -> None:
-        if error not in MAYBE_APPLIED:
+    def _note_answer(self, key: GroupPartition, error: str | None, *, was_in_doubt: bool) -> None:
+        if error not in MAYBE_APPLIED and not was_in_doubt:
             self._in_doubt.discard(key)
         if error is None:
             self._conclude(key, Outcome.COMMITTED, None)
@@ -247,7 +247,7 @@ class _Batch:
 
     def _conclude(self, key: GroupPartition, outcome: Outcome, error: str | None) -> None:
         del self.pending[key]
-        is_read, is_in_doubt = key in self._previous, key in self._in_doubt
+        is_read, is_in_doubt = key in self._previous, key in self._in_doubt and outcome is not Outcome.COMMITTED
         self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error, is_read, is_in_doubt)
 
 

@@ -60,19 +60,19 @@ def read_by_all(runs: Any) -> Pieces:
     return Pieces(runs.start, runs.length, np.zeros(len(runs), np.int64), is_so, ~is_so, is_so)
 
 
-def matches_whatever(writes: Any, key_id: int, *_record: int) -> bool:
+def matches_whatever(writes: Any, key_id: int, *_record: Any) -> bool:
     """Take a record of any value for the next write of ours."""
     return bool(writes._pending.pop(key_id, []))
 
 
-def matches_in_any_order(writes: Any, key_id: int, value: int, _since_ms: int) -> bool:
+def matches_in_any_order(writes: Any, key_id: int, value: int, *_record: Any) -> bool:
     """Leave the writes before the one that is matched."""
     pending = writes._pending.get(key_id, [])
     writes._keep(key_id, [each for each in pending if each.offset != value])
     return any(each.offset == value for each in pending)
 
 
-def matches_again_and_again(writes: Any, key_id: int, value: int, _since_ms: int) -> bool:
+def matches_again_and_again(writes: Any, key_id: int, value: int, *_record: Any) -> bool:
     """Let a write of ours explain any number of records."""
     return writes._last(key_id, value) is not None
 

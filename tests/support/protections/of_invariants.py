@@ -91,11 +91,11 @@ BY_NUMBER[5] = protections(
 )
 BY_NUMBER[6] = protections(
     "a commit of another value than we wrote is the group's",
-    kept_by("own_writes.OwnWrites._matches", without.matches_whatever, "own_writes whatever_happens_to_writes_those"),
+    kept_by("own_writes.OwnWrites._is_ours", without.matches_whatever, "own_writes whatever_happens_to_writes_those"),
     "our commits are known in the order of our writes",
-    kept_by("own_writes.OwnWrites._matches", without.matches_in_any_order, "own_writes whatever_happens_to_writes"),
+    kept_by("own_writes.OwnWrites._is_ours", without.matches_in_any_order, "own_writes whatever_happens_to_writes"),
     "a write of ours explains one commit",
-    kept_by("own_writes.OwnWrites._matches", without.matches_again_and_again, "own_writes whatever_happens_to_writes"),
+    kept_by("own_writes.OwnWrites._is_ours", without.matches_again_and_again, "own_writes whatever_happens_to_writes"),
     "while two clusters are active nothing is written",
     kept_by("state.group_homes.homes", without.never_contested, "ownership every_short_history_is_right[shape0-5]"),
 )

@@ -46,12 +46,16 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int) -> Ro
     """Take in the unread record *number* of the keys at *place*, *is_own* by the code; return where that is wrong.
 
     A value counts as *ours* from when we send it until that or a later one of ours is read; and again right after that.
+    A repetition of what is there ends nothing.
     """
     spot = (*place, number)
     value, at = of["unread"][spot], of["t_unread"][spot]
-    may_be_own = (of["ours"][place] >> value & 1 == 1) | (of["echo"][place] == value)
-    is_wrong = np.where(is_own, ~may_be_own, may_be_own & (of["unread_is_own"][spot] == 1))
-    of["ours"][place] &= np.where(is_own, ~of["unread_ends"][spot], -1)
+    is_echo = of["echo"][place] == value
+    may_be_own = (of["ours"][place] >> value & 1 == 1) | is_echo
+    is_wrong = np.where(
+        is_own, ~may_be_own, may_be_own & (of["unread_is_own"][spot] == 1) & (of["last"][place] != value)
+    )
+    of["ours"][place] &= np.where(is_own & ~is_echo, ~of["unread_ends"][spot], -1)
     of["echo"][place] = np.where(is_own, value, ABSENT)
     is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0), value < of["last"][place]
     of["t_back"][place] = np.where(is_groups & is_less, at, of["t_back"][place])

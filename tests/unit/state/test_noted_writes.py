@@ -48,7 +48,7 @@ def test_each_driver_replaces_its_own_file_and_deletes_those_of_earlier_ones_onc
     assert len(files) == 3  # its own, that of Y, and what is no file
     Driver(files, 9).write("X", 3)  # it was suspended before it had inherited, and wakes
     assert len(files) == 4
-    assert Driver(files, 11).pending("X") == [4, 6, 7]
+    assert Driver(files, 11).pending("X") == [3, 4, 6, 7]
 
 
 def test_at_its_end_a_driver_notes_all_that_a_target_holds_of_ours_for_one_with_new_tables() -> None:
@@ -58,3 +58,25 @@ def test_at_its_end_a_driver_notes_all_that_a_target_holds_of_ours_for_one_with_
     first.noted.note_held("X")
     first.noted.inherit()
     assert (first.pending("X"), Driver(first.noted._files, 1).pending("X")) == ([], [4])
+
+
+def test_the_folder_of_an_installation_that_was_rebuilt_has_files_of_later_epochs() -> None:
+    files = memory_files()
+    Driver(files, 7).write("X", 5)
+    Driver(files, 1).write("X", 10)
+    assert Driver(files, 2).pending("X") == [5, 10]
+
+
+def test_a_write_is_inherited_unless_its_record_was_captured() -> None:
+    """Else a reset to where the group was started would be taken for it."""
+    files = memory_files()
+    first = Driver(files, 1)
+    for offset in (3, 4):
+        first.write("X", offset)
+    for is_own, left in ((True, []), (False, [3, 4])):
+        state = SyncState(CONFIG, MemoryIndex())  # type: ignore[arg-type]
+        columns = state.offsets.clusters["X"].columns
+        key = state.offsets.ids([KEY])
+        columns["actual_offset"][key], columns["captured_ms"][key], columns["actual_is_own"][key] = 4, 40, is_own
+        NotedWrites(files, CONFIG, 2, state).inherit()
+        assert [offset for _, offset, _ in state.offsets.clusters["X"].own_writes.unrecorded()] == left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,15 +12,16 @@ from fakes.clusters import CommitRecord
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
 from offset_sync.state.committed_offsets import CommittedOffsets
-from offset_sync.state.own_writes import OwnWrites
+from offset_sync.state.own_writes import Held, OwnWrites
 
 
 class Ledger:
-    """The writes of one key in their order, as ``[value, is in doubt]``, and the value that is there if it is ours."""
+    """The writes of one key in their order, as ``[value, is in doubt]``, and what is there."""
 
     def __init__(self) -> None:
         self.writes: list[list[int]] = []
-        self.there: int | None = None
+        self.there: int | None = None  # the value that is there
+        self.is_ours = False
 
     def begin(self, value: int) -> None:
         self.writes.append([value, False])
@@ -40,11 +42,13 @@ class Ledger:
 
     def claim(self, value: int) -> bool:
         places = [place for place, (each, _) in enumerate(self.writes) if each == value]
-        if places:
-            is_in_doubt = self.writes[places[0]][1]
-            self.writes = self.writes[places[-1 if is_in_doubt else 0] + 1 :]
-        is_own = bool(places) or value == self.there
-        self.there = value if is_own else None
+        is_repetition = value == self.there and places[:1] != [0]
+        is_own = self.is_ours if is_repetition else bool(places)
+        if places and not is_repetition:
+            is_in_doubt, self.writes = self.writes[places[0]][1], self.writes[places[0] + 1 :]
+            while is_in_doubt and self.writes and self.writes[0][0] == value:
+                is_in_doubt = self.writes.pop(0)[1]
+        self.there, self.is_ours = value, is_own
         return is_own
 
 
@@ -62,7 +66,8 @@ def test_whatever_happens_to_writes_those_pending_are_those_of_a_ledger_kept_wri
     for call, pairs in [*history, ("claim", [divmod(number // 2, 2) for number in range(8)])]:
         keys, values = (np.array([pair[n] for pair in pairs], np.int64) for n in range(2))
         there = [ABSENT if ledgers[key].there is None else ledgers[key].there for key, _ in pairs]
-        record = [np.array(there, np.int64), np.zeros_like(values)]
+        is_ours = np.array([ledgers[key].is_ours for key, _ in pairs], np.bool_)
+        record = [np.zeros_like(values), Held(np.array(there, np.int64), is_ours)]
         found = getattr(own_writes, call)(keys, values, *record * (call == "claim"))
         expected = [getattr(ledgers[key], call)(value) for key, value in pairs]
         assert found is None or found.tolist() == expected
@@ -112,12 +117,17 @@ def test_any_batches_with_any_repetition_give_the_same_state(
     assert state(pieces) == state(whole)
 
 
+def nothing(records: int) -> Held:
+    """Return that there was nothing before *records*."""
+    return Held(np.full(records, ABSENT), np.zeros(records, np.bool_))
+
+
 def test_a_noted_write_that_is_read_ends_those_before_it_and_stays_noted_until_it_is_recorded() -> None:
     """Compaction has removed the record of the earlier write; the group is started at its offset."""
     own_writes, noted = OwnWrites(), [(0, 4, 1), (0, 9, 2), (1, 9, 3)]
     own_writes.begin(*np.array(noted).T)
     assert own_writes.unrecorded() == noted
-    assert own_writes.claim(*np.array([[0, 1, 0], [9, 9, 4], [ABSENT] * 3, [4] * 3])).tolist() == [True, True, False]
+    assert own_writes.claim(*np.array([[0, 1, 0], [9, 9, 4], [4] * 3]), nothing(3)).tolist() == [True, True, False]
     assert own_writes.unrecorded() == noted
     own_writes.note_recorded()
     assert own_writes.unrecorded() == []
@@ -130,4 +140,36 @@ def test_a_write_in_doubt_explains_no_commit_of_five_minutes_later() -> None:
     own_writes.begin(key, value, at_ms, is_in_doubt=True)
     own_writes.begin(np.array([2]), np.array([4]), at_ms)
     since_ms = at_ms + np.array([300_000, 300_001, 300_001])
-    assert own_writes.claim(key, value, np.full(3, ABSENT), since_ms).tolist() == [True, False, True]
+    assert own_writes.claim(key, value, since_ms, nothing(3)).tolist() == [True, False, True]
+
+
+IN_DOUBT: dict[str, tuple[list[int], int, list[int]]] = {
+    "a write between two of one value is no retry": ([100, 120, 100], ABSENT, [100, 120, 100]),
+    "a repetition of what is there ends no later write": ([100, 120], 120, [120, 100, 120]),
+    "nor does one of the group's": ([120, 110], 110, [110, 120, 110]),
+    "a retry is the same write, and its record repeats it": ([100, 100, 120], ABSENT, [100, 100, 120]),
+}
+
+
+@pytest.mark.parametrize("name", IN_DOUBT)
+def test_none_of_our_records_counts_as_the_groups(name: str) -> None:
+    """A value that was raised to a log start is above records that the group has not read."""
+    writes, there, log = IN_DOUBT[name]
+    own_writes, zero = OwnWrites(), np.zeros(len(log), np.intp)
+    own_writes.begin(zero[: len(writes)], np.array(writes), is_in_doubt=True)
+    held = Held(np.full(len(log), there), np.full(len(log), there != 110))
+    assert own_writes.claim(zero, np.array(log), zero, held).tolist()[1:] == [True] * (len(log) - 1)
+
+
+def test_what_was_acknowledged_since_does_not_hide_what_the_log_has_before_it() -> None:
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 4)
+    assert take_in(committed, commit(4, 1)) == [True]
+    acknowledge(committed, 5, 2)
+    assert take_in(committed, commit(4, 2), commit(5, 3), first=1) == [True, True]
+
+
+def test_a_deletion_ends_a_repetition() -> None:
+    committed = CommittedOffsets(["X"])
+    acknowledge(committed, 4)
+    assert take_in(committed, commit(4, 1), commit(None, 2), commit(4, 3)) == [True, False, False]
