@@ -158,7 +158,8 @@ class ClusterOffsets:
     def _claim(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         chosen, is_own = is_new | self._is_elsewhere(records), np.zeros_like(is_new)
         key, column = records.key[chosen], self.columns
-        held = Held(column["actual_offset"][key], column["actual_is_own"][key])
+        is_read = column["log_offset"][key] != ABSENT  # else our last write is assumed to be there
+        held = Held(np.where(is_read, column["actual_offset"][key], ABSENT), column["actual_is_own"][key])
         # The record of an acknowledged write comes later in the log.
         for row in np.flatnonzero(np.isin(key, list(self._read_last))).tolist():
             held.offset[row], *_, held.is_own[row], _ = self._read_last[int(key[row])]
