@@ -147,7 +147,7 @@ IN_DOUBT: dict[str, tuple[list[int], int, list[int]]] = {
     "a write between two of one value is no retry": ([100, 120, 100], ABSENT, [100, 120, 100]),
     "a repetition of what is there ends no later write": ([100, 120], 120, [120, 100, 120]),
     "nor does one of the group's": ([120, 110], 110, [110, 120, 110]),
-    "a retry is the same write, and its record repeats it": ([100, 100, 120], ABSENT, [100, 100, 120]),
+    "a retry is the same write, and its record repeats it": ([100, 100, 120, 130], ABSENT, [100, 100, 120, 130]),
 }
 
 
