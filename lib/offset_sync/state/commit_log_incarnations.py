@@ -30,11 +30,7 @@ from offset_sync.tables.catalog import LOG_INCARNATIONS
 from offset_sync.tables.store import TableStore
 from offset_sync.translate.index.runs import Int64s
 
-_EXISTS, _PRESENT, _INCARNATION = 1 << 62, 1 << 61, 1 << 48
-"""A place in a log as one number: does the record exist, is the partition the present one, its incarnation, its offset.
-No log has so many offsets."""
-_AT_ONCE = 1 << 10
-"""So many records of a key are told apart by offset that were captured at the same time."""
+_LATEST = 1 << 42  # milliseconds
 
 
 class LogIncarnation(NamedTuple):
@@ -119,24 +115,24 @@ class Places(NamedTuple):
     incarnations: tuple[LogIncarnation, ...]
     partitions: Mapping[str, int] = MappingProxyType({})
 
-    def of(self, rows: pa.Table) -> tuple[Int64s, Int64s, Int64s]:
-        """Return, per row, when it was noticed to be gone (ABSENT: it exists), *newest* and *place*.
+    def of(self, rows: pa.Table) -> tuple[Int64s, NDArray[np.intp]]:
+        """Return, per row, when it was noticed to be gone (ABSENT: it exists), and its rank as they were written.
 
-        *newest* orders the records of a key as they were written. *place* does too, with those that are gone first.
+        Ranks are for rows of one key: within a partition by incarnation and offset. Those in the partition of the
+        group's coordinator come last; those in others, and polled ones, by their time.
         """
-        gone_ms, number = self.gone_ms(rows), np.zeros(rows.num_rows, np.int64)
-        numbers = {noticed_ms: n for n, noticed_ms in enumerate(sorted({e.noticed_ms for e in self.incarnations}), 1)}
-        for incarnation, is_above, is_later in _compared(self.incarnations, rows):
-            number[is_above & is_later] = numbers[incarnation.noticed_ms]
-        log_offset = rows.column("log_offset").to_numpy()
-        place = place_in_log(rows.column("log_partition").to_numpy(), log_offset)
-        newest = self._is_present(rows) * _PRESENT + number * _INCARNATION + place
-        # The offset of a poll is its time.
-        at_ms = np.where(
-            rows.column("log_partition").to_numpy() == POLLED, log_offset, int64s(rows.column("captured_at")) // 1000
-        )
-        newest = np.where(self._is_polled(rows), at_ms * _AT_ONCE + log_offset % _AT_ONCE, newest)
-        return gone_ms, newest, newest + np.where(gone_ms == ABSENT, _EXISTS, 0)
+        number, is_polled = np.zeros(rows.num_rows, np.int64), self._is_polled(rows)
+        for rank, (_, is_above, is_later) in enumerate(_compared(self.incarnations, rows), 1):
+            number[is_above & is_later] = rank
+        log_partition, log_offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))
+        offset, is_present = place_in_log(log_partition, log_offset), (self._is_present(rows) == 1) & ~is_polled
+        captured_ms, made_ms = (int64s(rows.column(name)) // 1000 for name in ("captured_at", "made_at"))
+        made_ms = _in_order(rows, (offset, number), made_ms)
+        at_ms = np.where(log_partition == POLLED, log_offset, captured_ms)  # the offset of a poll is its time
+        at_ms = np.where(is_polled, at_ms, np.where(is_present, 0, made_ms))
+        ranks = np.empty(rows.num_rows, np.intp)
+        ranks[np.lexsort((captured_ms, offset, number, at_ms, is_present))] = np.arange(rows.num_rows)
+        return self.gone_ms(rows), ranks
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when each row's record was noticed to be gone; ABSENT: it exists."""
@@ -174,3 +170,14 @@ def _compared(
             partition == incarnation.partition
         )
         yield incarnation, is_of_log & (offset >= incarnation.begins_at), captured_ms > incarnation.noticed_ms
+
+
+def _in_order(rows: pa.Table, place: tuple[Int64s, Int64s], made_ms: Int64s) -> Int64s:
+    """Return times that do not go back within a partition, whose records are in the order of *place*."""
+    log = partition_read(rows.column("log_partition").to_numpy()) << 10
+    log += rows.column("cluster").combine_chunks().dictionary_encode().indices.to_numpy()
+    order = np.lexsort((*place, log))
+    apart = np.cumsum(np.diff(log[order], prepend=log[order][:1]) != 0) * _LATEST
+    found = np.empty_like(made_ms)
+    found[order] = np.maximum.accumulate(made_ms[order] + apart) - apart
+    return found

@@ -132,11 +132,11 @@ class ClusterOffsets:
         self._take_in(records, is_own, is_new)
 
     def replay(
-        self, records: CommitRecords, is_own: NDArray[np.bool_], gone_ms: Int64s, newest: NDArray[np.int64]
+        self, records: CommitRecords, is_own: NDArray[np.bool_], gone_ms: Int64s, newest: NDArray[np.intp]
     ) -> None:
         """Know of the keys of *records* what these say, and nothing else; those that are gone come first.
 
-        *gone_ms* says when a record was noticed to be gone, ABSENT: it exists. *newest* orders the records of a key as
+        *gone_ms* says when a record was noticed to be gone, ABSENT: it exists. *newest* ranks the records of a key as
         they were written. A tombstone that is last again, because later commits are gone, is no deletion.
         """
         column, is_gone = self.columns, gone_ms != ABSENT
@@ -151,7 +151,7 @@ class ClusterOffsets:
         column["actual_epoch"][gone], column["actual_is_own"][gone] = ABSENT, False
         column["actual_at_ms"][gone] = column["actual_made_ms"][gone] = gone_ms[is_gone]
         self._take_in(records, is_own, ~is_gone)
-        order = np.argsort(newest, kind="stable")
+        order = np.argsort(newest)
         last = order[_last_of_each(records.key[order], np.ones(len(order), np.bool_))]
         column["is_deleted"][records.key[last]] &= records.is_tombstone[last]
 

@@ -105,8 +105,8 @@ def _divided(rows: pa.Table, salt: int) -> pa.Table:
 
 def _replay(state: SyncState, rows: pa.Table, places: Places) -> int:
     """Have *state* know of the keys of *rows* what these say, and nothing else; return when one was captured last."""
-    gone_ms, newest, place = places.of(rows)
-    order = np.argsort(place, kind="stable")
+    gone_ms, newest = places.of(rows)
+    order = np.lexsort((newest, gone_ms == ABSENT))  # what is gone comes first
     rows, gone_ms, newest = rows.take(pa.array(order)), gone_ms[order], newest[order]
     captured_ms = int64s(rows.column("captured_at")) // 1000
     for alias, commits in state.offsets.clusters.items():

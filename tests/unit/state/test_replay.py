@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 
-from builders.commit_histories import History, known, new_state
+from builders.commit_histories import BEGINS, STEP, History, known, new_state
 from fakes.tables import MemoryTables
+from offset_sync.decode.consumer_offsets import coordinator_hashes
+from offset_sync.model.values import POLLED
 from offset_sync.state import replay, row_groups
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Places
 from offset_sync.state.replay import restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -39,3 +42,28 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
     monkeypatch.setattr(row_groups, "_MOST_CODES", most_codes)
     assert restore_commits(tables, found, CommitLogIncarnations(tables)) == newest_ms  # type: ignore[arg-type]
     assert known(found) == known(wanted)
+
+
+def ranked(partitions: int, *places: tuple[int, int, int]) -> list[int]:
+    """Return the ranks of one group's commits at *places*: partition, offset, and second in which they were read."""
+    row = {"group_id": "g", "topic": "orders", "partition": 0, "cluster": "X", "committed_offset": 1}
+    row |= {"is_tombstone": False, "is_own": False}
+    rows = [
+        {**row, "log_partition": number, "log_offset": offset}
+        | dict.fromkeys(("committed_at", "made_at", "captured_at"), BEGINS + STEP * second)
+        for number, offset, second in places
+    ]
+    _, ranks = Places((), {"X": partitions}).of(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema))
+    found: list[int] = ranks.tolist()
+    return found
+
+
+def test_commits_in_former_partitions_are_in_the_order_of_their_times_but_for_those_of_one_partition() -> None:
+    (present,) = (coordinator_hashes(["g"]) % 4).tolist()
+    first, second, _ = (number for number in range(4) if number != present)
+    assert ranked(4, (second, 5, 2), (first, 900, 1), (present, 0, 0)) == [1, 0, 2]
+    assert ranked(4, (first, 901, 1), (first, 900, 2)) == [1, 0], "a clock was set back"
+
+
+def test_of_commits_from_before_a_cluster_was_polled_the_last_of_a_micro_batch_counts() -> None:
+    assert ranked(POLLED, (0, 1024, 1), (0, 1023, 1)) == [1, 0]
