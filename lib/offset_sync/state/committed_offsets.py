@@ -195,10 +195,7 @@ class ClusterOffsets:
         return is_newer
 
     def _is_elsewhere(self, records: CommitRecords) -> NDArray[np.bool_]:
-        """Return which *records* are in another partition than the last one of their key.
-
-        An older one may still be the pending write: the group left that partition before it was read.
-        """
+        """Return which *records* are in another partition than their key's last; an older may be a pending write."""
         partition = self.columns["log_partition"][records.key]
         is_other = partition_read(partition) != partition_read(records.log_partition)
         found: NDArray[np.bool_] = is_other & (partition != ABSENT)
