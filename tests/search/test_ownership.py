@@ -17,7 +17,6 @@ from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.write_plan import rules
-from protections import of_invariants, of_simulation
 from protections.entry import false_for, nothing, true_for
 from search.explore import explore
 from search.rows import Shape
@@ -51,16 +50,6 @@ OUT: dict[str, tuple[str, object, Shape, int]] = {
     "a step back is followed": (_PLAN + "rules", lambda *told: rules(*told[:3], np.full_like(told[3], -1)), TWO, 4),
     "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
 }
-KNOWN = {
-    "our own commits are known": (TWO, 4),
-    "a home that is not silent stays the home": (TWO, 5),
-    "two clusters that are active have no home": (TWO, 5),
-    "what we wrote at a home raises nothing elsewhere": (LATE_START, 4),
-    "another client's offset is moved forward only": (TWO, 4),
-}
-"""Protections that something else notices too."""
-LISTED = {each.name: each.patches[0] for of in (of_invariants, of_simulation) for each in of.PROTECTIONS}
-OUT |= {name: (*LISTED[name], *within) for name, within in KNOWN.items()}
 
 
 @pytest.mark.parametrize(("shape", "depth"), [(TWO, 5), (LATE_START, 5), (PARTITIONS, 4), (THREE, 4)])

@@ -244,7 +244,7 @@ class OffsetWrite:
 class WriteOutcome:
     """What became of one :class:`OffsetWrite`; *previous_offset* is what the target held before (None: nothing).
 
-    *is_read*: the target was read before. *is_in_doubt*: it failed without a response, so it may have been applied.
+    *is_in_doubt*: it did not succeed, but a try of it got no response, so it may have been applied.
     """
 
     group_id: str
@@ -253,7 +253,6 @@ class WriteOutcome:
     outcome: Outcome
     previous_offset: int | None
     error: str | None
-    is_read: bool = True
     is_in_doubt: bool = False
 
 

@@ -114,7 +114,7 @@ class ClusterOffsets:
         is_known = ~is_new | (self.is_polled & self._is_elsewhere(ordered))  # the first poll finds what the log had
         is_own: NDArray[np.bool_] = is_known & self.columns["actual_is_own"][ordered.key] & ordered.is_position
         is_own &= ordered.offset == self.columns["actual_offset"][ordered.key]
-        is_own |= self._claim(ordered, is_new)
+        is_own |= self._claim(ordered, is_new | self._is_elsewhere(ordered))
         self._take_in(ordered, is_own, is_new)
         if order is None:
             return TakenIn(is_own, is_new)
@@ -128,7 +128,7 @@ class ClusterOffsets:
         if order is not None:
             records, is_own = records.take(order), is_own[order]
         is_new = self._is_newer(records)
-        self._claim(records, is_new & is_own)
+        self._claim(records, is_own & (is_new | self._is_elsewhere(records)))
         self._take_in(records, is_own, is_new)
 
     def replay(
@@ -155,8 +155,8 @@ class ClusterOffsets:
         last = order[_last_of_each(records.key[order], np.ones(len(order), np.bool_))]
         column["is_deleted"][records.key[last]] &= records.is_tombstone[last]
 
-    def _claim(self, records: CommitRecords, is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        chosen, is_own = is_new | self._is_elsewhere(records), np.zeros_like(is_new)
+    def _claim(self, records: CommitRecords, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        is_own = np.zeros_like(chosen)
         key, column = records.key[chosen], self.columns
         is_read = column["log_offset"][key] != ABSENT  # else our last write is assumed to be there
         held = Held(np.where(is_read, column["actual_offset"][key], ABSENT), column["actual_is_own"][key])

@@ -36,7 +36,7 @@ NUMBERS = (
 _NOT_NEEDED = ("metadata", "expires_at", "captured_by")
 _SCHEMA = pa.schema([each for each in OFFSET_COMMITS.arrow_schema if each.name not in _NOT_NEEDED])
 MOST_ROWS = 2_000_000
-"""So many rows of the table are held at once, and so many of a single group if it has more."""
+"""So many rows of the table are held at once; of a single group all of them."""
 _PART, _PARTS, _DEEPEST = "part", 64, 1
 _SAMPLES = 50
 """A cluster's clock is estimated from so many keys' newest commits: a client may have stamped any of them."""

@@ -247,8 +247,8 @@ class _Batch:
 
     def _conclude(self, key: GroupPartition, outcome: Outcome, error: str | None) -> None:
         del self.pending[key]
-        is_read, is_in_doubt = key in self._previous, key in self._in_doubt and outcome is not Outcome.COMMITTED
-        self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error, is_read, is_in_doubt)
+        is_in_doubt = key in self._in_doubt and outcome is not Outcome.COMMITTED
+        self._outcomes[key] = WriteOutcome(*key, outcome, self._previous.get(key), error, is_in_doubt)
 
 
 def _why_not(write: OffsetWrite, actual: Committed | None) -> str:

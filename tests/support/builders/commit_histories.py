@@ -53,7 +53,7 @@ class History:
                 "committed_offset": offset,
                 "metadata": self.random.choice(["", "m"]),
                 "topic_id": self.random.choice([None, "id"]),
-                "committed_at": self.now,
+                "committed_at": self.now + number * STEP,
                 "made_at": self.now,
                 "is_tombstone": offset is None,
                 "is_own": is_own,

@@ -227,7 +227,7 @@ class Histories:
                 values.append(write.offset)
             said = outcome or (Outcome.FAILED if is_in_doubt else Outcome.COMMITTED)
             previous = held if held >= 0 else None
-            outcomes.append(WriteOutcome(write.group_id, TOPIC, partition, said, previous, None, True, is_in_doubt))
+            outcomes.append(WriteOutcome(write.group_id, TOPIC, partition, said, previous, None, is_in_doubt))
         if places:
             row, partition = (np.array(each) for each in zip(*places, strict=True))
             self._apply((row, target, partition), np.array(values, np.int8))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.commits import acknowledge, commit, commit_logs, known, state, take_in
-from fakes.clusters import CommitRecord
+from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
 from offset_sync.state.committed_offsets import CommittedOffsets
@@ -173,3 +173,15 @@ def test_a_deletion_ends_a_repetition() -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 4)
     assert take_in(committed, commit(4, 1), commit(None, 2), commit(4, 3)) == [True, False, False]
+
+
+def test_a_replay_knows_nothing_else_and_another_process_tells_who_has_committed() -> None:
+    committed = CommittedOffsets(["X"])
+    mine, record = committed.clusters["X"], to_records([commit(4, 1, topic_id="id")], [0], 0)
+    acknowledge(committed, 4)
+    mine.record_known(record, np.array([False]))
+    assert take_in(committed, commit(4, 2, topic_id="id"), first=1) == [True]
+    acknowledge(committed, 5)
+    mine.replay(record, np.array([True]), np.array([9]), np.array([0]))
+    mine.forget_acknowledged()
+    assert (known(committed)["actual_offset"], known(committed)["topic_id"]) == (ABSENT, None)

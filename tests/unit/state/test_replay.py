@@ -42,6 +42,8 @@ def test_any_order_and_any_pieces_say_what_all_rows_say_in_order(
     monkeypatch.setattr(row_groups, "_MOST_CODES", most_codes)
     assert restore_commits(tables, found, CommitLogIncarnations(tables)) == newest_ms  # type: ignore[arg-type]
     assert known(found) == known(wanted)
+    clocks = [[each.clock.ahead_ms for each in state.offsets.clusters.values()] for state in (found, wanted)]
+    assert clocks[0] == clocks[1]
 
 
 def ranked(partitions: int, *places: tuple[int, int, int]) -> list[int]:

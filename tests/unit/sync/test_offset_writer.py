@@ -84,7 +84,7 @@ def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
     target.put("group", 0, 40)
     target.before_read = [lambda: None, lambda: target.put("group", 0, 60)]
     (result,) = write_batch(target, write(expected=40))
-    assert (result.outcome, result.previous_offset) == (Outcome.NOT_FORWARD, 40)
+    assert (result.outcome, result.previous_offset, result.is_in_doubt) == (Outcome.NOT_FORWARD, 40, True)
     assert target.offsets["group"][TopicPartition("orders", 0)] == Committed(60, "")
 
 
