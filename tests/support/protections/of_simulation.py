@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import MagicMock
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fakes.unchecked import UncheckedLogs
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.state.group_homes import Activity, Homes, homes
-from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
@@ -31,17 +27,7 @@ from protections.entry import (
     yes,
 )
 
-_begin, _poll, _try = OwnWrites.begin, CommitPoller.poll, _Batch._try
-
-
-def _begin_and_keep(writes: Any, key: NDArray[np.intp], offset: NDArray[np.int64], *at_ms: Any, **doubt: bool) -> None:
-    vars(writes).setdefault("ever", set()).update(zip(key.tolist(), offset.tolist(), strict=True))
-    _begin(writes, key, offset, *at_ms, **doubt)
-
-
-def _claim_whatever_was_written(writes: Any, key: NDArray[np.intp], offset: Any, *_record: Any) -> NDArray[np.bool_]:
-    ever = vars(writes).get("ever", set())
-    return np.array([pair in ever for pair in zip(key.tolist(), offset.tolist(), strict=True)], np.bool_)
+_poll, _try = CommitPoller.poll, _Batch._try
 
 
 def _newer_by_offset(offsets: Any, records: Any) -> Any:
@@ -114,11 +100,6 @@ PROTECTIONS = protections(
     kept_by("read_lists.ReadLists._rewinds", gives((0,)), seed(94, "lists,reset,pause")),
     "what was set back elsewhere is not listed there",
     kept_by("sync_state.SyncState._is_back_elsewhere", false_for(2), seed(5207, "lists,drop,reorder,reset", steps=600)),
-    "a value that was ours before the group's own commit is the group's",
-    kept_together(
-        {"own_writes.OwnWrites.begin": _begin_and_keep, "own_writes.OwnWrites.claim": _claim_whatever_was_written},
-        seed(66, "moves"),
-    ),
     "our own commits are known",
     kept_by("own_writes.OwnWrites.claim", false_for(1), seed(0, "moves")),
     "records of different partitions have no order by offset",

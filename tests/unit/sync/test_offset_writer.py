@@ -88,6 +88,12 @@ def test_a_repetition_does_not_overwrite_a_write_made_while_we_waited() -> None:
     assert target.offsets["group"][TopicPartition("orders", 0)] == Committed(60, "")
 
 
+def test_a_refusal_says_nothing_of_a_try_before_it_whose_answer_was_lost() -> None:
+    errors = ["UNKNOWN_MEMBER_ID", "REQUEST_TIMED_OUT"]
+    (result,) = write_batch(Target(refuse=lambda _each: errors.pop()), write())
+    assert (result.outcome, result.is_in_doubt) == (Outcome.TARGET_ACTIVE, True)
+
+
 # Silence
 
 
