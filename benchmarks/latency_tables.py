@@ -6,9 +6,11 @@ S3 is S3Proxy behind a gate that holds each request back; HDFS a namenode and th
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ REQUEST_S = 0.03
 class Place:
     """Where *tables* and *checkpoints* are, the *storage* options, and what spark-submit.sh is given for it.
 
-    *seen_at* is where this process reads the tables: a request of delta-rs would block the gate, which is here too.
+    *seen_at* is where the benchmark reads the tables, without the requests of delta-rs.
     """
 
     tables: str
@@ -40,6 +42,29 @@ class Place:
         return {"tables": {"root": self.tables, "checkpoints": self.checkpoints, "storage": dict(self.storage)}}
 
 
+def _serve(folder: Path, checkpoints: str | None, pipe: Connection) -> None:
+    with running_s3(folder) as s3, suppress(EOFError):
+        s3.let_requests_take(REQUEST_S)
+        there = [f"s3a://{BUCKET}/{name}" for name in ("tables", "checkpoints")]
+        seen_at = str(s3.objects / BUCKET / "tables")
+        pipe.send(Place(there[0], checkpoints or there[1], seen_at, s3.storage, s3.spark_options()))
+        pipe.recv()
+
+
+@contextmanager
+def _slow_s3(folder: Path, checkpoints: str | None) -> Iterator[Place]:
+    """Start S3 in a process of its own: beside the load its requests would wait for the interpreter, too."""
+    here, there = multiprocessing.Pipe()
+    told = folder, checkpoints, there
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=told, daemon=True)
+    process.start()
+    try:
+        yield here.recv()
+    finally:
+        here.send(None)
+        process.join()
+
+
 @contextmanager
 def tables_on(storage: str, folder: Path) -> Iterator[Place]:
     """Start what serves *storage*, below *folder*: ``disk``, ``s3``, ``hdfs``, or ``s3_whole`` with checkpoints too.
@@ -49,11 +74,8 @@ def tables_on(storage: str, folder: Path) -> Iterator[Place]:
     here = (f"{folder}/tables", f"{folder}/checkpoints")
     if storage in ("s3", "s3_whole"):
         (folder / "s3").mkdir()
-        with running_s3(folder / "s3") as s3:
-            s3.let_requests_take(REQUEST_S)
-            there = [f"s3a://{BUCKET}/{name}" for name in ("tables", "checkpoints")]
-            checkpoints = there[1] if storage == "s3_whole" else here[1]
-            yield Place(there[0], checkpoints, str(s3.objects / BUCKET / "tables"), s3.storage, s3.spark_options())
+        with _slow_s3(folder / "s3", None if storage == "s3_whole" else here[1]) as place:
+            yield place
     elif storage == "hdfs":
         (folder / "hadoop").mkdir()
         with running_hadoop(folder / "hadoop") as hadoop, pytest.MonkeyPatch.context() as environment:
