@@ -29,7 +29,7 @@ _acknowledge = ClusterOffsets.acknowledge
 
 
 def acknowledge_what_was_read(offsets: ClusterOffsets, key: NDArray[np.intp], *told: Any) -> None:
-    with patch.object(OwnWrites, "is_pending", true_for(1)):
+    with patch.object(OwnWrites, "is_unread", true_for(1)):
         _acknowledge(offsets, key, *told)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import offset_sync
 import prerequisites
 
 REPO = Path(__file__).resolve().parents[2]
@@ -103,13 +102,3 @@ def test_a_java_that_spark_cannot_run_on_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SystemExit, match=r"or newer\) is needed, .* is 25\.0\.2;"):
         prerequisites.find_java()
-
-
-def test_the_changelog_has_the_version_that_runs_below_what_is_to_come() -> None:
-    text = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
-    versions = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d{2}-\d{2}))?$", text, re.MULTILINE)
-    assert versions[0] == ("Unreleased", "")
-    assert versions[1][0] == offset_sync.__version__
-    assert all(date for _, date in versions[1:])
-    kinds = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
-    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}

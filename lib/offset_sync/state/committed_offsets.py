@@ -283,10 +283,10 @@ class ClusterOffsets:
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
         """Note our writes that the cluster acknowledged.
 
-        Only pending ones: once the log has brought a write, a commit of the group may have followed it.
+        Only unread ones: once the log has brought a write, a commit of the group may have followed it.
         """
-        is_pending = self.own_writes.is_pending(key, offset)
-        key, offset = key[is_pending], offset[is_pending]
+        is_unread = self.own_writes.is_unread(key, offset)
+        key, offset = key[is_unread], offset[is_unread]
         column = self.columns
         for row, *before in zip(key.tolist(), *(column[name][key].tolist() for name in _BELIEVED), strict=True):
             self._read_last.setdefault(row, before)

@@ -40,6 +40,7 @@ class _Write(NamedTuple):
     offset: int
     at_ms: int
     is_in_doubt: bool
+    may_be_read: bool = False  # as a record that an earlier write of the same value explains, too
 
 
 class Held(NamedTuple):
@@ -105,6 +106,13 @@ class OwnWrites:
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
         return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
 
+    def is_unread(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
+        """Return of which writes, the last of their values, no record can have been read; shapes (writes,)."""
+        pairs = zip(key.tolist(), offset.tolist(), strict=True)
+        last = ((key_id, self._last(key_id, value)) for key_id, value in pairs)
+        found = (at is not None and not self._pending[key_id][at].may_be_read for key_id, at in last)
+        return np.fromiter(found, np.bool_, len(key))
+
     def claim(self, key: NDArray[np.intp], offset: Int64s, since_ms: Int64s, held: Held) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order, shapes (records,). A negative offset is nobody's.
 
@@ -131,7 +139,8 @@ class OwnWrites:
         while pending[end - 1].is_in_doubt and end < len(pending) and pending[end].offset == value:
             end += 1  # a retry is the same write
         self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
-        self._keep(key_id, pending[end:])
+        left = [each._replace(may_be_read=True) if each.offset == value else each for each in pending[end:]]
+        self._keep(key_id, left)
         return True
 
     def _last(self, key_id: int, value: int) -> int | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.clusters import CommitRecord, to_records
 from fakes.reconciler_site import ORDERS
-from offset_sync.state.committed_offsets import CommittedOffsets
+from offset_sync.state.committed_offsets import _NOTHING, CommittedOffsets
 
 
 def commit(
@@ -38,10 +38,7 @@ def acknowledge(
 
 def state(committed: CommittedOffsets, alias: str = "X") -> dict[tuple[str, str, int], dict[str, object]]:
     """Return all that is known of each key at *alias*."""
-    commits = committed.clusters[alias]
-    names = ["log_partition", "log_offset", "actual_offset", "actual_at_ms", "actual_made_ms", "actual_epoch"]
-    names += ["actual_is_own", "last_offset", "genuine_offset", "genuine_at_ms", "genuine_made_ms"]
-    names += ["genuine_epoch", "rewound_ms", "first_ms", "is_deleted"]
+    commits, names = committed.clusters[alias], _NOTHING.keys() - {"captured_ms"}
     return {
         key: {name: commits.columns[name][row].item() for name in names} | {"topic_id": commits.topic_id.get(row)}
         for row, key in enumerate(committed.keys)

@@ -49,13 +49,11 @@ _BY_KEY = {
     **dict.fromkeys(("is_read", "actual_is_own", "before_is_own", "is_before"), 0),
     **dict.fromkeys(("t_actual", "t_genuine", "t_rewound", "t_before"), 0),
 }
-UNREAD = {"unread": ABSENT, "unread_is_own": 0, "unread_claim": 0, "unread_ends": 0, "t_unread": 0}
+UNREAD = {"unread": ABSENT, "unread_is_own": 0, "unread_claim": 0, "t_unread": 0}
 """What is known of the unread records of a key, and what says that there is none."""
 _LISTS = {name: (0, empty) for name, empty in UNREAD.items()}
 _LISTS |= {"pending": (KEPT, 0), "told": (KEPT, ABSENT), "t_told": (KEPT, 0)}
 _BY_PAIR = {"answered": ABSENT, "wanted": ABSENT, "is_answered": 0, "t_answered": 0}
-_BY_CLUSTER = {"t_committed": 0}
-_ALONE = {"moved_to": ABSENT, "t_moved": 0}
 
 
 class Layout:
@@ -67,9 +65,8 @@ class Layout:
         shapes |= {name: ((c, p), value) for name, value in _BY_KEY.items()}
         shapes |= {name: ((c, p, size or shape.unread), value) for name, (size, value) in _LISTS.items()}
         shapes |= {name: ((c, c, p), value) for name, value in _BY_PAIR.items()}
-        shapes |= {name: ((c,), value) for name, value in _BY_CLUSTER.items()}
-        shapes |= {name: ((), value) for name, value in _ALONE.items()}
-        shapes |= {"was_read": ((p,), 0)}
+        shapes |= {"t_committed": ((c,), 0), "moved_to": ((), ABSENT), "t_moved": ((), 0)}
+        shapes |= {"was_read": ((p,), 0), "ends": ((c, p, shape.end + 1), 0)}
         self.shape, self._places, self.width = shape, dict[str, tuple[int, int, tuple[int, ...]]](), 0
         first: list[int] = []
         for name, (size, value) in shapes.items():

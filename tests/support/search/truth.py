@@ -37,7 +37,6 @@ def commit(of: Views, place: tuple[Any, int, Any], value: Any, at: Any, claim: A
         of[f"t_{prefix}"][spot] = at
         if prefix == "unread":
             of["unread_claim"][spot] = value if claim is None else claim
-            of["unread_ends"][spot] = 0 if claim is None else of["ours"][place]
     if claim is None:
         of["was_read"][place[0], place[2]] = np.maximum(of["was_read"][place[0], place[2]], value)
 
@@ -46,7 +45,7 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int) -> Ro
     """Take in the unread record *number* of the keys at *place*, *is_own* by the code; return where that is wrong.
 
     A value counts as *ours* from when we send it until that or a later one of ours is read; and again right after that.
-    A repetition of what is there ends nothing.
+    A repetition of what is there ends nothing. Of a value that we sent twice, the record may be that of the first time.
     """
     spot = (*place, number)
     value, at = of["unread"][spot], of["t_unread"][spot]
@@ -55,7 +54,8 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int) -> Ro
     is_wrong = np.where(
         is_own, ~may_be_own, may_be_own & (of["unread_is_own"][spot] == 1) & (of["last"][place] != value)
     )
-    of["ours"][place] &= np.where(is_own & ~is_echo, ~of["unread_ends"][spot], -1)
+    of["ours"][place] &= np.where(is_own & ~is_echo, ~of["ends"][(*place, value)], -1)
+    of["ends"][place] *= _bits(of["ours"][place], of) != 0
     of["echo"][place] = np.where(is_own, value, ABSENT)
     is_groups, is_less = ~is_own | (of["unread_is_own"][spot] == 0), value < of["last"][place]
     of["t_back"][place] = np.where(is_groups & is_less, at, of["t_back"][place])
@@ -70,14 +70,25 @@ def read(of: Views, place: tuple[Any, int, Any], is_own: Row, number: int) -> Ro
 
 def send(of: Views, place: tuple[Any, int, Any], value: Any) -> None:
     """Note that *value* is sent to *place*."""
-    of["ours"][place] |= (1 << value).astype(np.int8)
-    of["unread_ends"][place] &= ~(1 << value).astype(np.int8)[:, np.newaxis]
+    bit = (1 << value).astype(np.int8)
+    is_first = of["ours"][place] & bit == 0
+    of["ours"][place] |= bit
+    of["ends"][place] &= ~bit[:, np.newaxis]
+    of["ends"][(*place, value)] = np.where(is_first, of["ours"][place], of["ends"][(*place, value)])
+
+
+def _bits(values: NDArray[np.int8], of: Views) -> NDArray[np.int8]:
+    """Return the bits of each value in sets of values; shape (…, values)."""
+    found: NDArray[np.int8] = values[..., np.newaxis] & (1 << np.arange(of["ends"].shape[-1], dtype=np.int8))
+    return found
 
 
 def note_death(of: Views) -> None:
     """Note which unread records may be of a driver that has died: those of the values that it has noted."""
     value = of["told"] & ~UNRECORDED
-    of["ours"][:] |= np.bitwise_or.reduce(np.where(of["t_told"] > 0, 1 << value, 0), axis=3).astype(np.int8)
+    told = np.bitwise_or.reduce(np.where(of["t_told"] > 0, 1 << value, 0), axis=3).astype(np.int8)
+    of["ends"][:] |= _bits(told & ~of["ours"], of)
+    of["ours"][:] |= told
 
 
 def drop_read(of: Views, cluster: int, most: int) -> None:

@@ -169,6 +169,15 @@ def test_what_was_acknowledged_since_does_not_hide_what_the_log_has_before_it() 
     assert take_in(committed, commit(4, 2), commit(5, 3), first=1) == [True, True]
 
 
+def test_an_answer_says_nothing_once_the_record_may_have_been_read() -> None:
+    """It may be that of the first write, and a commit of the group may have followed it."""
+    committed, writes = CommittedOffsets(["X"]), (np.zeros(2, np.intp), np.array([4, 4]))
+    committed.clusters["X"].own_writes.begin(*writes)
+    take_in(committed, commit(4, 1), commit(6, 2))
+    committed.clusters["X"].acknowledge(*writes, 3)
+    assert known(committed)["actual_offset"] == 6
+
+
 def test_a_deletion_ends_a_repetition() -> None:
     committed = CommittedOffsets(["X"])
     acknowledge(committed, 4)
