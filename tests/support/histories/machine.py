@@ -56,6 +56,8 @@ def _steps(draw: st.DrawFn) -> tuple[Any, ...]:
     return (name, *given) if name in _UNINTERRUPTED else (name, *given, draw(BY))
 
 
+DONE = Counter[str]()
+"""How often each step was taken, and how many histories have ended."""
 _UNINTERRUPTED = ("append_on", "start_readers", "lose_power")
 STEPS = _steps()
 DAMAGES = st.tuples(*_STEPS["lose_power"][1])
@@ -79,12 +81,14 @@ class _Histories(RuleBasedStateMachine):
         self.rows, self.index = RowFollower(self.world), IndexFollower(self.world)
 
     def teardown(self) -> None:
+        DONE["end"] += 1
         self.world.close()
 
     @precondition(lambda machine: not machine.world.is_down)
     @rule(step=STEPS)
     def go_on(self, step: tuple[Any, ...]) -> None:
         name, *given = step
+        DONE[name] += 1
         of: dict[str, Any] = {
             "follow_rows": self.rows.follow,
             "follow_index": self.index.follow,

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from histories.machine import histories
+from histories.machine import DONE, histories
 from histories.world import template
 
 
@@ -28,7 +28,6 @@ def try_histories(examples: int, steps: int, seed: int | None = None, *, is_shru
         derandomize=seed is None,
         database=None,
         deadline=None,
-        verbosity=Verbosity.normal if is_shrunk else Verbosity.quiet,
         phases=[Phase.generate, *([Phase.shrink] if is_shrunk else [])],
         suppress_health_check=[*HealthCheck],
     )
@@ -42,12 +41,12 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=None, help="default: one by the time, which is printed")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="which is printed")
     chosen = parser.parse_args(words)
-    seed = int(time.time()) if chosen.seed is None else chosen.seed
-    print(f"--seed {seed}", flush=True)
+    print(f"--seed {chosen.seed}", flush=True)
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
-    try_histories(chosen.examples, chosen.steps, seed)
+    try_histories(chosen.examples, chosen.steps, chosen.seed)
+    print(f"{DONE.total()} steps and ends of histories, nothing wrong: {dict(DONE)}")
     return 0
 
 

@@ -96,7 +96,13 @@ def _story(levels: list[_Level], events: list[Event], row: int, code: int | None
     return found[::-1]
 
 
-SHAPES = (Shape(), 9), (Shape((1, 0), end=2), 7), (Shape(partitions=2), 7), (Shape((0, 0, 0)), 7), (Shape((1, 0, 0)), 6)
+SHAPES = (
+    (Shape(), 10),
+    (Shape((1, 0), end=2), 7),
+    (Shape(partitions=2), 7),
+    (Shape((0, 0, 0)), 7),
+    (Shape((1, 0, 0)), 6),
+)
 """Two clusters, one of which has lost its first record or not; two partitions; three clusters; and how deep."""
 
 

@@ -79,8 +79,7 @@ def send(of: Views, place: tuple[Any, int, Any], value: Any) -> None:
 
 def _bits(values: NDArray[np.int8], of: Views) -> NDArray[np.int8]:
     """Return the bits of each value in sets of values; shape (…, values)."""
-    found: NDArray[np.int8] = values[..., np.newaxis] & (1 << np.arange(of["ends"].shape[-1], dtype=np.int8))
-    return found
+    return values[..., np.newaxis] & (1 << np.arange(of["ends"].shape[-1], dtype=np.int8))
 
 
 def note_death(of: Views) -> None:
