@@ -72,8 +72,7 @@ class SyncBatch:
     def _as_read_now(self, batch: CommitBatch) -> CommitBatch:
         """Return *batch*; a retry whose logs have other records than before has nothing left of the first try.
 
-        These logs were truncated meanwhile, so they count as begun again. Errs to the groups' own: writes of ours that
-        the first try has matched are no longer known.
+        These logs were truncated meanwhile, so they count as begun again.
         """
         if self._last is None or self._last[0] != batch.batch_id:
             return batch
@@ -82,7 +81,9 @@ class SyncBatch:
         if changed := changed_logs(before := self._last[1], batch.commit_records.with_key(rows)):
             self._last = None
             with self._state.lock:
-                self._state.offsets.clusters[self._alias].forget_read(before.key)
+                mine = self._state.offsets.clusters[self._alias]
+                mine.forget_read(before.key)
+                mine.own_writes.forget_matches()
             return replace(batch, looked=batch.looked._replace(begun=batch.looked.begun | changed))
         return batch
 

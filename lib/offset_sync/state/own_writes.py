@@ -101,6 +101,13 @@ class OwnWrites:
         """Note that all records that have matched are in ``offset_commits``."""
         self._matched.clear()
 
+    def forget_matches(self) -> None:
+        """Have writes pending again whose records were read and not recorded: their log is read anew."""
+        for key_id, offset, at_ms in reversed(self._matched):
+            again = _Write(offset, at_ms, is_in_doubt=True, may_be_read=True)
+            self._pending[key_id] = [again, *self._pending.get(key_id, [])]
+        self._matched.clear()
+
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which writes are not read back yet; shapes (writes,)."""
         pairs = zip(key.tolist(), offset.tolist(), strict=True)

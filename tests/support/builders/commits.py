@@ -32,7 +32,7 @@ def acknowledge(
 ) -> None:
     """Write at *alias*, which acknowledges it before its log brings the record."""
     key = committed.ids([(group, "orders", 0)])
-    committed.clusters[alias].own_writes.begin(key, np.array([offset]))
+    committed.clusters[alias].own_writes.begin(key, np.array([offset]), at_ms)
     committed.clusters[alias].acknowledge(key, np.array([offset]), at_ms)
 
 

@@ -6,7 +6,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from fakes.clusters import MemoryIndex
@@ -16,7 +15,7 @@ from fakes.tables import MemoryFrame, MemoryTables
 from fakes.unchecked import UNCHECKED
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.jobs.sync_batch import SyncBatch
-from offset_sync.model.values import GroupPartition, TopicPartition
+from offset_sync.model.values import TopicPartition
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -58,19 +57,12 @@ class IngestingJob:
         """As a checkpoint says it."""
         return {}
 
-    def end_offsets(self, batch_id: int) -> dict[TopicPartition, int]:
-        """As a checkpoint says it."""
-        return {}
+    end_offsets = start_offsets
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:
         """Note which groups are to be reconciled."""
         assert source == "X"
         self.reconciled.append((sorted({self.offsets.keys[row].group_id for row in rows.tolist()}), batch_id))
-
-    def write_as_we_do(self, group_id: str, offset: int) -> None:
-        """Note that we write an offset of orders-0, of which the log is to bring the record."""
-        key = self.offsets.ids([GroupPartition(group_id, "orders", 0)])
-        self.offsets.clusters["X"].own_writes.begin(key, np.array([offset]))
 
     def ingest(self, batch_id: int, *records: Raw, first: int = 0, written_ms: int = WRITTEN_MS) -> None:
         """Take in a micro-batch of *records*, of partition 3 from the offset *first* on."""

@@ -106,6 +106,15 @@ def test_a_batch_whose_history_could_not_be_written_says_the_same_when_it_comes_
     assert job.commits("log_offset", "is_own") == [(0, True), (1, False), (2, False)]
 
 
+def test_what_was_read_of_ours_is_ours_again_where_a_log_was_cut_between_two_tries(job: Job) -> None:
+    acknowledge(job.offsets, 7, WRITTEN_MS)
+    job.tables.dies_at = OFFSET_COMMITS
+    with pytest.raises(PowerFailure):
+        job.ingest(0, commit(5), commit(7))
+    job.ingest(0, commit(7))
+    assert job.commits("is_own") == [(True,)]
+
+
 def test_the_first_micro_batch_of_a_query_may_have_been_planned_before_those_that_ended_here(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
