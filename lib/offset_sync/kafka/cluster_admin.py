@@ -231,7 +231,7 @@ class ClusterAdmin(TopicRequests):
         name = self._door.name(write.topic)
         if name is None:
             return _NO_NAME
-        named = replace(write, topic=name)
+        named = write if name == write.topic else replace(write, topic=name)
         return invalid_write(named) or named
 
     def _written(

@@ -236,7 +236,7 @@ class RangeReader(StreamReader):
                 return is_end and offset >= wanted.end
             if wanted.start <= offset < wanted.end:
                 chunk.append((place, to_content(message)))
-                waiting[place] = wanted._replace(start=offset + 1)
+                waiting[place] = OffsetRange(offset + 1, wanted.end)
             return offset >= wanted.end - 1
 
         starts = [ClientPartition(*place, each.start) for place, each in waiting.items()]

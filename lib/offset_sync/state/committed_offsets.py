@@ -281,10 +281,7 @@ class ClusterOffsets:
         np.maximum.at(self.columns["rewound_ms"], records.key[went_back], records.made_ms[went_back])
 
     def acknowledge(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
-        """Note our writes that the cluster acknowledged.
-
-        Only unread ones: once the log has brought a write, a commit of the group may have followed it.
-        """
+        """Note our acknowledged writes that are unread: after one that was read the group may have committed."""
         is_unread = self.own_writes.is_unread(key, offset)
         key, offset = key[is_unread], offset[is_unread]
         column = self.columns
@@ -308,6 +305,8 @@ class ClusterOffsets:
         """Forget the last record of *key*, which its log has lost; a group has still read what it had committed."""
         for name in ("log_partition", "log_offset", "actual_offset"):
             self.columns[name][key] = ABSENT
+        for row in key.tolist():
+            self._read_last.pop(row, None)
 
     def begin_partition(self, key: NDArray[np.intp], at_ms: Int64s) -> None:
         """Put groups at the start of partitions added *at_ms*, after they had committed others of the topic."""

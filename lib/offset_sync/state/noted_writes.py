@@ -90,17 +90,18 @@ class NotedWrites:
 
 
 def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
-    """Make *writes* to a target pending; those up to their key's last captured record are over if that is ours.
+    """Make *writes* to a target pending; those up to the first that their key's last captured record may be are over.
 
     Where commits are polled the first poll has all of them.
     """
     ordered = sorted(dict.fromkeys(writes), key=lambda each: each.at_ms)  # a driver notes what it has inherited, too
-    cluster, left = state.offsets.clusters[target], dict[int, list[NotedWrite]]()
+    cluster, left, read = state.offsets.clusters[target], dict[int, list[NotedWrite]](), set[int]()
     with state.lock:
         key = state.offsets.ids([each.key for each in ordered])
         columns = (cluster.columns[name][key].tolist() for name in ("captured_ms", "actual_offset", "actual_is_own"))
         for row, each, captured_ms, held, is_own in zip(key.tolist(), ordered, *columns, strict=True):
-            is_read = is_own and each.offset == held and each.at_ms <= captured_ms
+            is_read = row not in read and is_own and each.offset == held and each.at_ms <= captured_ms
+            read |= {row} if is_read else set()
             left[row] = [] if is_read else [*left.get(row, []), each]
         for row, some in left.items():
             offset, at_ms = (np.array([each[column] for each in some], np.int64) for column in (1, 2))

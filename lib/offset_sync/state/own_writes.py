@@ -137,7 +137,7 @@ class OwnWrites:
     def _is_ours(self, key_id: int, value: int, since_ms: int, repeats_ours: bool | None) -> bool:
         """Return whether a record is ours; *repeats_ours*: it repeats a value, which is ours or not; None: another."""
         pending = self._pending.get(key_id, [])
-        is_late = [each.is_in_doubt and since_ms > each.at_ms + _ARRIVES_MS for each in pending]
+        is_late = [each.is_in_doubt and ABSENT < each.at_ms < since_ms - _ARRIVES_MS for each in pending]
         same = (number for number, each in enumerate(pending) if each.offset == value and not is_late[number])
         first = next(same, None)
         if first is None or (repeats_ours is not None and first > 0):
@@ -146,8 +146,8 @@ class OwnWrites:
         while pending[end - 1].is_in_doubt and end < len(pending) and pending[end].offset == value:
             end += 1  # a retry is the same write
         self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
-        left = [each._replace(may_be_read=True) if each.offset == value else each for each in pending[end:]]
-        self._keep(key_id, left)
+        read = {"is_in_doubt": True, "may_be_read": True}
+        self._keep(key_id, [each._replace(**read) if each.offset == value else each for each in pending[end:]])
         return True
 
     def _last(self, key_id: int, value: int) -> int | None:

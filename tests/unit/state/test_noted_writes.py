@@ -10,7 +10,7 @@ from fakes.clusters import MemoryIndex
 from fakes.files import memory_files
 from fakes.reconciler_site import config_of
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.noted_writes import NotedWrites
+from offset_sync.state.noted_writes import NotedWrite, NotedWrites, inherit_writes
 from offset_sync.state.sync_state import SyncState
 
 CONFIG = config_of(["X", "Y"])
@@ -73,10 +73,11 @@ def test_a_write_is_inherited_unless_its_record_was_captured() -> None:
     first = Driver(files, 1)
     for offset in (3, 4):
         first.write("X", offset)
-    for is_own, left in ((True, []), (False, [3, 4])):
+    for is_own, left in ((True, [3, 4]), (False, [3, 4, 4, 3, 4])):
         state = SyncState(CONFIG, MemoryIndex())  # type: ignore[arg-type]
         columns = state.offsets.clusters["X"].columns
         key = state.offsets.ids([KEY])
         columns["actual_offset"][key], columns["captured_ms"][key], columns["actual_is_own"][key] = 4, 40, is_own
         NotedWrites(files, CONFIG, 2, state).inherit()
+        inherit_writes(state, "X", [NotedWrite(KEY, offset, at) for at, offset in enumerate((4, 3, 4))])
         assert [offset for _, offset, _ in state.offsets.clusters["X"].own_writes.unrecorded()] == left
