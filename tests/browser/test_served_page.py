@@ -51,7 +51,7 @@ def test_a_newer_report_comes_by_itself_and_what_was_looked_for_stays(tab: Tab, 
     server, port = pages
     page = tab.page
     page.goto(f"http://localhost:{port}/#q=billing-0")
-    assert "report_status makes its first report" in page.content()
+    page.wait_for_selector("text=report_status makes its first report")
     put(server, *GROUPS, "shipping")
     page.wait_for_selector("#rows > .row")
     until(page, "(scrollTo(0, 100), scrollY === 100)")
