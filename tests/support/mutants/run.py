@@ -26,7 +26,7 @@ LIB, SURVIVORS = REPO / "lib" / "offset_sync", REPO / "tests" / "mutants" / "sur
 LEAST = 0.95
 _T = "tests/unit/translate/test_"
 TESTS = {
-    "state/own_writes.py": ["tests/unit/state/test_own_writes.py"],
+    "state/own_writes.py": ["tests/unit/state/test_own_writes.py", "tests/unit/ingest/test_commit_ingester.py"],
     "state/group_homes.py": ["tests/unit/state/test_home.py", "tests/unit/sync/test_translation_history.py"],
     "sync/write_plan.py": ["tests/unit/sync/test_write_plan.py"],
     "decode/*.py": ["tests/unit/decode"],
