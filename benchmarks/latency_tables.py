@@ -58,6 +58,7 @@ def _slow_s3(folder: Path, checkpoints: str | None) -> Iterator[Place]:
     told = folder, checkpoints, there
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=told, daemon=True)
     process.start()
+    there.close()  # so that its end is noticed
     try:
         yield here.recv()
     finally:

@@ -90,20 +90,19 @@ class NotedWrites:
 
 
 def inherit_writes(state: SyncState, target: str, writes: Iterable[NotedWrite]) -> None:
-    """Make *writes* to a target pending; those up to the first that their key's last captured record may be are over.
+    """Make *writes* to a target pending, less those up to the first that a key's last captured record may be.
 
     Where commits are polled the first poll has all of them.
     """
     ordered = sorted(dict.fromkeys(writes), key=lambda each: each.at_ms)  # a driver notes what it has inherited, too
-    cluster, left, read = state.offsets.clusters[target], dict[int, list[NotedWrite]](), set[int]()
+    cluster, of_key = state.offsets.clusters[target], dict[int, list[NotedWrite]]()
     with state.lock:
-        key = state.offsets.ids([each.key for each in ordered])
-        columns = (cluster.columns[name][key].tolist() for name in ("captured_ms", "actual_offset", "actual_is_own"))
-        for row, each, captured_ms, held, is_own in zip(key.tolist(), ordered, *columns, strict=True):
-            is_read = row not in read and is_own and each.offset == held and each.at_ms <= captured_ms
-            read |= {row} if is_read else set()
-            left[row] = [] if is_read else [*left.get(row, []), each]
-        for row, some in left.items():
-            offset, at_ms = (np.array([each[column] for each in some], np.int64) for column in (1, 2))
-            rows = np.full(len(some), row)
-            cluster.own_writes.begin(rows, offset, at_ms, is_in_doubt=not cluster.is_polled)
+        for row, each in zip(state.offsets.ids([each.key for each in ordered]).tolist(), ordered, strict=True):
+            of_key.setdefault(row, []).append(each)
+        for row, some in of_key.items():
+            names = "captured_ms", "actual_offset", "actual_is_own"
+            captured_ms, held, is_own = (cluster.columns[name][row] for name in names)
+            is_read = [is_own and each.offset == held and each.at_ms <= captured_ms for each in some]
+            left = some[is_read.index(True) + 1 :] if any(is_read) else some
+            offset, at_ms = (np.array([each[column] for each in left], np.int64) for column in (1, 2))
+            cluster.own_writes.begin(np.full(len(left), row), offset, at_ms, is_in_doubt=not cluster.is_polled)

@@ -9,8 +9,8 @@ record before the broker's answer arrives, until a record has matched it::
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
 records. But a repetition of what is there ends none, and is by whom that was: clients commit the same position again
 and again. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, the next write is its retry if it has the same value, and it explains no
-record that was made five minutes later.
+process, is *in doubt*: it was applied or not, and explains no record that was made five minutes later. So is a later
+one of a value that has matched: the record may be that of either.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
@@ -40,7 +40,6 @@ class _Write(NamedTuple):
     offset: int
     at_ms: int
     is_in_doubt: bool
-    may_be_read: bool = False  # as a record that an earlier write of the same value explains, too
 
 
 class Held(NamedTuple):
@@ -60,7 +59,10 @@ class OwnWrites:
     def begin(
         self, key: NDArray[np.intp], offset: Int64s, at_ms: int | Int64s = ABSENT, *, is_in_doubt: bool = False
     ) -> None:
-        """Note writes that are about to be sent, or that another process may have sent, *at_ms*; shapes (writes,)."""
+        """Note writes that are about to be sent, or that another process may have sent, *at_ms*; shapes (writes,).
+
+        Those without a time, ABSENT, are never late.
+        """
         times = np.broadcast_to(at_ms, len(key)).tolist()
         for key_id, value, when in zip(key.tolist(), offset.tolist(), times, strict=True):
             pending = self._pending.setdefault(key_id, [])
@@ -104,21 +106,19 @@ class OwnWrites:
     def forget_matches(self) -> None:
         """Have writes pending again whose records were read and not recorded: their log is read anew."""
         for key_id, offset, at_ms in reversed(self._matched):
-            again = _Write(offset, at_ms, is_in_doubt=True, may_be_read=True)
-            self._pending[key_id] = [again, *self._pending.get(key_id, [])]
+            self._pending.setdefault(key_id, []).insert(0, _Write(offset, at_ms, is_in_doubt=True))
         self._matched.clear()
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
         """Return which writes are not read back yet; shapes (writes,)."""
         pairs = zip(key.tolist(), offset.tolist(), strict=True)
-        return np.fromiter((self._last(*pair) is not None for pair in pairs), np.bool_, len(key))
+        return np.array([self._last(*pair) is not None for pair in pairs], np.bool_)
 
     def is_unread(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:
-        """Return of which writes, the last of their values, no record can have been read; shapes (writes,)."""
-        pairs = zip(key.tolist(), offset.tolist(), strict=True)
-        last = ((key_id, self._last(key_id, value)) for key_id, value in pairs)
-        found = (at is not None and not self._pending[key_id][at].may_be_read for key_id, at in last)
-        return np.fromiter(found, np.bool_, len(key))
+        """Return of which writes, acknowledged now, no record can have been read; shapes (writes,)."""
+        pending = (self._pending.get(key_id, []) for key_id in key.tolist())
+        certain = ([each.offset for each in writes if not each.is_in_doubt] for writes in pending)
+        return np.array([value in values for value, values in zip(offset.tolist(), certain, strict=True)], np.bool_)
 
     def claim(self, key: NDArray[np.intp], offset: Int64s, since_ms: Int64s, held: Held) -> NDArray[np.bool_]:
         """Return which records are ours; they come in log order, shapes (records,). A negative offset is nobody's.
@@ -142,12 +142,9 @@ class OwnWrites:
         first = next(same, None)
         if first is None or (repeats_ours is not None and first > 0):
             return bool(repeats_ours)
-        end = first + 1
-        while pending[end - 1].is_in_doubt and end < len(pending) and pending[end].offset == value:
-            end += 1  # a retry is the same write
-        self._matched += [(key_id, each.offset, each.at_ms) for each in pending[:end]]
-        read = {"is_in_doubt": True, "may_be_read": True}
-        self._keep(key_id, [each._replace(**read) if each.offset == value else each for each in pending[end:]])
+        self._matched += [(key_id, each.offset, each.at_ms) for each in pending[: first + 1]]
+        left = pending[first + 1 :]
+        self._keep(key_id, [each._replace(is_in_doubt=True) if each.offset == value else each for each in left])
         return True
 
     def _last(self, key_id: int, value: int) -> int | None:

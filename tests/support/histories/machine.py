@@ -57,7 +57,7 @@ def _steps(draw: st.DrawFn) -> tuple[Any, ...]:
 
 
 DONE = Counter[str]()
-"""How often each step was taken, and how many histories have ended."""
+"""How often each step was taken; ``end``: how many histories have ended."""
 _UNINTERRUPTED = ("append_on", "start_readers", "lose_power")
 STEPS = _steps()
 DAMAGES = st.tuples(*_STEPS["lose_power"][1])

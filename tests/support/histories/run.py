@@ -41,12 +41,12 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=500)
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="which is printed")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
     chosen = parser.parse_args(words)
     print(f"--seed {chosen.seed}", flush=True)
     logging.disable(logging.WARNING)  # each interruption is told by what it hits
     try_histories(chosen.examples, chosen.steps, chosen.seed)
-    print(f"{DONE.total()} steps and ends of histories, nothing wrong: {dict(DONE)}")
+    print(f"{DONE.pop('end')} histories, {DONE.total()} steps, nothing wrong: {dict(DONE)}")
     return 0
 
 

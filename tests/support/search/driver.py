@@ -113,7 +113,7 @@ class Driver:
         codes = of["pending"][:, number].reshape(-1, KEPT)
         for row in np.flatnonzero(codes[:, 0]).tolist():
             kept = filter(None, codes[row].tolist())
-            pending[row] = [_Write(code >> 3, STARTED_MS, bool(code & 1), bool(code & 2)) for code in kept]
+            pending[row] = [_Write(code >> 2, STARTED_MS, bool(code & 1)) for code in kept]
         rows = np.flatnonzero(of["is_before"][:, number].ravel())
         values = [of[name][:, number].ravel()[rows].tolist() for name in ("before_offset", "t_before", "before_is_own")]
         for row, offset, at, is_own in zip(rows.tolist(), *values, strict=True):
@@ -138,7 +138,7 @@ class Driver:
         codes, fits = np.zeros((size[0] * size[1], KEPT), np.int8), np.ones(size[0], np.bool_)
         for row, writes in each.own_writes._pending.items():
             fits[row // size[1]] &= len(writes) <= KEPT
-            found = [each.offset << 3 | 4 | each.may_be_read << 1 | each.is_in_doubt for each in writes[-KEPT:]]
+            found = [each.offset << 2 | 2 | each.is_in_doubt for each in writes[-KEPT:]]
             codes[row, : len(found)] = found
         of["pending"][:, number] = codes.reshape(*size, KEPT)
         values = np.zeros((4, size[0] * size[1]), np.int64)
