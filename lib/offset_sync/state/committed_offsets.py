@@ -300,6 +300,7 @@ class ClusterOffsets:
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
+        self.own_writes.doubt_all()
 
     def forget_read(self, key: NDArray[np.intp]) -> None:
         """Forget the last record of *key*, which its log has lost; a group has still read what it had committed."""

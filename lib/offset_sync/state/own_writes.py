@@ -75,6 +75,11 @@ class OwnWrites:
             if (last := self._last(key_id, value)) is not None:
                 self._pending[key_id][last] = self._pending[key_id][last]._replace(is_in_doubt=True)
 
+    def doubt_all(self) -> None:
+        """Note that of any write the record may be lost, also where it is acknowledged."""
+        for key_id, pending in self._pending.items():
+            self._pending[key_id] = [each._replace(is_in_doubt=True) for each in pending]
+
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note the last writes that failed: not sent, or refused; shapes (writes,).
 

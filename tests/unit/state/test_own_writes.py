@@ -173,12 +173,15 @@ def test_what_was_acknowledged_since_does_not_hide_what_the_log_has_before_it() 
     assert take_in(committed, commit(4, 2), commit(5, 3), first=1) == [True, True]
 
 
-def test_an_answer_says_nothing_once_the_record_may_have_been_read() -> None:
+def test_an_answer_says_nothing_once_the_record_may_have_been_read_or_lost() -> None:
     """It may be that of the first write, and a commit of the group may have followed it."""
-    committed, writes = CommittedOffsets(["X"]), (np.zeros(2, np.intp), np.array([4, 4]))
-    committed.clusters["X"].own_writes.begin(*writes)
+    committed, writes = CommittedOffsets(["X"]), (np.zeros(3, np.intp), np.array([4, 4, 5]))
+    mine = committed.clusters["X"]
+    mine.own_writes.begin(*writes)
     take_in(committed, commit(4, 1), commit(6, 2))
-    committed.clusters["X"].acknowledge(*writes, 3)
+    mine.acknowledge(*(each[:2] for each in writes), 3)
+    mine.forget_acknowledged()
+    mine.acknowledge(*(each[2:] for each in writes), 3)
     assert known(committed)["actual_offset"] == 6
 
 
