@@ -68,9 +68,9 @@ test-versions: install ## What depends on the broker, with Kafka 3.6, 3.9, 4.0 a
 	@for pair in $(VERSIONS); do echo "== brokers of Kafka $$pair"; OFFSET_SYNC_BROKER_VERSIONS=$$pair \
 		$(PYTEST) tests/broker -m versions -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || exit 1; done
 
-test-slow: install ## Consumers of all versions with read lists; what takes too long for `make test`
+test-slow: install ## What takes too long for `make test`: read lists while all runs, all versions of consumers, ways of MirrorMaker 2
 	@$(BIN)/python scripts/jars.py clients
-	@$(PYTEST) tests/slow $(ARGS)
+	@$(PYTEST) tests/broker -m slow $(ARGS)
 
 test-contents: install ## Tests of lib/offset_sync_contents, copies recognised by contents; with Spark and brokers
 	@$(BIN)/python scripts/jars.py clients

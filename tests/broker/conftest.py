@@ -10,6 +10,7 @@ import pytest
 
 from broker.secured_clusters import SecuredClusters, secured_clusters
 from consumer.consumer_host import Hosts, consumer_hosts
+from consumer.crossing import Crossing, write_crossing
 from offset_sync.sync import offset_writer
 from offset_sync_demo.kafka.broker_files import BrokerPartsMissing, find_jars, find_java
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, kill_clusters, start_clusters
@@ -62,6 +63,12 @@ def hosts(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """Processes of consumers with the interceptor; each is started with the first test that asks for its version."""
     with consumer_hosts(tmp_path_factory) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def crossing(clusters: dict[str, EmbeddedCluster]) -> Crossing:
+    """A topic that many groups cross, each with lists of its own."""
+    return write_crossing(clusters["dc1"], "skip-read")
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from offset_sync_demo.kafka.clients import client_options
 from offset_sync_demo.kafka.connect_transform import compile_transform
 from offset_sync_demo.kafka.log_dump import LogRecord, dump_log
 from offset_sync_demo.kafka.mirror_maker import START_QUICKLY, MirrorMaker2
-from tools.mirror_steps import WAYS, configuration_tree, mirror_properties, read_properties, single_broker_lines
+from tools.mirror_steps import configuration_tree, mirror_properties, read_properties, single_broker_lines
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -101,7 +101,7 @@ def _first_unread(log: list[LogRecord], read: set[bytes]) -> int:
     return next((each.offset for each in log if each.value not in read), log[-1].offset + 1)
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=["A", *(pytest.param(way, marks=pytest.mark.slow) for way in "BC")])
 def walk(
     request: pytest.FixtureRequest, spark_environment: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Walk]:

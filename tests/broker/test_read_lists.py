@@ -22,13 +22,10 @@ from offset_sync_demo.load.mirror import Mirror
 from offset_sync_demo.load.producer import TopicLoad
 from offset_sync_demo.load.workload import Producers
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TOPIC, PARTITIONS = "moving", 2
-PLACES: list[Partition] = [(TOPIC, number) for number in range(PARTITIONS)]
 GROUPS = {"mover-classic": "classic", "mover-consumer": "consumer"}
 PATTERN = "mover-.*"
-FEW = 20
-"""So many records are enough to be sure that there are some."""
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +45,8 @@ class Site:
     def read_without_the_mirror(self, source: str) -> None:
         """Stop to copy from where the groups read, and return once some of what they have read is not copied."""
         self.mirrors[source].stop()
-        ends = stable_ends(self.groups.clusters[source], PLACES)
-        until(lambda: all(self._captured(source, group, place) > end + FEW for group, place, end in self._each(ends)))
+        ends = stable_ends(self.groups.clusters[source], [(TOPIC, number) for number in range(PARTITIONS)])
+        until(lambda: all(self._captured(source, group, place) > end + 20 for group, place, end in self._each(ends)))
 
     def _each(self, ends: Mapping[Partition, int]) -> Iterator[tuple[str, Partition, int]]:
         return ((group, place, end) for group in GROUPS for place, end in ends.items())

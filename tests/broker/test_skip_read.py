@@ -1,7 +1,7 @@
 """The consumers of `consumer/`, in Java and in Python, at a real broker: they get what is due, and never less.
 
 What is due is told by what producers wrote: all that the group has not read elsewhere, each record once. What lists
-and answers of any kind lead to is told without a broker in `tests/unit/consumer`, other versions in `tests/slow`.
+and answers of any kind lead to is told without a broker in `tests/unit/consumer`, other versions in `make test-slow`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,6 @@ RUNS = {
 }
 BOTH = pytest.mark.parametrize(("version", "settings"), [(NEWEST, CLASSIC), (PYTHON, CONSUMER)], ids=["Java", "Python"])
 Groups = Callable[..., Group]
-
-
-@pytest.fixture(scope="module")
-def crossing(clusters: dict[str, EmbeddedCluster]) -> Crossing:
-    """A topic that many groups cross, each with lists of its own."""
-    return write_crossing(clusters["dc1"], "skip-read")
 
 
 @pytest.fixture
