@@ -48,11 +48,11 @@ def worlds() -> dict[Partition, Logs]:
     """Every partition with what each cluster's log of it holds."""
     far, mesh = tuple(permutations(ALL, 2)), tuple(PAIRS)
     found: dict[Partition, Logs] = {}
-    for number in range(6):
+    for number in range(4):
         producers = ("dc1", "dc2", "far") if number % 2 else ALL
         world = World(ALL, producers, far, 60, **FAULTS)
         found["mesh-any-order", number] = {**crafted_logs(world, number)}
-    for number in range(4):
+    for number in range(3):
         world = World(ALIASES, ("dc1",), FAN_OUT, 40, **FAULTS | {"drop": 0.2 * number, "marker": 0.2 * (number % 2)})
         found["mesh-fan-out", number] = {**crafted_logs(world, 100 + number)}
     found["mesh-one-way", 0] = {**crafted_logs(World(ALIASES, ("dc1",), mesh, 40), 208)}
@@ -126,7 +126,7 @@ def commit_everywhere(mesh: Mesh) -> None:
 def test_every_group_is_exactly_where_the_oracle_says_and_none_is_moved_where_it_committed_itself(mesh: Mesh) -> None:
     for source, target in PAIRS:
         wanted = mesh.expected(source, target)
-        assert len(wanted) > 300
+        assert len(wanted) > 200
         assert mesh.found(target, list(wanted)) == wanted, (source, target)
     for source in ALIASES:
         groups = [group for place in mesh.worlds for group in mesh.groups(source, place)]
@@ -153,7 +153,7 @@ def test_runs_cover_every_record_once_and_malformed_headers_are_in_quarantine_on
     found = [(row["cluster"], row["topic"], row["partition"], row["offset"]) for row in rows]
     malformed = [(*log, record.offset) for *log, record in written if record.is_malformed]
     assert sorted(found) == sorted(malformed)
-    assert len(malformed) > 20
+    assert len(malformed) > 10
     assert all(row["error"] for row in rows)
 
 

@@ -18,7 +18,6 @@ JARS_VARIABLE = "OFFSET_SYNC_SPARK_JARS"
 USER_SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
     # Queries over a few rows: to compile each takes longer than to interpret it.
     "spark.sql.codegen.wholeStage": "false",
@@ -49,7 +48,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     environment = {
         "PYSPARK_SUBMIT_ARGS": shlex.join(submit),
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join([str(REPO / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        # As conf/spark-env.sh has it.
+        "SPARK_CONF_DIR": f"{REPO}/conf/none",
+        "SPARK_SUBMIT_OPTS": f"-XX:SharedArchiveFile={REPO}/jars/spark/classes.jsa -Xlog:cds*=off",
+        "PYTHONPATH": os.pathsep.join([f"{REPO}/lib", *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():

@@ -190,10 +190,10 @@ def test_an_entry_before_others_is_refused_by_name_with_the_remedy(tables: Table
     assert (log_of(tables) / entry(3)).exists()
 
 
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [21, 25])
 def test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all(seed: int) -> None:
     """The same few histories each time, by which protections are noticed; ``make test-tables`` tries new ones."""
-    try_histories(examples=5, steps=25, seed=seed, is_shrunk=False)
+    try_histories(examples=4, steps=20, seed=seed, is_shrunk=False)
 
 
 def test_what_was_joined_while_a_clean_up_was_suspended_for_hours_is_not_deleted_by_it() -> None:
