@@ -26,20 +26,18 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parent.parent
 # Files are given to the workers in the order of tests/conftest.py, the long ones first.
 _BY_FILE = ("--dist", "loadfile", "--no-loadscope-reorder")
-# That their tests pass as they are is seen in the other groups; the lane of the brokers ends first.
+# That their tests pass as they are is seen in the other groups.
 _TAKEN_OUT = "tests/protections.py::test_it_is_noticed_if_a_protection_is_taken_out"
 LANES: Mapping[str, Sequence[Sequence[str]]] = {
-    "unit, spark": (
+    "no broker": (
         ("tests/unit", "tests/browser", "--dist", "loadgroup"),
         ("tests/spark", "--dist", "loadgroup"),
-    ),
-    "broker": (
-        ("tests/broker", *_BY_FILE),
         ("tests/simulation", "tests/search", _TAKEN_OUT, "--dist", "worksteal"),
     ),
+    "broker": (("tests/broker", *_BY_FILE),),
 }
 # Brokers are waited for with deadlines; what only computes takes the processor that they leave.
-_GIVES_WAY = {"unit, spark": ("nice", "-n", "3")}
+_GIVES_WAY = {"no broker": ("nice", "-n", "3")}
 OPTIONS: Sequence[str] = (
     "--durations=10",
     "--durations-min=5",

@@ -39,9 +39,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put stories in order, and the files that take longest first: a worker that got one last would end alone."""
+    """Put stories in order, and what may take longest first: a worker that got it last would end alone."""
     _tell_in_order(items)
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=_seconds_at_most, reverse=True)
+
+
+def _seconds_at_most(item: pytest.Item) -> float:
+    limit = item.get_closest_marker("timeout")
+    return limit.args[0] if limit else 0
 
 
 def pytest_collection_finish() -> None:

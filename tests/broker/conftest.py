@@ -34,6 +34,12 @@ def clusters(broker_parts: None, tmp_path_factory: pytest.TempPathFactory) -> It
     yield from _started(["dc1", "dc2"], tmp_path_factory)
 
 
+@pytest.fixture
+def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    """One of them."""
+    return clusters["dc2"]
+
+
 @pytest.fixture(scope="session")
 def three_clusters(
     clusters: dict[str, EmbeddedCluster], tmp_path_factory: pytest.TempPathFactory

@@ -27,11 +27,6 @@ PARTITIONS = 4
 
 
 @pytest.fixture
-def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
-    return clusters["dc2"]
-
-
-@pytest.fixture
 def admin(cluster: EmbeddedCluster) -> ClusterAdmin:
     admin = ClusterAdmin("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
     admin.committed_offsets(["any"])  # on a new cluster, waits until its topic of offsets is there and coordinated

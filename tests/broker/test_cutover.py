@@ -14,7 +14,7 @@ from broker.installation import Installation, install, until
 from broker.job import ThreadJob
 from consumer import moving
 
-pytestmark = [pytest.mark.versions, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TOPIC, PLACE = "moved", ("moved", 0)
 GROUPS = {"moved-tail": 20, "moved-middle": 9, "moved-none": 0}

@@ -18,7 +18,7 @@ from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.values import EpochChange, ReportedEnd, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 RECREATED, RECREATED_AT_SOURCE = "held-recreated-on-dc2", "held-recreated-on-dc1"
 GONE_AT_SOURCE, TRUNCATED = "held-gone-on-dc1", "held-truncated-on-dc2"

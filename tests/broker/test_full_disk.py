@@ -20,7 +20,7 @@ from broker.job import Job
 from broker.story import Story
 from tools.small_disk import SmallDisk, small_disk
 
-pytestmark = [pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 GROUP = "full-disk-group"
 JOBS = ("index_records", "sync_offsets")

@@ -20,7 +20,7 @@ from offset_sync.model.finding import Level
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 
-pytestmark = [pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.in_order, pytest.mark.timeout(900)]
 TOPIC, GROUP, BEGAN_MS = "named", "namer", 1_795_000_000_000
 OWN, COPY = (TOPIC, 0), {"dc1": ("dc2.named", 0), "dc2": ("dc1.named", 0)}
 """Where each cluster produces, and where it has what the other one has produced."""

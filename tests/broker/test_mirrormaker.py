@@ -26,7 +26,7 @@ from offset_sync_demo.kafka.log_dump import LogRecord, dump_log
 from offset_sync_demo.kafka.mirror_maker import START_QUICKLY, MirrorMaker2
 from tools.mirror_steps import configuration_tree, mirror_properties, read_properties, single_broker_lines
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 ALIASES = ("dc1", "dc2")
 OTHER = {"dc1": "dc2", "dc2": "dc1"}

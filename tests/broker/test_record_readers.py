@@ -25,11 +25,6 @@ LONG_S = 100.0
 
 
 @pytest.fixture
-def cluster(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
-    return clusters["dc1"]
-
-
-@pytest.fixture
 def reader(cluster: EmbeddedCluster) -> RecordReader:
     return RecordReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers})
 

@@ -23,7 +23,7 @@ from offset_sync.jobs.check import find_all
 from offset_sync.model.finding import Finding, Level
 from offset_sync_demo.kafka.broker_files import java_command
 
-pytestmark = [pytest.mark.versions, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 PLACE, KEPT = ("secured", 0), ("kept", 0)
 CANARY = "c4n4ry"  # every password here begins so

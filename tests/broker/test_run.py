@@ -21,7 +21,7 @@ from broker.job import Job
 from broker.story import SHIFT, Story
 from offset_sync.jobs.run import JOBS
 
-pytestmark = [pytest.mark.versions, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)

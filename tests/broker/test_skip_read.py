@@ -17,7 +17,7 @@ from consumer.crossing import SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import SCENARIOS, Group, give_in_both, reads_through, seeks_back
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 CLASSIC = {"group.protocol": "classic", "heartbeat.interval.ms": "200", "session.timeout.ms": "6000"}
 COOPERATIVE = CLASSIC | {"partition.assignment.strategy": "cooperative-sticky"}
 CONSUMER = {"group.protocol": "consumer"}
@@ -99,10 +99,10 @@ def test_who_seeks_back_gets_the_same_records_again(group: Groups, version: str,
 
 
 def test_records_of_a_later_leader_epoch_are_delivered(
-    hosts: Hosts, clusters: dict[str, EmbeddedCluster], topic_name: str, group_name: str
+    hosts: Hosts, cluster: EmbeddedCluster, topic_name: str, group_name: str
 ) -> None:
-    crossing = write_crossing(clusters["dc1"], topic_name, records=120)
-    clusters["dc1"].restart()
+    crossing = write_crossing(cluster, topic_name, records=120)
+    cluster.restart()
     longer = crossing.with_later_records(60)
     later = longer.due(skips=False) - crossing.due(skips=False)
     assert sum(later.values()) == 60 * len(longer.logs)

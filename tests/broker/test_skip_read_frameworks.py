@@ -13,7 +13,7 @@ from consumer.crossing import SEEN, Crossing, write_crossing
 from consumer.skip_read_jar import jar_or_skip
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from consumer.crossing import READ, SEEN, USED, Crossing, values, write_crossing
 from consumer.scenarios import Group
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 TOPIC = "skip-read-secured"
 LISTS = right(ResourceType.GROUP, READ, AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
 USES = right(ResourceType.GROUP, USED, AclOperation.READ, ResourcePatternType.PREFIXED)

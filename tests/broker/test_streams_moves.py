@@ -23,7 +23,7 @@ from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 from offset_sync_demo.load.mirror import Mirror
 
-pytestmark = [pytest.mark.long, needs_streams_groups, pytest.mark.timeout(600)]
+pytestmark = [needs_streams_groups, pytest.mark.timeout(600)]
 
 PARTITIONS = 2
 HOW = {"protocol": "streams", "guarantee": "at_least_once"}

@@ -33,7 +33,7 @@ from offset_sync.ingest.kafka_source import read_by_tasks
 from offset_sync.state import failpoints
 from oracles.translation import answers
 
-pytestmark = [pytest.mark.versions, pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.versions, pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 ALIASES = ("dc1", "dc2", "dc3")
 PAIRS = list(permutations(ALIASES, 2))

@@ -33,7 +33,7 @@ from offset_sync.jobs import sync_offsets as job_module
 from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
 from offset_sync.model.errors import ConfigError
 
-pytestmark = [pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
 
 TAKEN_OVER = 3
 

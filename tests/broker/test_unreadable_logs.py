@@ -24,7 +24,7 @@ from offset_sync.ingest import index_parts
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of
 
-pytestmark = [pytest.mark.long, pytest.mark.in_order, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1800)]
 
 BAD, GOOD, QUIET = ("unreadable-bad", 0), ("unreadable-good", 0), ("unreadable-good", 1)
 PLACES = (BAD, GOOD, QUIET)

@@ -20,7 +20,7 @@ SEEDS = (
     (0, "losses"),
 )
 """Look for others where a change has them come to something else."""
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_few_seeds_come_to_every_state_and_outcome_alone_and_with_a_crash() -> None:

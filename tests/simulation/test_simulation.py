@@ -24,7 +24,7 @@ REPEATED += ("2:forbidden,kept,narrow,no_writes,pages", "5:by_header,losses")
 REPEATED += ("40023:shrink", "700607:expire")
 """A micro-batch of a query waited for the one that it would be part of; a group went back when it came back after its
 deletion was forgotten."""
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_nothing_is_lost_at_any_step_and_all_is_exact_after_quiet() -> None:

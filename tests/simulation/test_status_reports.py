@@ -8,7 +8,7 @@ from protections.entry import Seed
 from simulation.histories import worlds
 from simulation.status_reports import check_reports
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.timeout(900)
 SEEDS = range(12)
 
 

@@ -46,7 +46,7 @@ def repository(folder: Path) -> Path:
     return settings
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_job_of_the_wheel_starts_with_the_jars_that_spark_fetches(tmp_path: Path) -> None:
     config = {
         "clusters": {alias: {"kafka": {"bootstrap.servers": "127.0.0.1:9"}} for alias in ("dc1", "dc2")},

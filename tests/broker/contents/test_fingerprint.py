@@ -40,7 +40,6 @@ from offset_sync_demo.kafka.mirror_maker import MirrorMaker2
 
 pytestmark = [
     pytest.mark.versions,
-    pytest.mark.long,
     pytest.mark.in_order,
     pytest.mark.timeout(3600),
 ]
