@@ -85,9 +85,11 @@ def test_each_right_that_is_missing_is_told_and_costs_no_record(
     set_rights(cluster, of_every_consumer | {*given})
     crossing.give(group_name)
     group, began_at = Group(hosts(version), crossing, group_name, settings(secured, version)), time.monotonic()
-    crossing.wait_until_read(reader := group.start("a"))
-    # As it closes it waits for 2 s only.
+    reader = group.start("a", slowly=True)
+    # A poll with records takes the answer in; as it closes the consumer waits for 2 s only.
     no_marks = [] if MARKS in given else until(lambda: hosts(version).logged("without marks", group_name))
+    group.hurry("a")
+    crossing.wait_until_read(reader)
     group.stop("a")
     pauses = math.log2(1 + 10 * (time.monotonic() - began_at))  # each is twice as long as the one before
     assert values(reader) == crossing.due(skips=skips)
