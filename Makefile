@@ -15,7 +15,7 @@ BENCH := PYTHONPATH=tests/support $(BIN)/python
 
 # Given on to what is run: make demo ARGS=--quick, make test-unit ARGS='-k decode'
 ARGS ?=
-# `make test` runs so many side by side in each of two lanes, and one more with brokers; 1: one lane after the other. Every
+# `make test` runs so many side by side in each of two lanes; 1: one lane after the other. Every
 # worker of tests/spark and tests/broker has a JVM of its own, with brokers 4 GiB.
 WORKERS ?= 2
 

@@ -77,20 +77,14 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> int:
     parser.add_argument("--workers", metavar="N", help="how many run side by side in each lane; 1: one lane at a time")
     known, chosen = parser.parse_known_args(words)
     os.chdir(REPO)
+    options = ["-n", known.workers, *OPTIONS, *chosen] if known.workers else [*OPTIONS, *chosen]
     with ThreadPoolExecutor(1 if known.workers == "1" else len(LANES)) as pool:
-        counts = pool.map(lambda lane: run_lane(lane, [*_workers(lane, known.workers), *OPTIONS, *chosen]), LANES)
+        counts = pool.map(lambda lane: run_lane(lane, options), LANES)
         total = sum(counts, Count())
     for failure in total.failures:
         print(f"== failed: {failure}\n")
     print(total, flush=True)
     return 1 if total.failed else 0
-
-
-def _workers(lane: str, wanted: str | None) -> list[str]:
-    """Return how many tests of *lane* run side by side: one more with brokers, which are waited for."""
-    if lane == "broker" and wanted and wanted not in ("0", "1", "auto"):
-        return ["-n", str(int(wanted) + 1)]
-    return ["-n", wanted] if wanted else []
 
 
 def run_lane(lane: str, options: Sequence[str]) -> Count:
