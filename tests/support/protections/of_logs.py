@@ -131,6 +131,8 @@ PROTECTIONS = protections(
     kept_by(
         "commit_log_check.CommitLogCheck.look", changed(CommitLogCheck.look, is_certain=True), "commit_ingester one"
     ),
+    "An answer that comes after that makes none of them certain",
+    kept_by("own_writes.OwnWrites.doubt_all", nothing, "own_writes an_answer_says_nothing"),
     "What only a coordinator has counts",
     kept_by("polled_commits.CoordinatorCheck.poll", gives([]), "coordinator_check what_the_log_has_lost"),
     "What a lost source has said of its log still holds",
