@@ -39,7 +39,6 @@ from offset_sync.translate.index.runs import (
     Int64s,
     Runs,
     distinct_origins,
-    records_below,
 )
 from offset_sync.translate.index.stretches import Stretches, cut_at
 from offset_sync.translate.partition_log import PartitionLog
@@ -75,10 +74,6 @@ class Pieces(Columns):
         """The f of each piece's last record, which is the greatest of the piece."""
         last: Int64s = self.needs + (self.length - 1) * self.is_linear
         return last
-
-    def records_below(self, offset: Int64s) -> Int64s:
-        """Return how many records are below each offset, shape (offsets,)."""
-        return records_below(self.start, self.length, offset)
 
     def below(self, offset: int) -> Pieces:
         """Return the pieces below *offset*; a piece that straddles it is cut."""
