@@ -46,6 +46,7 @@ class Site:
         """Stop to copy from where the groups read, and return once some of what they have read is not copied."""
         self.mirrors[source].stop()
         ends = stable_ends(self.groups.clusters[source], [(TOPIC, number) for number in range(PARTITIONS)])
+        # More than a few, to be sure that there are some.
         until(lambda: all(self._captured(source, group, place) > end + 20 for group, place, end in self._each(ends)))
 
     def _each(self, ends: Mapping[Partition, int]) -> Iterator[tuple[str, Partition, int]]:

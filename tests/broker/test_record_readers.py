@@ -26,7 +26,7 @@ LONG_S = 100.0
 
 @pytest.fixture
 def reader(cluster: EmbeddedCluster) -> RecordReader:
-    return RecordReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers})
+    return RecordReader("dc2", {"bootstrap.servers": cluster.bootstrap_servers})
 
 
 def offsets_at(reader: RecordReader, topic: str, *asked: int) -> list[int | None]:
@@ -41,7 +41,7 @@ def offsets_at(reader: RecordReader, topic: str, *asked: int) -> list[int | None
 
 def ranges_at(cluster: EmbeddedCluster, ranges: dict[TopicPartition, OffsetRange]) -> dict[TopicPartition, list[int]]:
     found: dict[TopicPartition, list[int]] = {place: [] for place in ranges}
-    for chunk in RangeReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers}, SHORT_S).read(ranges):
+    for chunk in RangeReader("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, SHORT_S).read(ranges):
         for place, record in chunk:
             found[place].append(record.offset)
     return found
@@ -49,7 +49,7 @@ def ranges_at(cluster: EmbeddedCluster, ranges: dict[TopicPartition, OffsetRange
 
 def natives(*offsets: int, end: int) -> list[LogRecord | None]:
     """A log with records at these offsets only; where one alone is missing there is a marker."""
-    return [LogRecord(offset, "dc1", offset) if offset in offsets else None for offset in range(end)]
+    return [LogRecord(offset, "dc2", offset) if offset in offsets else None for offset in range(end)]
 
 
 def test_markers_and_aborted_records_are_passed_over_and_at_the_end_there_is_nothing(
@@ -68,7 +68,7 @@ def test_markers_and_aborted_records_are_passed_over_and_at_the_end_there_is_not
     ranges = [OffsetRange(1, 11), OffsetRange(100, 850), OffsetRange(1, 6), OffsetRange(0, 0)]
     found = ranges_at(cluster, dict(zip(places, ranges, strict=True)))
     assert [found[place] for place in places] == [[1, 3, 4, 8, 9], list(range(100, 850)), [1], []]
-    with pytest.raises(ClusterError, match=rf"clusters.dc1: {topic_name}-0 .* ends at offset 11"):
+    with pytest.raises(ClusterError, match=rf"clusters.dc2: {topic_name}-0 .* ends at offset 11"):
         ranges_at(cluster, {places[0]: OffsetRange(0, 20)})
 
 
@@ -121,7 +121,7 @@ def test_a_record_that_the_disk_has_changed_is_an_error_and_none_comes_twice(
     for number in range(5):  # a batch each
         write_raw(cluster, (topic_name, 0), [RawRecord(-1, [], b"key", b"commit-%d" % number)])
     change_record(cluster, topic_name, 0, b"commit-2", b"commit-9")
-    chunks = RangeReader("dc1", {"bootstrap.servers": cluster.bootstrap_servers}, SHORT_S).read(
+    chunks = RangeReader("dc2", {"bootstrap.servers": cluster.bootstrap_servers}, SHORT_S).read(
         {TopicPartition(topic_name, 0): OffsetRange(0, 5)}
     )
     found = [record.offset for _, record in next(chunks)]

@@ -40,7 +40,7 @@ class CommitLogCheck:
         self._alias, self._checkpoint, self._logs, self._incarnations = alias, checkpoint, logs, incarnations
         self._due = DueLogs(alias, incarnations)
         self._led: dict[TopicPartition, int | None] = {}  # leader epochs of logs never checked before
-        self._is_certain = True  # since the last micro-batch that was stored
+        self._is_certain = True  # of all tries since the last micro-batch was stored
 
     def before_reading(self, batch_id: int) -> None:
         """Before reading, query the leader epochs of logs that were never checked.
@@ -72,8 +72,9 @@ class CommitLogCheck:
                 # Only up to where Spark continues: records appended below that would never be read.
                 whole |= {each} if ends.log_end >= end[each] else set()
         self._is_certain &= not elected and before.keys() >= said.ends.keys()
-        begun_again, are_whole = frozenset(begun.keys() & again.keys()), frozenset(whole & begun.keys())
-        return Looked(at, again, begun_again, are_whole, self._is_certain)
+        return Looked(
+            at, again, frozenset(begun.keys() & again.keys()), frozenset(whole & begun.keys()), self._is_certain
+        )
 
     def was_read_again(self, looked: Looked) -> None:
         """Record that a micro-batch is stored: logs with a new incarnation need not be re-read any more."""

@@ -9,8 +9,9 @@ record before the broker's answer arrives, until a record has matched it::
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
 records. But a repetition of what is there ends none, and is by whom that was: clients commit the same position again
 and again. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, and explains no record that was made five minutes later. So is a later
-one of a value that has matched: the record may be that of either.
+process, is *in doubt*: it was applied or not, and explains no record that was made five minutes later. A later write of
+a value that has matched is in doubt too, as the record may be that of either. So is every pending one once another
+leader was elected, as its log may lack the record.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
@@ -76,7 +77,7 @@ class OwnWrites:
                 self._pending[key_id][last] = self._pending[key_id][last]._replace(is_in_doubt=True)
 
     def doubt_all(self) -> None:
-        """Note that of any write the record may be lost, also where it is acknowledged."""
+        """Note that an election may have lost the record of any write, even of one that is acknowledged."""
         for key_id, pending in self._pending.items():
             self._pending[key_id] = [each._replace(is_in_doubt=True) for each in pending]
 

@@ -109,7 +109,7 @@ SHAPES = (
 def main(arguments: list[str]) -> int:
     """Search and print; return 1 where something is wrong."""
     parser = argparse.ArgumentParser(prog="make search")
-    parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))))
+    parser.add_argument("--shapes", default=",".join(map(str, range(len(SHAPES)))), help="numbers of shapes")
     parser.add_argument("--depth", type=int, help="instead of each one's own")
     options = parser.parse_args(arguments)
     began, states, steps = time.monotonic(), 0, 0
