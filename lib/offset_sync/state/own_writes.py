@@ -9,9 +9,9 @@ record before the broker's answer arrives, until a record has matched it::
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
 records. But a repetition of what is there ends none, and is by whom that was: clients commit the same position again
 and again. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, and explains no record that was made five minutes later. A later write of
-a value that has matched is in doubt too, as the record may be that of either. So is every pending one once another
-leader was elected, as its log may lack the record.
+process, is *in doubt*: it was applied or not, and explains no record that was made five minutes after that. A later
+write of a value that has matched is in doubt too, as the record may be that of either. So is every pending one once
+another leader was elected, as its log may lack the record.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
@@ -34,7 +34,8 @@ from offset_sync.translate.index.runs import Int64s
 _LONGEST = 64
 """So many writes of one key are remembered until they are read back."""
 _ARRIVES_MS = 300_000
-"""A write in doubt arrives within this after it was noted, if at all: a wave of very many groups takes minutes."""
+"""A write in doubt arrives within this after its answer was lost, if at all, or after it was noted by another driver:
+a wave of very many groups takes minutes."""
 
 
 class _Write(NamedTuple):
@@ -70,11 +71,11 @@ class OwnWrites:
             pending.append(_Write(value, when, is_in_doubt))
             del pending[:-_LONGEST]
 
-    def doubt(self, key: NDArray[np.intp], offset: Int64s) -> None:
-        """Note the last writes whose answers were lost: they may have been applied; shapes (writes,)."""
+    def doubt(self, key: NDArray[np.intp], offset: Int64s, at_ms: int = ABSENT) -> None:
+        """Note the last writes whose answers were lost, *at_ms*: they may have been applied; shapes (writes,)."""
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             if (last := self._last(key_id, value)) is not None:
-                self._pending[key_id][last] = self._pending[key_id][last]._replace(is_in_doubt=True)
+                self._pending[key_id][last] = _Write(value, at_ms, is_in_doubt=True)
 
     def doubt_all(self) -> None:
         """Note that an election may have lost the record of any write, even of one that is acknowledged."""

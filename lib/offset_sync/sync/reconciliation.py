@@ -342,14 +342,14 @@ class ReconcilePass:
             outcomes = self._send(translated.target, plan.writes)
         except BaseException:
             with self._state.lock:
-                own_writes.doubt(key, offset)
+                own_writes.doubt(key, offset, self._state.now_ms())
             raise
         failpoints.failpoint(failpoints.AFTER_COMMIT)
         is_in_doubt = np.array([each.is_in_doubt for each in outcomes], np.bool_)
         is_over = ~is_in_doubt & np.array([each.outcome is not Outcome.COMMITTED for each in outcomes], np.bool_)
         with self._state.lock:
             own_writes.abort(key[is_over], offset[is_over])
-            own_writes.doubt(key[is_in_doubt], offset[is_in_doubt])
+            own_writes.doubt(key[is_in_doubt], offset[is_in_doubt], self._state.now_ms())
         if is_over.any():
             with suppress(OSError):  # the next wave notes it
                 self._state.before_write(translated.target)

@@ -139,7 +139,8 @@ def test_a_write_in_doubt_explains_no_commit_of_five_minutes_later() -> None:
     """Else a reset to where the group was started would be taken for the write that had started it there."""
     own_writes, at_ms = OwnWrites(), 1_000_000
     key, value = np.arange(3), np.full(3, 4)
-    own_writes.begin(key, value, at_ms, is_in_doubt=True)
+    own_writes.begin(key, value)
+    own_writes.doubt(key, value, at_ms)
     own_writes.begin(key[2:], value[2:], at_ms)
     since_ms = at_ms + np.array([300_000, 300_001, 300_001])
     assert own_writes.claim(key, value, since_ms, nothing(3)).tolist() == [True, False, True]
