@@ -53,7 +53,7 @@ def _stands(there: ClusterAdmin, group_id: str, wanted: int) -> bool:
 
 
 def _has_grown(tables: TableStore, before: int) -> bool:
-    return tables.version(RECORD_RUNS, before) > before
+    return tables.version(RECORD_RUNS) > before
 
 
 def _until(config: Path, java: Sequence[str], name: str, is_done: Callable[[], bool]) -> float:

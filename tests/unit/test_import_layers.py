@@ -24,7 +24,7 @@ ROOMS = {
     "translate": (2, "numpy"),
     "kafka": (2, "aws_msk_iam_sasl_signer confluent_kafka"),
     "spark": (2, "py4j pyspark"),
-    "tables": (2, "delta deltalake duckdb numpy pyarrow pyspark"),
+    "tables": (2, "delta deltalake duckdb hdfs_native numpy obstore pyarrow pyspark"),
     "state": (3, "numpy pyarrow"),
     "ingest": (4, "numpy pyarrow pyspark"),
     "sync": (4, "numpy pyarrow pyspark"),
@@ -41,7 +41,7 @@ IMPURE_MODULES = {"asyncio", "logging", "os", "pathlib", "random", "socket", "su
 # What executors unpickle that have no compiled client, and what is read without a JVM, may lead to neither.
 WITHOUT = {
     "confluent_kafka": "ingest.map_batches ingest.origin_check ingest.run_builder sync.distributed_writer tables",
-    "pyspark": "config cutover jobs.early_index kafka state status tables.maintenance tables.storage_check "
+    "pyspark": "config cutover jobs.early_index kafka state status tables.files tables.maintenance "
     "tables.store tables.views.duckdb",
 }
 

@@ -35,6 +35,7 @@ from offset_sync.sync.held_lists import own_group
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import GROUP_EVENTS, OFFSET_TRANSLATIONS
 
@@ -68,7 +69,9 @@ class LiveClusters:
         self._writer = writer
         self._lists = ReadLists(self._config, self._state, live.clusters.admins())
         writers = {self._target: self._writer}
-        self._reconciler = Reconciler(self._config, self._state, live.clusters, writers, self, self._lists)
+        self._reconciler = Reconciler(
+            ReconcilePass(self._config, self._state, live.clusters, writers, self, self._lists)
+        )
         live.on_follow = self._decide_homes
 
     def append(self, reconciliation: Reconciliation) -> None:

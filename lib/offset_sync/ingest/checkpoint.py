@@ -112,7 +112,7 @@ class Checkpoint:
         is_nameless = self._is_nameless()
         if damaged or (is_nameless and planned):
             self._rename()
-        elif is_nameless and self._files.exists(f"{self.path}/metadata"):
+        elif is_nameless and "metadata" in self._files.names(self.path):
             gone.append("metadata")
         for name in [*gone, *damaged]:
             self._files.delete(f"{self.path}/{name}")

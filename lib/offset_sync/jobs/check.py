@@ -29,8 +29,7 @@ from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.text import escaped, one_line
 from offset_sync.status.text_tables import Column, print_table, say, text_column
 from offset_sync.status.waiting import waiting
-from offset_sync.tables.files import Files, files_of
-from offset_sync.tables.storage_check import check_storage
+from offset_sync.tables.files import Files, check_storage, files_of
 
 _SLOW_S = 0.5
 """A request to the tables' storage that takes longer is told."""

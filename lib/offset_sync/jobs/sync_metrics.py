@@ -118,13 +118,10 @@ class SyncMetrics:
         self._stale_since = {pair: StaleSince() for pair in config.pairs()}
         self._batch_began: dict[str, float] = {}
         self._reconciled = time.monotonic()
-        text = "records of __consumer_offsets read; malformed ones are in quarantine"
-        self._records = Counter("offset_sync_records", text, ("cluster", "kind"), registry=None)
-        text, name = (
-            "from a commit at the source until the target acknowledged its translation",
-            "commit_latency_seconds",
-        )
-        self._latencies = Histogram(f"offset_sync_{name}", text, PAIR, buckets=_LATENCIES, registry=None)
+        said = "records of __consumer_offsets read; malformed ones are in quarantine"
+        self._records = Counter("offset_sync_records", said, ("cluster", "kind"), registry=None)
+        said = "from a commit at the source until the target acknowledged its translation"
+        self._latencies = Histogram("offset_sync_commit_latency_seconds", said, PAIR, buckets=_LATENCIES, registry=None)
         # All known labels: to Prometheus, a counter that appears at 1 has not grown.
         for alias in self._aliases:
             self.count_records(alias, {"genuine": 0, "own": 0, "malformed": 0})
@@ -193,19 +190,13 @@ class SyncMetrics:
         return PairPositions((source, target), key, self._state.offsets.keys, outcome, stale_ms, state, *costs)
 
     def summary(self) -> str:
-        """Return a line for the log: group partitions by outcome, reasons, the worst staleness, and the index."""
+        """Return a line for the log: group partitions by outcome, reasons, and the worst staleness."""
         outcomes, withheld, worst = Counts[Labels](), Counts[Labels](), list[str]()
         for each in self.positions():
             outcomes.update(each.outcomes())
             withheld.update(each.withheld())
             worst.append(f"{' to '.join(each.pair)} {to_duration(int(each.stale_ms.max(initial=0)))}")
-        with self._state.lock:
-            logs = self._state.index.all_logs()
-            runs = sum(log.run_count for log in logs.values())
-        index = f"the index has {to_count(runs)} runs of {to_count(len(logs))} logs"
-        return (
-            f"positions: {_list(outcomes)}; withheld: {_list(withheld)}; worst staleness: {', '.join(worst)}; {index}"
-        )
+        return f"positions: {_list(outcomes)}; withheld: {_list(withheld)}; worst staleness: {', '.join(worst)}"
 
 
 def _list(counts: Counts[Labels]) -> str:

@@ -24,8 +24,8 @@ from offset_sync.jobs.watches import (
     CoordinatorWatch,
     HomeWatch,
     LogWatch,
-    Members,
     PartitionWatch,
+    active_groups,
     look_until,
 )
 from offset_sync.kafka.cluster_admin import ClusterAdmin
@@ -48,6 +48,7 @@ from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciler import ReconcileLoop, Reconciler
+from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.translation_history import TranslationHistory
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS
 from offset_sync.tables.files import files_of
@@ -121,13 +122,13 @@ class SyncJob:
         fetcher = checked_metadata(config, self._admins, index, soon.set, is_once=is_once)
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
         lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
-        self._reconciler = Reconciler(config, state, fetcher, writers, history, lists)
+        self._reconciler = Reconciler(ReconcilePass(config, state, fetcher, writers, history, lists))
         ended = self._metrics.reconciled
         self._loop = ReconcileLoop(config.sync, state, self._reconciler, ended, soon, self._is_ready)
         self._last_known = LastKnown(tables, config, replaces=True)
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self._queries = QuerySupervisor(lease.stop, self._over, folders)
-        self._homes = HomeWatch(state, Members(self._admins), Moves(tables, dates=True), soon.set)
+        self._homes = HomeWatch(state, partial(active_groups, self._admins), Moves(tables, dates=True), soon.set)
         state.before_foreign = self._homes.follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)

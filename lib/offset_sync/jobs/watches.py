@@ -46,35 +46,30 @@ def look_until(
         stop.wait(pause_s)
 
 
-class Members:
-    """Which groups have members at each cluster, as its coordinators say: classic and consumer groups.
+def active_groups(admins: Mapping[str, ClusterAdmin]) -> dict[str, Collection[str] | None]:
+    """Return which classic and consumer groups have members at each cluster; None: one does not answer in time.
 
     librdkafka (2.16) lists no group whose protocol type is not "consumer": streams groups (KIP-1071), share groups
     (KIP-932), Connect's workers. Whether such a group has members is unknown; a broker refuses our commit while it has.
     """
-
-    def __init__(self, asked: Mapping[str, ClusterAdmin]) -> None:
-        self._asked, self._silent = asked, frozenset[str]()
-
-    def ask(self) -> dict[str, frozenset[str] | None]:
-        """Ask every cluster, side by side; None: one does not answer in time, which is said once."""
-        found = dict[str, frozenset[str] | None]()
-        for alias, each in side_by_side(lambda alias: self._asked[alias].groups(_MEMBERS_S), self._asked).items():
-            if isinstance(each, ClusterError):
-                found[alias] = None
-                if alias not in self._silent:
-                    logger.warning("%s: its members are unknown", each)
-            else:
-                found[alias] = frozenset(group_id for group_id, is_active in each.items() if is_active)
-        self._silent = frozenset(alias for alias, active in found.items() if active is None)
-        return found
+    answers = side_by_side(lambda alias: admins[alias].groups(_MEMBERS_S), admins)
+    return {
+        alias: None if isinstance(found, ClusterError) else {group for group in found if found[group]}
+        for alias, found in answers.items()
+    }
 
 
 class HomeWatch:
-    """Keeps the homes in *state* up to date; *on_change* is called when groups were moved."""
+    """Keeps the homes in *state* up to date by :func:`active_groups`, *ask*; *on_change*: when groups were moved."""
 
-    def __init__(self, state: SyncState, members: Members, moves: Moves, on_change: Callable[[], None]) -> None:
-        self._state, self._members, self._moves, self._on_change = state, members, moves, on_change
+    def __init__(
+        self,
+        state: SyncState,
+        ask: Callable[[], Mapping[str, Collection[str] | None]],
+        moves: Moves,
+        on_change: Callable[[], None],
+    ) -> None:
+        self._state, self._ask, self._moves, self._on_change = state, ask, moves, on_change
         self._following = threading.Lock()
 
     def follow_moves(self) -> None:
@@ -84,8 +79,8 @@ class HomeWatch:
                 self._on_change()
 
     def ask_members(self) -> None:
-        """Ask the clusters which groups have members; of one that does not answer that is unknown."""
-        for alias, active in self._members.ask().items():
+        """Ask the clusters which groups have members."""
+        for alias, active in self._ask().items():
             with self._state.lock:
                 self._state.homes.note_members(alias, active, self._state.now_ms())
 

@@ -76,7 +76,7 @@ class RecordIndex:
     def refresh(self) -> None:
         """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
         with self._reading:
-            version = self._tables.version(RECORD_RUNS, self._version)
+            version = self._tables.version(RECORD_RUNS)
             is_set_back = self._version is not None and version < self._version
             if self._version is None or is_set_back or self._is_stale:
                 return self._read_all()

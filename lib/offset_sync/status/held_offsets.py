@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import GroupPartition, TopicPartition
@@ -22,6 +22,8 @@ from offset_sync.state.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.status.assessment import Row
 from offset_sync.sync.held_lists import own_group
+
+_PARTS = 4
 
 
 class Held(NamedTuple):
@@ -63,20 +65,22 @@ def ask_coordinators(
 ) -> HeldOffsets:
     """Ask all of *aliases* about the groups in *homes* (groups by source): as targets first, then as sources.
 
-    Clusters are asked in parallel. Never raises: groups without an answer have an error.
+    Some groups are asked about beside others, so that no cluster waits for another. Never raises: groups without an
+    answer have an error.
     """
-    everywhere = {
-        alias: sorted({group for source, groups in homes.items() if source != alias for group in groups})
-        for alias in aliases
-    }
-    with ThreadPoolExecutor(max(1, len(aliases)), "coordinators") as threads:
+    as_target, as_source = ({alias: dict[str, Any]() for alias in aliases} for _ in range(2))
 
-        def ask(wanted: Mapping[str, Sequence[str]]) -> dict[str, GroupAnswers]:
-            found = threads.map(clusters.committed_offsets, wanted, wanted.values())
-            return dict(zip(wanted, found, strict=True))
+    def ask(part: int) -> None:
+        some = {alias: sorted(groups)[part::_PARTS] for alias, groups in homes.items()}
+        for alias in aliases:  # all have answered before the first source is asked
+            elsewhere = {group for source, groups in some.items() if source != alias for group in groups}
+            as_target[alias].update(clusters.committed_offsets(alias, [*elsewhere]))
+        for alias, groups in some.items():
+            as_source[alias].update(clusters.committed_offsets(alias, groups))
 
-        as_target = ask(everywhere)  # all have answered before the first source is asked
-        return HeldOffsets(as_target, ask({alias: sorted(groups) for alias, groups in homes.items()}))
+    with ThreadPoolExecutor(_PARTS, "coordinators") as threads:
+        list(threads.map(ask, range(min(_PARTS, sum(map(len, homes.values()))))))
+    return HeldOffsets(as_target, as_source)
 
 
 def _held(answers: GroupAnswers, key: GroupPartition) -> Held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -40,6 +41,7 @@ from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import OffsetWriter, Reconciliation
 from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.translation_history import to_rows
 from offset_sync.tables.catalog import DRIVERS, OFFSET_TRANSLATIONS, REPORT_TABLES, TABLES
 from offset_sync.tables.files import Files
@@ -126,7 +128,7 @@ class OwnVerdicts:
         self._config, self._state = config, state
         self._done: list[Reconciliation] = []
         lists = ReadLists(config, state, clusters)
-        self._reconciler = Reconciler(config, state, fetcher, writers, self, lists)
+        self._reconciler = Reconciler(ReconcilePass(config, state, fetcher, writers, self, lists))
 
     def append(self, reconciliation: Reconciliation) -> None:
         """Keep what a pass has decided."""
@@ -208,9 +210,13 @@ class LiveState:
         if rows is None:
             return self.report(now_ms, groups)
         self.silent = ()
-        held = self._reporter.ask(_groups_at_home(_about(rows, groups), self._config))
+        with ThreadPoolExecutor(1) as pool:  # the coordinators answer meanwhile
+            asked = pool.submit(self._reporter.ask, _groups_at_home(_about(rows, groups), self._config))
+            found = by_direction(_about(rows, groups), self._config)
+            held = asked.result()
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
-            found = by_direction(_about(self._published.follow(), groups), self._config)
+            if (newer := self._published.follow()) is not rows:
+                rows, found = newer, by_direction(_about(newer, groups), self._config)
             verdicts = (row for of_pair in found.values() for row in of_pair)
             if not any(has_moved_on(row, held.at_source(row["source_cluster"], row["key"])) for row in verdicts):
                 break

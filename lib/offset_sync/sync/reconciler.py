@@ -14,15 +14,11 @@ from functools import partial
 
 import numpy as np
 
-from offset_sync.config import Config
 from offset_sync.config.sections import Sync
-from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.crossings import Crossing
 from offset_sync.sync.direction_queue import DirectionQueue, ReconcileRequest, Selection
-from offset_sync.sync.read_lists import ReadLists
-from offset_sync.sync.reconciled import OffsetWriter, ReconciliationLog
 from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated
 from offset_sync.translate.read_list import ListText
@@ -31,26 +27,18 @@ logger = logging.getLogger(__name__)
 
 
 class Reconciler:
-    """Reconciles the keys of *state*; the other arguments are those of :class:`ReconcilePass`. Threads may share it.
+    """Has keys reconciled by *passes*, direction by direction. Threads may share it.
 
     It answers by the index as it is in memory, and never reads the tables.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        state: SyncState,
-        fetcher: Fetcher,
-        writers: Mapping[str, OffsetWriter],
-        history: ReconciliationLog,
-        lists: ReadLists,
-    ) -> None:
-        self._state = state
-        self._pass = ReconcilePass(config, state, fetcher, writers, history, lists)
-        do, pause_s, pairs = self._pass.reconcile, self._pass.pause_s, config.pairs()
+    def __init__(self, passes: ReconcilePass) -> None:
+        self._state, self._pass = passes.state, passes
         self._queues = {
-            pair: DirectionQueue(f"{pair[0]} to {pair[1]}", partial(do, *pair), partial(pause_s, pair[1]))
-            for pair in pairs
+            (source, target): DirectionQueue(
+                f"{source} to {target}", partial(passes.reconcile, source, target), partial(passes.pause_s, target)
+            )
+            for source, target in passes.pairs
         }
 
     def reconcile_batch(self, source: str, rows: KeyRows, batch_id: int) -> None:

@@ -57,14 +57,15 @@ class ReconcilePass:
         history: ReconciliationLog,
         lists: ReadLists,
     ) -> None:
+        self.state, self.pairs = state, config.pairs()
         self._state, self._lists = state, lists
         self._translator = Translator(config, state)
         self._fetcher = fetcher
         self._writers = writers
         self._history = history
-        self._target_locks = {target: threading.Lock() for _, target in config.pairs()}
+        self._target_locks = {target: threading.Lock() for _, target in self.pairs}
         self._paces = {target: Pace(config.sync.max_commits_per_second) for target in self._target_locks}
-        self._sources = {source for source, _ in config.pairs()}
+        self._sources = {source for source, _ in self.pairs}
         self._refresh_ms = to_ms(config.sync.refresh_interval)
 
     def reconcile(self, source: str, target: str, request: ReconcileRequest) -> Turn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,16 +21,18 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from deltalake.fs import DeltaStorageHandler
 
+from offset_sync.model.errors import PlatformError
 from offset_sync.tables.native_calls import native
+from offset_sync.tables.remote import Remote, remote_of
 
 BATCH_ROWS = 1 << 17
 """How many rows of a file are in memory at a time where a table is read in pieces."""
-_BUFFER = 1 << 16
 _SMALL = 1 << 17
 """A file of up to so many bytes is fetched whole."""
-_FEW, _AT_ONCE = 2, 16
-"""Up to how many files are opened one by one: for more there is another client, which has to connect first. And how
-many are opened together."""
+_AT_ONCE = 16
+"""How many files are opened together."""
+_TESTED = ("s3", "s3a")
+_WRITERS = 16
 _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(?P<path>.*)", re.DOTALL)
 _THIS_DISK = pafs.LocalFileSystem()
 
@@ -39,12 +41,13 @@ class Files:
     """Reads and writes whole files; threads may share it. What a file system refuses is an OSError.
 
     Paths are text; those without a scheme are on this machine's disk. *storage* are the options for other file systems
-    (``tables.storage``). *sizes* of files, by path, are not checked.
+    (``tables.storage``).
     """
 
-    def __init__(self, storage: Mapping[str, str] | None = None, sizes: Mapping[str, int] | None = None) -> None:
-        self.storage, self._sizes = dict(storage or {}), sizes or {}
+    def __init__(self, storage: Mapping[str, str] | None = None) -> None:
+        self.storage = dict(storage or {})
         self._systems: dict[str, pafs.FileSystem] = {}
+        self._remotes: dict[str, Remote] = {}
 
     def local(self, path: str) -> Path | None:
         """Return *path* as one of this machine's disk, None if it is elsewhere."""
@@ -55,11 +58,6 @@ class Files:
         """Return *path* as delta-rs takes it."""
         own = self.local(path)
         return path if own is None else str(own.absolute())
-
-    @native
-    def exists(self, path: str) -> bool:
-        """Return whether there is a file."""
-        return bool(self._info(path).is_file)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in *folder*, sorted; none where there is no such folder."""
@@ -83,22 +81,42 @@ class Files:
         return {each.path[first:] if recursive else each.base_name: ms for each, ms in at_ms.items()}
 
     @native
-    def read_text(self, path: str) -> str:
-        """Return the content of a file; raises FileNotFoundError where there is none."""
-        system, rest = self._system(path)
-        with system.open_input_file(rest) as file:
-            return bytes(file.read()).decode()
+    def read(self, path: str) -> bytes:
+        """Return the content of a file, by one request; raises FileNotFoundError where there is none."""
+        if (own := self.local(path)) is not None:
+            return own.read_bytes()
+        remote, rest = self._remote(path)
+        return remote.read(rest)
 
-    @native
+    def read_text(self, path: str) -> str:
+        """Return the content of a file as text; raises FileNotFoundError where there is none."""
+        return self.read(path).decode()
+
     def write_text(self, path: str, text: str) -> None:
         """Write or replace a file, as a whole or not at all; it is stored when this returns."""
+        self._put(path, text.encode(), is_new=False)
         if (own := self.local(path)) is not None:
-            own.parent.mkdir(parents=True, exist_ok=True)
-            _write_whole(own, text)
-            return
-        system, rest = self._system(path)
-        with system.open_output_stream(rest, buffer_size=_BUFFER) as file:
-            file.write(text.encode())
+            fsync(own.parent)
+
+    def put_new(self, path: str, content: bytes) -> bool:
+        """Write a file as a whole if it is absent, by one request; return False where it is there.
+
+        Of several that write it at once one succeeds. After an OSError it may be there. On this disk its content is
+        stored then, and its name by :meth:`sync`.
+        """
+        return self._put(path, content, is_new=True)
+
+    @native
+    def _put(self, path: str, content: bytes, *, is_new: bool) -> bool:
+        if (own := self.local(path)) is None:
+            remote, rest = self._remote(path)
+            return remote.put(rest, content, is_new=is_new)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _write_whole(own, content, os.link if is_new else os.replace)
+        except FileExistsError:
+            return False
+        return True
 
     def sync(self, path: str) -> None:
         """Return when a file, and its entry in its folder, would survive a power failure."""
@@ -153,63 +171,63 @@ class Files:
 
         *metadata* is added to the file's own; *encoding* is for :class:`pyarrow.parquet.ParquetWriter`.
         """
-        if (own := self.local(path)) is not None:
+        footers, stream = list[pq.FileMetaData](), pa.BufferOutputStream()
+        with pq.ParquetWriter(stream, schema, metadata_collector=footers, **encoding) as writer:
+            for piece in pieces:
+                writer.write_table(piece)
+            writer.add_key_value_metadata(metadata or {})
+        content = stream.getvalue().to_pybytes()
+        if (own := self.local(path)) is None:
+            self._put(path, content, is_new=False)
+        else:
             own.parent.mkdir(parents=True, exist_ok=True)
-        system, rest = self._system(path)
-        footers = list[pq.FileMetaData]()
-        with system.open_output_stream(rest) as file:
-            with pq.ParquetWriter(file, schema, metadata_collector=footers, **encoding) as writer:
-                for piece in pieces:
-                    writer.write_table(piece)
-                writer.add_key_value_metadata(metadata or {})
-            size = int(file.tell())
-        self.sync(path)
-        return size, footers[0]
+            own.write_bytes(content)
+            self.sync(path)
+        return len(content), footers[0]
 
-    def opened(self, wanted: Sequence[tuple[str, int | None]]) -> Iterator[pa.NativeFile]:
-        """Yield files, of which path and size are given, in this order; None: the size is not known.
+    def opened(self, wanted: Sequence[tuple[str, int]]) -> Iterator[pa.NativeFile]:
+        """Yield files, of which path and size are given, in this order; raises FileNotFoundError where there is none.
 
-        Raises FileNotFoundError where there is none. Elsewhere than on this disk some are opened together. delta-rs
-        requests the size of a file that it opens and blocks all threads meanwhile: so it is given the sizes.
+        Elsewhere than on this disk some are opened together, and small ones fetched by one request: delta-rs requests
+        the size of a file that it opens, and blocks all threads meanwhile.
         """
-        if len(wanted) <= _FEW or self.local(wanted[0][0]) is not None:
+        if not wanted or self.local(wanted[0][0]) is not None:
             yield from (self.open(path) for path, _ in wanted)
             return
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            known = dict(zip([path for path, _ in wanted], pool.map(self._size, wanted), strict=True))
-            files = type(self)(self.storage, known)
             for first in range(0, len(wanted), _AT_ONCE):
-                yield from pool.map(files.open, [path for path, _ in wanted[first : first + _AT_ONCE]])
+                yield from pool.map(self._opened, wanted[first : first + _AT_ONCE])
 
-    @native
-    def _size(self, wanted: tuple[str, int | None]) -> int:
+    def _opened(self, wanted: tuple[str, int]) -> pa.NativeFile:
         path, size = wanted
-        if size is None and not (found := self._info(path)).is_file:
-            raise FileNotFoundError(path)
-        return found.size if size is None else size
+        return pa.BufferReader(self.read(path)) if size <= _SMALL else self.open(path)
 
-    def _info(self, path: str) -> pafs.FileInfo:
-        system, rest = self._system(path)
-        return system.get_file_info(rest)
+    def _remote(self, path: str) -> tuple[Remote, str]:
+        """Return what writes and reads whole files at the place of *path*, and the path there."""
+        root, rest = self._parts(path)
+        if root not in self._remotes:
+            self._remotes[root] = remote_of(root, self.storage)
+        return self._remotes[root], rest
 
     def _system(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return the file system of a path, and the path there."""
-        uri = self.uri(path)
         if self.local(path) is not None:
-            return _THIS_DISK, uri
-        scheme, _, rest = uri.partition("://")
-        authority, _, rest = re.sub("/+", "/", rest).partition("/")
-        root = f"{scheme}://{authority}/"
+            return _THIS_DISK, self.uri(path)
+        root, rest = self._parts(path)
         if root not in self._systems:
             try:
-                sizes = {self.uri(each).removeprefix(root): size for each, size in self._sizes.items()}
-                self._systems[root] = pafs.PyFileSystem(DeltaStorageHandler(root, self.storage, sizes))
+                self._systems[root] = pafs.PyFileSystem(DeltaStorageHandler(root, self.storage))
             except DeltaError as problem:
                 raise OSError(str(problem)) from problem
         return self._systems[root], rest
 
+    def _parts(self, path: str) -> tuple[str, str]:
+        scheme, _, rest = self.uri(path).partition("://")
+        authority, _, rest = re.sub("/+", "/", rest).partition("/")
+        return f"{scheme}://{authority}/", rest
 
-def read_in_pieces(files: Files, wanted: Sequence[tuple[str, int | None]], names: Sequence[str]) -> Iterator[pa.Table]:
+
+def read_in_pieces(files: Files, wanted: Sequence[tuple[str, int]], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield those of the columns *names* that Parquet files have, :data:`BATCH_ROWS` at a time at most.
 
     *wanted* as in :meth:`Files.opened`. Texts are read by their dictionaries.
@@ -237,16 +255,15 @@ def _parted(path: str) -> tuple[str, str]:
 # On this machine's disk
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write or replace a file, and store all of it before it gets its name."""
+def _write_whole(path: Path, content: bytes, give_name: Callable[[Path, Path], object]) -> None:
+    """Write a file, and store all of it before it gets its name."""
     written = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        written.write_bytes(text.encode())
+        written.write_bytes(content)
         fsync(written)
-        written.replace(path)
+        give_name(written, path)
     finally:
         written.unlink(missing_ok=True)
-    fsync(path.parent)
 
 
 def fsync(path: Path) -> None:
@@ -256,6 +273,36 @@ def fsync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# What logs of tables rely on
+
+
+def check_storage(root: str, files: Files) -> None:
+    """Return if :meth:`Files.put_new` replaces no file below *root*; else entries of logs would be lost silently.
+
+    HDFS, ABFS, GCS and a disk refuse that. On S3 a put replaces unless it has the header ``If-None-Match``, which ours
+    have; a server that does not know it may ignore it. Raises OSError where it cannot be written to, and
+    PlatformError, in one line, where two puts of the same file at the same moment both succeed. Leaves no file behind.
+    """
+    if files.uri(root).partition(":")[0] not in _TESTED:
+        return
+    path = f"{root}/.offset-sync-{uuid.uuid4()}"
+    try:
+        is_ignored = _are_two_accepted(files, path)
+    finally:
+        files.delete(path)
+    if is_ignored:
+        raise PlatformError(
+            f"{root}: the server ignores If-None-Match, so drivers could overwrite each other's entries; use a "
+            "server that knows it, see docs/deployment.md, Tables and checkpoints"
+        )
+
+
+def _are_two_accepted(files: Files, path: str) -> bool:
+    """Return whether several puts of a new file succeed: one server looks first, and then writes."""
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        return sum(pool.map(files.put_new, [path] * _WRITERS, [b"test"] * _WRITERS)) > 1
 
 
 class Places(Protocol):

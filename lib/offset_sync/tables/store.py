@@ -13,7 +13,7 @@ import pyarrow as pa
 from offset_sync.model.errors import TableError
 from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import Files, HasPlaces, files_of, read_in_pieces
+from offset_sync.tables.files import Files, HasPlaces, check_storage, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
@@ -25,15 +25,12 @@ from offset_sync.tables.rows import (
     renamed,
 )
 from offset_sync.tables.segments import Segments
-from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.table_log import Change, TableLog
 from offset_sync.tables.transaction_log import (
-    VECTORS,
     Added,
     DataFile,
     Version,
     data_path,
-    entry,
     read_added_rows,
     write_rows,
 )
@@ -81,7 +78,7 @@ class TableStore:
         On a local disk repair logs after a power failure. Raises TableError, with the remedy, where that would lose
         rows, or where any table below the root has another format, and PlatformError where drivers could overwrite each
         other's entries: nothing is created then.
-        Each driver *tests_storage* for that at its start: some forty requests, one after the other.
+        Each driver *tests_storage* for that at its start, by some twenty requests at once.
         """
         known = [*dict.fromkeys((*ALL_TABLES, *tables))]
         self.repair(known)
@@ -163,28 +160,17 @@ class TableStore:
         Raises TableError where its rows are not those of its files, as with deletion vectors, which a user may have
         enabled.
         """
-        now, name = self.log(table).newest(), f"delta.`{self.path(table)}`"
+        now = self.log(table).newest()
         if hidden_by := now.hidden_by:
-            remedy = "give tables.root another place"
-            if hidden_by == {VECTORS}:
-                remedy = (
-                    f"run in Spark: ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false') "
-                    f"and REORG TABLE {name} APPLY (PURGE)"
-                )
-            raise TableError(
-                f"{self.path(table)}: its rows are not those of its files, by {', '.join(sorted(hidden_by))}; {remedy}"
-            )
+            remedy = "in Spark REORG TABLE … APPLY (PURGE) removes deletion vectors; or give tables.root another place"
+            names = ", ".join(sorted(hidden_by))
+            raise TableError(f"{self.path(table)}: its rows are not those of its files, by {names}; {remedy}")
         return now
 
     # Following
 
-    def version(self, table: Table, known: int | None = None) -> int:
-        """Return the table's latest version; nearly free on a local disk if it is the one that is *known*."""
-        path = self.path(table)
-        if known is not None and self.files.local(path) is not None:
-            is_there, is_followed = (self.files.exists(entry(path, each)) for each in (known, known + 1))
-            if is_there and not is_followed:
-                return known
+    def version(self, table: Table) -> int:
+        """Return the table's latest version."""
         return self.log(table).newest().number
 
     def read_added(self, table: Table, after: int, until: int) -> pa.Table:
@@ -196,7 +182,8 @@ class TableStore:
 
     def added(self, table: Table, after: int, until: int) -> Added:
         """Return the same, and whether any of these versions has removed files."""
-        found = read_added_rows(self.files, self.path(table), after, until, table.arrow_schema)
+        entries = self.log(table).entries(after, until)
+        found = read_added_rows(self.files, self.path(table), entries, table.arrow_schema)
         return found._replace(rows=self.inside(table, found.rows))
 
     def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
@@ -207,7 +194,7 @@ class TableStore:
         """
         if known is not None:
             try:
-                until = self.version(table, known)
+                until = self.version(table)
                 if until >= known:
                     return self.read_added(table, known, until), until
             except FileNotFoundError:

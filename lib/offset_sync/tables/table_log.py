@@ -1,8 +1,11 @@
-"""The log of one Delta table, written by delta-rs on any storage: one loop for all entries.
+"""The log of one Delta table, on any storage: one loop for all entries.
 
-Each entry is put only if it is absent. The loser of a race reads the table again and decides again; delta-rs' own
-retries are off, as they let two removals of the same files through. On a local disk all is synced in the order in
-which it is needed: the rows' file, its folder, the entry, the log.
+A writer knows the newest version, and puts the next entry only if it is absent: one request. Who loses a race, or the
+answer, reads the entries that are there by then, and decides again. A follower asks for the next entry. An entry is
+kept for ten minutes at least, and a version is known for five: so where there is no next entry, there was none.
+delta-rs opens tables, writes checkpoints and cleans up.
+
+On a local disk all is synced in the order in which it is needed: the rows' file, its folder, the entry, the log.
 """
 
 from __future__ import annotations
@@ -16,12 +19,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from deltalake import DeltaTable
+from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction, Transaction
 
 from offset_sync.model.errors import TableError
 from offset_sync.model.text import one_line
@@ -30,10 +32,9 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.format import FORMAT, PROPERTY, check_table
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.transaction_log import OURS, DataFile, Version, entry
+from offset_sync.tables.transaction_log import DataFile, Entry, Version, entry, to_content, to_metadata
 
 logger = logging.getLogger(__name__)
-_Found = TypeVar("_Found")
 _REMEDY = "find out what was slow; let a micro-batch have fewer records (index.max_offsets_per_trigger) if it was that"
 _NEVER_MS = 253_402_300_799_999
 """``last_updated`` of a writer's version: by a clock far behind it would expire at once, and without one Spark would
@@ -43,11 +44,14 @@ PATIENCE_SECONDS = 300.0
 minute."""
 FRESH_SECONDS = 300.0
 """The greatest age of a file when it gets its entry in the log: maintenance deletes older ones without."""
+KNOWN_SECONDS = 300.0
+"""After so long a table is opened again. An entry is kept twice as long at least (``maintenance.keep_versions``)."""
 _LONGEST_PAUSE_SECONDS = 0.2
-_MOST_ENTRIES = 50
+_FEW = 16
+"""So many entries are read one after the other; where there are more, opening the table is quicker."""
 _GAP = "contiguous"
-"""In the error of a listing of the log during a put: it may have a later entry and not the one before."""
-_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+"""In the error of a list of the log with a later entry and not the one before."""
+_ELSEWHERE = "give tables.root another place"
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
     "delta.enableDeletionVectors": "false",
@@ -62,7 +66,7 @@ class Change(NamedTuple):
     """The content of an entry: files that are *added* and *removed*, and its *writer* (application id, version).
 
     Followers ignore rows that it only *moves* into other files. Files are entered *fresh_seconds* at most after the
-    first was begun, at *began_ms*; None: when the oldest was written.
+    first was begun, at *began_ms*; None: when the oldest was written. *properties* of the table are set.
     """
 
     added: Sequence[DataFile] = ()
@@ -71,21 +75,29 @@ class Change(NamedTuple):
     moves: bool = False
     began_ms: int | None = None
     fresh_seconds: float = FRESH_SECONDS
+    properties: Mapping[str, str] | None = None
 
     def is_stale(self, seconds: float) -> bool:
         """Return whether the first file is too old *seconds* after all were written, even if a clock was set."""
         begun_ms = [each.written_ms for each in self.added] if self.began_ms is None else [self.began_ms]
         return max([seconds, *(time.time() - each / 1000 for each in begun_ms)]) > self.fresh_seconds
 
-    def actions(self) -> list[AddAction | RemoveAction]:
-        """Return the same for delta-rs."""
-        now_ms, is_change = int(time.time() * 1000), not self.moves
-        found: list[AddAction | RemoveAction] = [
-            AddAction(each.path, each.size, {}, each.written_ms, is_change, json.dumps({"numRecords": each.rows}))
-            for each in self.added
-        ]
-        gone = (RemoveAction(each.path, is_change, now_ms, each.size, {}) for each in self.removed)
-        return [*found, *gone]
+    def to_content(self, now: Version, mine: str) -> bytes:
+        """Return the entry after *now* with the id *mine*."""
+        at_ms, is_change = int(time.time() * 1000), not self.moves
+        actions: list[dict[str, Any]] = []
+        if self.properties:
+            actions.append({"metaData": now.metadata_with(self.properties)})
+        if self.writer:
+            actions.append({"txn": {"appId": self.writer[0], "version": self.writer[1], "lastUpdated": _NEVER_MS}})
+        same = {"partitionValues": {}, "dataChange": is_change}
+        for path, size, written_ms, rows in self.added:
+            said = {"path": path, "size": size, "modificationTime": written_ms, **same}
+            actions.append({"add": said | {"stats": json.dumps({"numRecords": rows})}})
+        for path, size, *_ in self.removed:
+            said = {"path": path, "size": size, "deletionTimestamp": at_ms, "extendedFileMetadata": True, **same}
+            actions.append({"remove": said})
+        return to_content(mine, actions)
 
 
 class TableLog:
@@ -95,8 +107,9 @@ class TableLog:
         self._path, self._files = path, files
         self._uri = files.uri(path)
         self._lock = threading.Lock()
-        self._table: DeltaTable | None = None
-        self._opened_at = self._stored = -1
+        self._now: Version | None = None
+        self._opened_at = 0.0, 0.0  # by either clock
+        self._stored = -1
 
     @native
     def is_there(self) -> bool:
@@ -105,9 +118,8 @@ class TableLog:
             return self._is_there()
 
     def _is_there(self) -> bool:
-        self._table = None  # it may have been removed
         try:
-            self._refreshed()
+            self._open()
         except TableNotFoundError:
             return False
         return True
@@ -122,7 +134,7 @@ class TableLog:
             if not self._is_there():
                 self._create(table)
             # The process that made the table may have died before it synced it.
-            self._store(self._refreshed().version())
+            self._store(self._known().number)
             for folder in (f"{self._path}/_delta_log", self._path):
                 self._files.sync(folder)
 
@@ -130,69 +142,85 @@ class TableLog:
         visible = [each for each in self._files.below(self._path) if not re.search(r"(^|/)[._]", each)]
         if visible and not self._is_there():  # another process may have made and filled it meanwhile
             raise TableError(f"{self._path}: holds files and is no Delta table; give tables.root another place")
-        try:
-            DeltaTable.create(
-                self._uri,
-                table.commented_schema,
-                description=table.comment,
-                configuration={**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()},
-                storage_options=self._files.storage,
-                commit_properties=CommitProperties(max_commit_retries=0),
-                raise_if_key_not_exists=False,
-            )
-        except DeltaError:
-            if not self._is_there():
-                raise
+        schema = DeltaSchema.from_arrow(table.commented_schema).to_json()
+        properties = {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()}
+        more = {"id": str(uuid.uuid4()), "description": table.comment, "createdTime": int(time.time() * 1000)}
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+        content = to_content("", [{"protocol": protocol}, {"metaData": to_metadata(schema, properties, more)}])
+        self._files.put_new(entry(self._path, 0), content)  # or another process does
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set those *properties* that differ in the table."""
+        self.commit(lambda now: None if properties.items() <= now.properties.items() else Change(properties=properties))
 
-        def alter(table: DeltaTable) -> None:
-            known = table.metadata().configuration
-            changed = {name: value for name, value in properties.items() if known.get(name) != value}
-            if changed:
-                self._enter(table, partial(table.alter.set_table_properties, changed))
-
-        self._again(alter)
-
+    @native
     def newest(self) -> Version:
         """Return the table as it is now."""
-        return self._again(Version)
+        with self._lock, self._errors():
+            return self._look()
 
+    @native
+    def entries(self, after: int, until: int) -> list[Entry]:
+        """Return the entries of versions in ``(after, until]``; raises FileNotFoundError where one is gone."""
+        with self._lock:
+            now = self._known()
+        known = {each: said for each in range(after + 1, until + 1) if (said := now.entry(each))}
+        missing = [each for each in range(after + 1, until + 1) if each not in known]
+        opened = self._files.opened([(entry(self._path, each), 0) for each in missing])
+        known |= {each: self._said(each, file.read()) for each, file in zip(missing, opened, strict=True)}
+        return list(known.values())
+
+    @native
     def commit(self, decide: Callable[[Version], Change | None]) -> int | None:
         """Enter what *decide* returns for the table as it is; return the version, None where it wants nothing.
 
         *decide* is called again after a lost race. No change is entered twice, even if the answer was lost: entries
         have an id. Raises TimeoutError for a file that maintenance may delete by now.
         """
-        mine, begun_at, tried_from = uuid.uuid4().hex, time.monotonic(), -1
+        mine, begun_at = uuid.uuid4().hex, time.monotonic()
+        while True:
+            with self._lock, self._errors():
+                now = self._known()
+                self._store(now.number)  # the decision depends on it
+                if (change := decide(now)) is None:
+                    return None
+                if change.is_stale(time.monotonic() - begun_at):
+                    late = f"no entry within {change.fresh_seconds:.0f} s of writing"
+                    raise TimeoutError(f"{self._path}: {late}; {_REMEDY}")
+                if self._put(now, change, mine):
+                    return now.number + 1
+                self._look()
+            if time.monotonic() - begun_at > PATIENCE_SECONDS:
+                raise TableError(f"{self._path}: others have entered theirs first for {PATIENCE_SECONDS:.0f} s")
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
 
-        def write(table: DeltaTable) -> int | None:
-            nonlocal tried_from
-            now = Version(table)
-            self._store(now.number)  # the decision depends on it
-            if 0 <= tried_from < now.number and self._is_entered(mine, tried_from, now.number):
-                return None
-            if (change := decide(now)) is None:
-                return None
-            if change.is_stale(time.monotonic() - begun_at):
-                raise TimeoutError(f"{self._path}: no entry within {change.fresh_seconds:.0f} s of writing; {_REMEDY}")
-            tried_from, actions = now.number, change.actions()
-            # Another schema would remove the comments of the table's columns.
-            put = partial(table.create_write_transaction, actions, "append", table.schema())
-            said = {"id": mine, "actions": len(actions) + (change.writer is not None)}
-            written = [Transaction(*change.writer, last_updated=_NEVER_MS)] if change.writer else None
-            return self._enter(table, put, custom_metadata={OURS: said}, app_transactions=written)
+    def _put(self, now: Version, change: Change, mine: str) -> bool:
+        """Put *change* as the entry after *now*, and sync it; return False where another one is there."""
+        if unknown := now.asks_of_writers:
+            raise TableError(f"{self._path}: another tool has enabled {', '.join(sorted(unknown))}; {_ELSEWHERE}")
+        version, content = now.number + 1, change.to_content(now, mine)
+        if not self._is_entered(version, content, mine):
+            return False
+        if self._age_seconds() > 2 * KNOWN_SECONDS:
+            raise TimeoutError(f"{self._path}: entry {version} may be below later ones, it took too long; {_REMEDY}")
+        self._store(version)
+        said = self._said(version, content)
+        self._now = now.followed_by(said) if said.is_plain else None
+        self._checkpoint_if_due(version)
+        return True
 
-        return self._again(write)
-
-    def _is_entered(self, mine: str, after: int, until: int) -> bool:
-        """Return whether an entry in ``(after, until]`` is *mine*; one that is gone counts as another writer's."""
-        for version in range(after + 1, until + 1):
-            with suppress(FileNotFoundError):
-                if mine in self._files.read_text(entry(self._path, version)):
-                    return True
-        return False
+    def _is_entered(self, version: int, content: bytes, mine: str) -> bool:
+        """Put an entry if there is none; return whether it is there, also where the answer was lost."""
+        failed: OSError | None = None
+        try:
+            if self._files.put_new(entry(self._path, version), content):
+                return True
+        except OSError as problem:
+            failed = problem
+        said = self._read(version)
+        if failed is not None and said is None:
+            raise TableError(f"{self._path}: {one_line(failed)}") from failed
+        return said is not None and said.id == mine
 
     @native
     def clean_up(self) -> None:
@@ -204,68 +232,71 @@ class TableLog:
             if not is_alone:
                 logger.info("%s: another process is cleaning it up", self._path)
                 return
-            self._table = None
             with self._errors():
                 table = self._checkpoint()  # stored before the entries with the same content go
                 table.cleanup_metadata()
                 old = table.vacuum(full=True)  # vacuum itself would write two entries
                 # While this process was suspended another may have entered what is old by now; from here on none does.
-                held = {each.path for each in Version(self._open()).files()}
+                held = {each.path for each in self._open().files()}
                 for each in old:
                     if each not in held:
                         self._files.delete(f"{self._path}/{each}")
 
-    @native
-    def _again(self, act: Callable[[DeltaTable], _Found]) -> _Found:
-        """Return what *act* returns for the table as it is now; a lost race is retried."""
-        gives_up_at = time.monotonic() + PATIENCE_SECONDS
+    def _open(self) -> Version:
+        """Return the table as it is now, and keep it as the one that is known."""
+        self._now, opened_at = None, (time.monotonic(), time.time())
+        self._now, self._opened_at = Version(self._opened()), opened_at
+        return self._now
+
+    def _opened(self) -> DeltaTable:
+        """Open the table as it is now, again where a list of the log was made during puts and has a gap."""
+        began_at = time.monotonic()
         while True:
-            before = None
             try:
-                with self._lock:
-                    table = self._refreshed()
-                    before = table.version()
-                    return act(table)
+                table = DeltaTable(self._uri, storage_options=self._files.storage)
+                break
             except DeltaError as problem:
-                if time.monotonic() > gives_up_at or not self._was_overtaken(before, problem):
-                    raise self._error(problem) from problem
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))
-
-    def _enter(self, table: DeltaTable, put: Callable[..., object], **properties: Any) -> int:
-        """Have *put* put the next entry of *table*, if it is absent, and sync it; return its version."""
-        version = table.version() + 1
-        self._store(version - 1)
-        entering = CommitProperties(max_commit_retries=0, **properties)
-        put(commit_properties=entering, post_commithook_properties=_HOOKS)
-        self._store(version)
-        self._checkpoint_if_due(table, version)
-        return version
-
-    def _open(self) -> DeltaTable:
-        table = DeltaTable(self._uri, storage_options=self._files.storage)
+                if _GAP not in str(problem) or time.monotonic() - began_at > PATIENCE_SECONDS:
+                    raise
+            time.sleep(_LONGEST_PAUSE_SECONDS)
         check_table(self._path, table.metadata().configuration)
         return table
 
-    def _refreshed(self) -> DeltaTable:
-        """Return the table as it is now; delta-rs' memory of it grows with each entry since it was opened."""
-        if self._table is not None:
-            self._table.update_incremental()
-            if self._table.version() - self._opened_at < _MOST_ENTRIES:
-                return self._table
-        self._table = self._open()
-        self._opened_at = self._table.version()
-        return self._table
+    def _age_seconds(self) -> float:
+        """Return how long ago the table was opened, also if a clock was set or this process was suspended."""
+        return max(time.monotonic() - self._opened_at[0], time.time() - self._opened_at[1])
 
-    def _was_overtaken(self, before: int | None, problem: DeltaError) -> bool:
-        """Return whether a write has failed because of another writer's entry; the next one opens the table again."""
-        with self._lock:
-            self._table = None
-            if _GAP in str(problem):
-                return True
-            try:
-                return before is not None and self._refreshed().version() > before
-            except DeltaError:
-                return False
+    def _known(self) -> Version:
+        """Return the table as it is known: others may have written to it."""
+        if self._now is None or self._age_seconds() > KNOWN_SECONDS:
+            return self._open()
+        return self._now
+
+    def _look(self) -> Version:
+        """Return the table as it is now, by the entries after the one that is known, where these are plain and few."""
+        now = self._known()
+        for _ in range(_FEW):
+            if (said := self._read(now.number + 1)) is None:
+                self._now = now
+                return now
+            if not said.is_plain:
+                break
+            now = now.followed_by(said)
+        return self._open()
+
+    def _read(self, version: int) -> Entry | None:
+        """Return an entry, None where it is not there."""
+        try:
+            return self._said(version, self._files.read(entry(self._path, version)))
+        except FileNotFoundError:
+            return None
+
+    def _said(self, version: int, content: bytes) -> Entry:
+        try:
+            return Entry.of(version, content)
+        except ValueError as problem:
+            torn = "if another tool has left half of it, delete it"
+            raise TableError(f"{entry(self._path, version)}: {one_line(problem)}; {torn}") from problem
 
     def _store(self, version: int) -> None:
         """Sync an entry; also one of another writer, who may not have synced it yet, before ours depends on it."""
@@ -274,11 +305,20 @@ class TableLog:
                 self._files.sync(entry(self._path, version))
             self._stored = version
 
-    def _checkpoint_if_due(self, table: DeltaTable, version: int) -> None:
-        """Write a checkpoint if one is due, so that readers need not read every entry before it."""
-        if version % int(table.metadata().configuration.get("delta.checkpointInterval", "50")):
+    def _checkpoint_if_due(self, version: int) -> None:
+        """Write a checkpoint if one is due, so that readers need not read every entry before it.
+
+        Elsewhere than on this disk it takes some 200 requests, for which no append waits.
+        """
+        if version % int(self._known().properties.get("delta.checkpointInterval", "50")):
             return
-        self._table = None
+        if self._files.local(self._path) is None:
+            threading.Thread(target=self._try_checkpoint, name="checkpoint", daemon=True).start()
+        else:
+            self._try_checkpoint()
+
+    @native
+    def _try_checkpoint(self) -> None:
         try:
             with self._alone() as is_alone:
                 if is_alone:  # else the next one due is written
@@ -288,7 +328,7 @@ class TableLog:
 
     def _checkpoint(self) -> DeltaTable:
         """Write a checkpoint of the table as it is now, and sync it; return that table."""
-        table, log = self._open(), f"{self._path}/_delta_log"
+        table, log = self._opened(), f"{self._path}/_delta_log"
         self._store(table.version())
         table.create_checkpoint()
         for name in self._files.names(log):
@@ -309,7 +349,4 @@ class TableLog:
         try:
             yield
         except DeltaError as problem:
-            raise self._error(problem) from problem
-
-    def _error(self, problem: DeltaError) -> TableError:
-        return TableError(f"{self._path}: {one_line(problem)}")
+            raise TableError(f"{self._path}: {one_line(problem)}") from problem

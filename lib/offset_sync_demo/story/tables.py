@@ -70,7 +70,7 @@ class StoryTables:
     def _added(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows added since the last call."""
         before = self._versions[table]
-        self._versions[table] = self._tables.version(table, before)
+        self._versions[table] = self._tables.version(table)
         rows: list[dict[str, Any]] = self._tables.read_added(table, before, self._versions[table]).to_pylist()
         return rows
 

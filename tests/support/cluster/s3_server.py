@@ -135,6 +135,8 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
 
 
 class _Gate(ThreadingHTTPServer):
+    request_queue_size = 128  # a client opens many connections at once; by default some wait for a retransmission
+
     def __init__(self, address: tuple[str, int], behind: int, objects: Path) -> None:
         super().__init__(address, _PassOn)
         self.objects = objects

@@ -19,9 +19,9 @@ class Watched(MemoryTables):
     is_silent: bool = False
     seconds: list[float] = field(default_factory=lambda: [1000.0])
 
-    def version(self, table: Table, known: int | None = None) -> int:
+    def version(self, table: Table) -> int:
         self.looks += 1
-        found = super().version(table, known)
+        found = super().version(table)
         self.pass_time(self.look_s)  # what a look finds may be as old as its beginning
         if self.is_silent:
             raise OSError("no such disk\nat a stack")

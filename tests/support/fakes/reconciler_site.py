@@ -27,6 +27,7 @@ from offset_sync.sync.offset_writer import write_offsets
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import ReconcilePass
 from oracles.translation import Log
 from tools.waiting import until
 
@@ -89,7 +90,9 @@ class Site:
         self.state.before_foreign = lambda: self.moves.follow(self.state)
         self.writers = {alias: SiteWriter(self, alias) for alias in self.clusters}
         self.lists = ReadLists(self.config, self.state, self.clusters)
-        self.reconciler = Reconciler(self.config, self.state, self, self.writers, self.reconciliations, self.lists)
+        self.reconciler = Reconciler(
+            ReconcilePass(self.config, self.state, self, self.writers, self.reconciliations, self.lists)
+        )
 
     def put(
         self, where: Log, place: TopicPartition = ORDERS, *, topic_id: str | None = None, partitions: int = 1

@@ -107,7 +107,7 @@ class MemoryTables:
             rows = rows.select(table.names).cast(table.arrow_schema)
         self.versions.setdefault(table.name, []).append(rows)
 
-    def version(self, table: Table, known: int | None = None) -> int:
+    def version(self, table: Table) -> int:
         """Return the number of the last version; the empty table is version 0."""
         return len(self.versions.get(table.name, []))
 

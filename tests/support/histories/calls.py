@@ -14,8 +14,8 @@ from deltalake.exceptions import DeltaError
 
 from offset_sync.tables.files import Files
 
-_OF_FILES = ("exists", "written_ms", "read_text", "delete", "open", "write_parquet")
-_OF_ENTRIES = ("__init__", "update_incremental", "create_write_transaction")
+_OF_FILES = ("written_ms", "read", "put_new", "delete", "open", "write_parquet")
+_OF_ENTRIES = ("__init__",)
 _OF_DELTA = (*_OF_ENTRIES, "create_checkpoint", "cleanup_metadata", "vacuum")
 CALLS: tuple[tuple[Any, str], ...] = (
     (os, "fsync"),

@@ -24,7 +24,7 @@ class Disk:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._contents: dict[Path, _Facts] = {}
+        self._contents = set[_Facts]()
         self._names: dict[Path, _Facts] = {}
         self.store_all()
 
@@ -33,8 +33,8 @@ class Disk:
         patch.setattr(os, "fsync", self._sync)
 
     def store_all(self) -> None:
-        self._contents = {path: facts(path) for path in self.files()}
-        self._names = dict(self._contents)
+        self._names = {path: facts(path) for path in self.files()}
+        self._contents = {*self._names.values()}
 
     def files(self) -> list[Path]:
         return [
@@ -44,7 +44,7 @@ class Disk:
     def _sync(self, handle: int) -> None:
         path = Path(os.readlink(f"/proc/self/fd/{handle}"))
         if not path.is_dir():
-            self._contents[path] = facts(path)
+            self._contents.add(facts(path))  # it may get another name
             return
         if self._root in (path, *path.parents):
             self._names |= {each: facts(each) for each in path.iterdir() if each.is_file()}
@@ -53,7 +53,7 @@ class Disk:
         """Leave what was not stored in this :data:`DAMAGE`; then all is stored as it is."""
         for path in self.files():
             now = facts(path)
-            is_content, is_named = self._contents.get(path) == now, self._names.get(path, (0, 0))[0] == now[0]
+            is_content, is_named = now in self._contents, self._names.get(path, (0, 0))[0] == now[0]
             if is_content and is_named:
                 continue
             damage = of_logs if path.parent.name == "_delta_log" else of_data

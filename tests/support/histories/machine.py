@@ -22,7 +22,7 @@ from offset_sync.tables.store import TableStore
 
 _MOST_CALLS = 24
 _WHAT = st.sampled_from([*ENDS, *ERRORS, *MEANWHILE])
-_CALL = st.sampled_from([*["create_write_transaction"] * 6, *["write_parquet"] * 3, *(name for _, name in CALLS)])
+_CALL = st.sampled_from([*["put_new"] * 6, *["write_parquet"] * 3, *(name for _, name in CALLS)])
 """Most between what is looked at, written and entered."""
 BY = st.one_of(
     st.just(NEVER),

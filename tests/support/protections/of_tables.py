@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
-from deltalake.transaction import CommitProperties
 
 from offset_sync.state import seal
 from offset_sync.state.lease import Lease, unended
+from offset_sync.tables import files
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.table_log import Change, TableLog
-from protections.entry import gives, kept_by, kept_together, no, nothing, protections, setting, told, yes
+from protections.entry import gives, kept_by, kept_together, no, nothing, protections, setting, yes
 
 
 def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
@@ -34,6 +36,17 @@ def _entered_unchecked(self: Maintainer, table: Table, removed: Any, into: Any, 
     self._tables.log(table).commit(lambda _now: change)
 
 
+def _never_refused(log: TableLog, now: Any, change: Any, mine: str, put: Any = TableLog._put) -> bool:
+    put(log, now, change, mine)
+    return True
+
+
+def _named_first(path: Path, content: bytes, give_name: Any, write: Any = files._write_whole) -> None:
+    write(path, b"", give_name)
+    path.write_bytes(content)
+    files.fsync(path)
+
+
 def _cleaned_of_all(log: TableLog) -> None:
     with log._lock:
         log._checkpoint().vacuum(retention_hours=0, full=True, dry_run=False)
@@ -48,7 +61,7 @@ def _moved_uncounted(self: Maintainer, table: Table, old: Any, new: Any, began_a
 
 
 def _checkpoint_unstored(log: TableLog) -> DeltaTable:
-    table = log._open()
+    table = log._opened()
     table.create_checkpoint()
     return table
 
@@ -58,12 +71,16 @@ PROTECTIONS = protections(
     "an append whose answer was lost is there once",
     kept_by("table_log.TableLog._is_entered", no, "append an_append_whose_answer_was"),
     "the loser of a race between writers decides again",
-    kept_by("table_log.TableLog._was_overtaken", no, "append what_was_changed_between_the"),
+    kept_by("table_log.TableLog._put", _never_refused, "append what_was_changed_between_the"),
     "two removals of the same files do not both go through",
+    kept_by("files.os.link", os.replace, "append what_was_acknowledged_is_there[7]"),
+    "a version that was known long ago is not built on",
+    kept_by("table_log.KNOWN_SECONDS", float("inf"), "append a_process_that_was_away"),
+    "an entry that took long to put is not taken for the newest",
+    kept_by("table_log.TableLog._age_seconds", gives(0.0), "append an_entry_that_took_long"),
+    "a table that another tool has given features is not written",
     kept_by(
-        "table_log.CommitProperties",
-        told(CommitProperties, max_commit_retries=15),
-        "append what_was_acknowledged_is_there[25]",
+        "transaction_log._WRITABLE", {"appendOnly", "changeDataFeed", "invariants"}, "append a_table_with_a_feature"
     ),
     "a change of files is decided by those that there are then",
     kept_by("maintenance.Maintainer._enter", _entered_unchecked, "append what_was_acknowledged_is_there[21]"),
@@ -77,7 +94,7 @@ PROTECTIONS = protections(
     "a file that maintenance may have deleted gets no entry",
     kept_by("table_log.Change.is_stale", no, "append a_file_that_is_too"),
     "a driver that could overwrite the entries of others does not start",
-    kept_by("storage_check._is_one_lost", no, "create a_server_that_accepts_two"),
+    kept_by("files._are_two_accepted", no, "create a_server_that_accepts_two"),
     # A request to the storage of the tables takes seconds.
     "a claim lasts four checks where the storage is slow",
     kept_by("lease._LOOKS", 1.5, "lease on_slow_storage_a_claim"),
@@ -109,14 +126,16 @@ PROTECTIONS = protections(
     "last_known is not used where a commit arrived late",
     kept_by("last_known._is_later", yes, "last_known a_commit_that_arrives_late"),
     # The power fails.
-    "an entry that a power failure has emptied is removed, and its append repeated",
-    kept_by("store.repair_log", no, "append an_append_whose_entry_was"),
+    "a checkpoint that a power failure has cut off is removed if the entries are there",
+    kept_by("store.repair_log", no, "append a_checkpoint_is_not_removed"),
+    "an entry is stored before it has its name",
+    kept_by("files._write_whole", _named_first, "unit/tables/files a_file_is_stored_before"),
     "an entry is on the disk before a write returns, and before the next one",
     kept_by("table_log.TableLog._store", nothing, "append what_was_acknowledged_is_there[21]"),
     "a checkpoint is on the disk before the entries go that say the same",
     kept_by("table_log.TableLog._checkpoint", _checkpoint_unstored, "maintenance a_checkpoint_is_stored_before"),
-    "an empty entry before others is refused by name",
-    kept_by("log_repair._damaged", gives([]), "append an_entry_before_others_is"),
+    "a checkpoint stays where nothing else has its content",
+    kept_by("log_repair._is_covered", yes, "append a_checkpoint_is_not_removed"),
     "a plan is on the disk before any row is written by it",
     kept_by("files.Files.sync", nothing, "checkpoint a_plan_is_stored_before"),
     "a plan that a power failure has emptied is planned again under another name",

@@ -24,6 +24,7 @@ from offset_sync.state.sync_state import SyncState, frontiers
 from offset_sync.sync.read_lists import ReadLists
 from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.sync.reconciler import Reconciler
+from offset_sync.sync.reconciliation import ReconcilePass
 from offset_sync.sync.write_plan import Translated
 from simulation.commit_ingester import Ingester
 from simulation.judge import UnreadCommits
@@ -123,7 +124,7 @@ class SyncDriver:
         self._unlisted = set[Position]()  # where a list could not be written last
         holders: dict[str, Any] = {alias: self._list_holder(alias) for alias in world.clusters}
         lists = ReadLists(self.config, self.state, holders)
-        self.reconciler = Reconciler(self.config, self.state, fetcher, writers, self, lists)
+        self.reconciler = Reconciler(ReconcilePass(self.config, self.state, fetcher, writers, self, lists))
         self.is_ready, self.is_first, self.is_busy = threading.Event(), True, False
         self.waiting: list[tuple[str, Any, int]] = []
         self._polled = set[str]()  # since the start

@@ -38,8 +38,7 @@ class Watch:
         self._clusters = world.clusters
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
-        members: Any = self
-        self._homes = HomeWatch(driver.state, members, Moves(tables, dates=True), lambda: None)
+        self._homes = HomeWatch(driver.state, self.ask, Moves(tables, dates=True), lambda: None)
         self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._start)
         self._is_live, self._moves = False, 0  # so many moves were noticed
         self._members_ms = self._moves_ms = 0

@@ -1,36 +1,34 @@
-"""What happens around the next entry that delta-rs puts into a log."""
+"""What happens around the next entry that is put into a log, once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
-_ENTER = "create_write_transaction"
+from offset_sync.tables import table_log
+from offset_sync.tables.files import Files
 
 
-def before_entry(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Have *act* happen between a writer's look at the table and its entry, once."""
-    enter = getattr(DeltaTable, _ENTER)
+def before_entry(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], after: Callable[[], object] = int) -> None:
+    """Have *act* happen between a writer's decision and its entry."""
+    put = Files.put_new
 
-    def enter_late(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(DeltaTable, _ENTER, enter)
+    def put_late(self: Files, path: str, content: bytes) -> bool:
+        monkeypatch.setattr(Files, "put_new", put)
         act()
-        enter(self, *arguments, **named)
+        is_put = put(self, path, content)
+        after()
+        return is_put
 
-    monkeypatch.setattr(DeltaTable, _ENTER, enter_late)
+    monkeypatch.setattr(Files, "put_new", put_late)
 
 
 def lose_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a writer not be told that its entry is there, once."""
-    enter = getattr(DeltaTable, _ENTER)
+    """Have a writer not be told that its entry is there."""
 
-    def enter_and_hang_up(self: DeltaTable, *arguments: Any, **named: Any) -> None:
-        monkeypatch.setattr(DeltaTable, _ENTER, enter)
-        enter(self, *arguments, **named)
-        raise DeltaError("the connection was closed")
+    def hang_up() -> None:
+        raise OSError("the connection was closed")
 
-    monkeypatch.setattr(DeltaTable, _ENTER, enter_and_hang_up)
+    monkeypatch.setattr(table_log, "PATIENCE_SECONDS", 1)
+    before_entry(monkeypatch, int, hang_up)

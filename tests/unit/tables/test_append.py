@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, TableFeatures
 from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs
@@ -23,7 +24,7 @@ from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.lease import FencedTables
 from offset_sync.tables import log_repair, table_log
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.log_repair import alone, repair_log
+from offset_sync.tables.log_repair import alone
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import write_rows
@@ -60,6 +61,44 @@ def test_a_file_that_is_too_old_gets_no_entry_for_maintenance_may_take_it(tables
     with pytest.raises(TimeoutError, match=r"no entry within 300 s .*max_offsets_per_trigger"):
         tables.append(DRIVERS, DRIVERS.no_rows, None, [old])
     assert tables.version(DRIVERS) == 0
+
+
+def test_a_process_that_was_away_while_entries_were_cleaned_up_writes_and_reads_on(
+    tables: TableStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = TableStore(tables.root), TableStore(tables.root)
+    writer.append(DRIVERS, claims(0))
+    assert epochs(reader.all_rows(DRIVERS)) == [0]
+    for number in range(1, 5):
+        tables.append(DRIVERS, claims(number))
+    other = Maintainer(tables, timedelta(0))
+    other.prepare(DRIVERS)
+    other.clean_up(DRIVERS)
+    assert not (log_of(tables) / entry(2)).exists()
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 301)
+    assert epochs(reader.rows_since(DRIVERS, 1)[0]) == [0, 1, 2, 3, 4]
+    writer.append(DRIVERS, claims(5))
+    assert by_delta_rs(tables) == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_entry_that_took_long_may_be_below_later_ones(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.append(DRIVERS, claims(0))
+    now = time.time
+    before_entry(monkeypatch, lambda: monkeypatch.setattr(time, "time", lambda: now() + 3600))
+    with pytest.raises(TimeoutError, match="entry 2 may be below later ones"):
+        tables.append(DRIVERS, claims(1))
+
+
+def test_a_table_with_a_feature_that_asks_more_of_writers_is_not_written(tables: TableStore) -> None:
+    DeltaTable(tables.path(DRIVERS)).alter.add_feature(
+        TableFeatures.ChangeDataFeed, allow_protocol_versions_increase=True
+    )
+    with pytest.raises(
+        TableError, match=r"drivers: another tool has enabled changeDataFeed; give tables\.root another"
+    ):
+        tables.append(DRIVERS, claims(1))
+    assert tables.version(DRIVERS) == 1
 
 
 def test_a_driver_that_was_taken_over_appends_and_replaces_nothing(tables: TableStore) -> None:
@@ -107,29 +146,15 @@ def test_a_table_its_columns_and_its_properties_are_stored_before_that_returns(
     stored = note_stored(monkeypatch)
     other = TableStore(f"{tables.root}/more")
     other.create([DRIVERS])
-    assert stored[:6] == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more"]
+    assert stored[:7] == [entry(0), entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more"]
     above = [each.name for each in Path(other.root).absolute().parents]
-    assert stored[6:] == ["more", *above]
+    assert stored[7:] == ["more", *above]
     stored.clear()
     TableStore(other.root).create([DRIVERS])  # its creator may have been killed before
     assert stored == [entry(0), "_delta_log", "_delta_log", "drivers", "drivers", "more", "more", *above]
     stored.clear()
     other.log(DRIVERS).set_properties({"delta.checkpointInterval": "3"})
-    assert stored == [entry(1), "_delta_log"]
-
-
-@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut off"])
-def test_an_append_whose_entry_was_not_stored_comes_again_and_is_there_once(tables: TableStore, left: int) -> None:
-    for number in (1, 2):
-        tables.append(DRIVERS, claims(number), ("query", number))
-    newest = log_of(tables) / entry(2)
-    newest.write_bytes(newest.read_bytes()[:left])
-    again = TableStore(tables.root)
-    again.create([DRIVERS])
-    assert again.version(DRIVERS) == 1
-    for number in (2, 2, 3):
-        again.append(DRIVERS, claims(number), ("query", number))
-    assert epochs(again.all_rows(DRIVERS)) == by_delta_rs(again) == [1, 2, 3]
+    assert stored == [entry(1), entry(1), "_delta_log"]
 
 
 def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clean_up(tables: TableStore) -> None:
@@ -147,13 +172,13 @@ def test_no_writer_waits_for_a_process_that_is_stopped_in_a_checkpoint_or_a_clea
 
 
 def test_a_repair_that_waits_for_long_says_what_to_do(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables.append(DRIVERS, claims(1))
-    (log_of(tables) / entry(1)).write_text("")
+    torn = log_of(tables) / f"{0:020d}.checkpoint.parquet"
+    torn.touch()
     monkeypatch.setattr(log_repair, "_PATIENCE_SECONDS", 0.1)
     with alone(Path(tables.path(DRIVERS))), pytest.raises(TableError, match="hangs, end it"):
         tables.repair()
     tables.repair()
-    assert not (log_of(tables) / entry(1)).exists()
+    assert not torn.exists()
 
 
 def test_a_checkpoint_is_not_removed_where_nothing_else_says_the_same(tables: TableStore) -> None:
@@ -176,18 +201,6 @@ def mended(root: str) -> TableStore:
     found = TableStore(root)
     found.create([DRIVERS])
     return found
-
-
-@pytest.mark.parametrize("version", [0, 2])
-def test_an_entry_before_others_is_refused_by_name_with_the_remedy(tables: TableStore, version: int) -> None:
-    for number in range(3):
-        tables.append(DRIVERS, claims(number))
-    (log_of(tables) / entry(version)).write_text("")
-    for _ in range(2):
-        with pytest.raises(TableError, match=rf"{version:020d}.json: empty .* put back a copy .* tables.checkpoints n"):
-            repair_log(Path(tables.path(DRIVERS)))
-        (log_of(tables) / entry(3)).write_text("")
-    assert (log_of(tables) / entry(3)).exists()
 
 
 @pytest.mark.parametrize("seed", [21, 25])

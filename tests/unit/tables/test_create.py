@@ -5,21 +5,16 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from builders.claims import claims, epochs
 from offset_sync.model.errors import FormatError, PlatformError, TableError
-from offset_sync.tables import storage_check
 from offset_sync.tables.catalog import CUTOVERS, DRIVERS, TABLES
 from offset_sync.tables.definition import Table
-from offset_sync.tables.files import Files
+from offset_sync.tables.files import Files, check_storage
 from offset_sync.tables.format import FORMAT, PROPERTY, check_checkpoints
-from offset_sync.tables.storage_check import check_storage
 from offset_sync.tables.store import TableStore
 
 
@@ -55,39 +50,29 @@ def test_a_folder_with_another_writers_files_is_left_alone_but_not_what_a_killed
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [found]
 
 
-class Log:
-    """What one driver knows of the log of a table on a server; *is_strict*: that one knows If-None-Match."""
+class Server(Files):
+    """A server that every writer reaches; *is_strict*: it knows If-None-Match."""
 
-    is_strict, newest, lock = True, 0, threading.Lock()
+    is_strict, lock = True, threading.Lock()
 
-    def __init__(self, *_path: Any, **_storage: Any) -> None:
-        self.known = 0
-
-    @staticmethod
-    def create(*_path: Any, **_storage: Any) -> None:
-        Log.newest = 0
-
-    def update_incremental(self) -> None:
-        self.known = Log.newest
-
-    def create_write_transaction(self, *_entry: Any, **_storage: Any) -> None:
+    def put_new(self, path: str, content: bytes) -> bool:
         with self.lock:
-            if Log.is_strict and Log.newest > self.known:
-                raise DeltaError("it is there")
-            Log.newest = self.known + 1
+            is_new = path not in self.storage
+            self.storage[path] = "put"
+        return is_new or not self.is_strict
+
+    def delete(self, path: str) -> None:
+        self.storage.pop(path, None)
 
 
-def test_a_server_that_accepts_two_entries_of_one_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage_check, "DeltaTable", Log)
-    deleted = list[str]()
-    files: Any = SimpleNamespace(uri=lambda path: path, storage={}, delete=deleted.append)
-    check_storage("s3://bucket/tables", files)
-    assert Log.newest == 2
-    monkeypatch.setattr(Log, "is_strict", False)
-    check_storage("file:///tables", files)  # a disk is not asked
+def test_a_server_that_accepts_two_entries_of_one_number_is_refused() -> None:
+    server = Server()
+    check_storage("s3://bucket/tables", server)
+    server.is_strict = False
+    check_storage("file:///tables", server)  # a disk is not asked
     with pytest.raises(PlatformError, match=r"^s3://bucket/tables: the server ignores If-None-Match"):
-        check_storage("s3://bucket/tables", files)
-    assert len({*deleted}) == len(deleted) == 6, "all entries, however it ended"
+        check_storage("s3://bucket/tables", server)
+    assert not server.storage, "all are deleted, however it ended"
 
 
 REMEDY = f"this version has format {FORMAT}; give tables.root and tables.checkpoints new places"
