@@ -162,9 +162,12 @@ class TableStore:
         """
         now = self.log(table).newest()
         if hidden_by := now.hidden_by:
-            remedy = "in Spark REORG TABLE … APPLY (PURGE) removes deletion vectors; or give tables.root another place"
-            names = ", ".join(sorted(hidden_by))
-            raise TableError(f"{self.path(table)}: its rows are not those of its files, by {names}; {remedy}")
+            names, path = ", ".join(sorted(hidden_by)), self.path(table)
+            raise TableError(
+                f"{path}: its rows are not those of its files, by {names}; give tables.root another place; or, against "
+                f"deletionVectors, run in Spark: ALTER TABLE delta.`{path}` SET TBLPROPERTIES "
+                f"('delta.enableDeletionVectors' = 'false') and REORG TABLE delta.`{path}` APPLY (PURGE)"
+            )
         return now
 
     # Following
