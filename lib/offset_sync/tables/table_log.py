@@ -49,8 +49,8 @@ KNOWN_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 0.2
 _FEW = 16
 """So many entries are read one after the other; where there are more, opening the table is quicker."""
-_GAP = "contiguous"
-"""In the error of a list of the log with a later entry and not the one before."""
+_GAP, _GAP_SECONDS = "contiguous", 5.0
+"""In the error of a list of the log with a later entry and not the one before; it lasts longer where one is gone."""
 _ELSEWHERE = "give tables.root another place"
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
@@ -250,13 +250,13 @@ class TableLog:
 
     def _opened(self) -> DeltaTable:
         """Open the table as it is now, again where a list of the log was made during puts and has a gap."""
-        began_at = time.monotonic()
+        gives_up_at = time.monotonic() + _GAP_SECONDS
         while True:
             try:
                 table = DeltaTable(self._uri, storage_options=self._files.storage)
                 break
             except DeltaError as problem:
-                if _GAP not in str(problem) or time.monotonic() - began_at > PATIENCE_SECONDS:
+                if _GAP not in str(problem) or time.monotonic() > gives_up_at:
                     raise
             time.sleep(_LONGEST_PAUSE_SECONDS)
         check_table(self._path, table.metadata().configuration)

@@ -203,7 +203,7 @@ def mended(root: str) -> TableStore:
     return found
 
 
-@pytest.mark.parametrize("seed", [21, 25])
+@pytest.mark.parametrize("seed", [5, 7])
 def test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all(seed: int) -> None:
     """The same few histories each time, by which protections are noticed; ``make test-tables`` tries new ones."""
     try_histories(examples=4, steps=20, seed=seed, is_shrunk=False)
