@@ -57,7 +57,7 @@ BY_NUMBER[2] = protections(
 )
 BY_NUMBER[3] = protections(
     "an append of the same query and batch is there once",
-    kept_by("transaction_log.Version.has_written", no, "append what_was_acknowledged_is_there[21]"),
+    kept_by("transaction_log.Version.has_written", no, "append what_was_acknowledged_is_there[7]"),
     "a new checkpoint appends under a new id",
     kept_by(
         "record_indexer.RecordIndexer._writer",
@@ -214,7 +214,7 @@ BY_NUMBER[12] = protections(
 )
 BY_NUMBER[13] = protections(
     "rows are on the disk before their entry",
-    kept_by("files.Files.sync", nothing, "append what_was_acknowledged_is_there[21]"),
+    kept_by("files.Files.sync", nothing, "append what_was_acknowledged_is_there[7]"),
     "the name of a new file is on the disk before its entry",
     kept_by("files.Files.sync_folders", nothing, "append a_table_its_columns_and"),
 )
