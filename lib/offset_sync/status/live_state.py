@@ -210,10 +210,11 @@ class LiveState:
         if rows is None:
             return self.report(now_ms, groups)
         self.silent = ()
-        with ThreadPoolExecutor(1) as pool:  # the coordinators answer meanwhile
+        with ThreadPoolExecutor(2) as pool:  # the coordinators answer meanwhile
+            reading = pool.submit(self._state.index.refresh)
             asked = pool.submit(self._reporter.ask, _groups_at_home(_about(rows, groups), self._config))
             found = by_direction(_about(rows, groups), self._config)
-            held = asked.result()
+            held, _ = asked.result(), reading.result()
         for _ in range(_LOOKS):  # for the verdicts of the commits that are there
             if (newer := self._published.follow()) is not rows:
                 rows, found = newer, by_direction(_about(newer, groups), self._config)

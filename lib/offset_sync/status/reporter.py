@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import cache
@@ -90,10 +89,7 @@ class StatusReporter:
 
     def ask(self, homes: Mapping[str, Collection[str]]) -> HeldOffsets:
         """Return what coordinators hold of groups, by their home; to be called before the verdicts are read."""
-        with ThreadPoolExecutor(1) as pool:  # most of the index is read while waiting for the clusters
-            reading = pool.submit(self._state.index.refresh)
-            held = ask_coordinators(self._clusters, list(self._config.clusters), homes)
-            reading.result()
+        held = ask_coordinators(self._clusters, list(self._config.clusters), homes)
         named = {alias: [own_group(one) for one in each if self._is_named(one)] for alias, each in homes.items()}
         lists = {alias: self._clusters.committed_offsets(alias, each) for alias, each in named.items() if each}
         return replace(held, lists=lists)

@@ -6,6 +6,7 @@ environment are for both.
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import from_url
 
-_CLIENT = ("allow_", "connect_timeout", "pool_", "proxy_", "timeout", "user_agent")
+_CLIENT = ("allow_", "connect_timeout", "default_content", "http", "pool_", "proxy_", "randomize_", "timeout", "user_")
 """How options of the HTTP client begin; the others are of the storage."""
 _store_at: Callable[..., Any] = from_url
 
@@ -26,7 +27,8 @@ class Objects:
     """The objects at *root*, paths are below it; what the storage refuses is an OSError."""
 
     def __init__(self, root: str, storage: Mapping[str, str]) -> None:
-        named = {re.sub("^aws_(?=allow_http$)", "", name.lower()): value for name, value in storage.items()}
+        given = {name: value for name, value in os.environ.items() if name == "AWS_ALLOW_HTTP"} | dict(storage)
+        named = {re.sub("^aws_(?=allow_http$)", "", name.lower()): value for name, value in given.items()}
         client = {name: value for name, value in named.items() if name.startswith(_CLIENT)}
         with _os_errors():
             self._store = _store_at(root, config=dict(named.items() - client.items()), client_options=client)
@@ -46,28 +48,25 @@ class Objects:
 
 
 class Hdfs:
-    """The same of HDFS: a file is written under a hidden name, which maintenance deletes if it is left there."""
+    """The same of HDFS: a file is written under a hidden name, which maintenance deletes where it is left."""
 
     def __init__(self, root: str) -> None:
         self._client = hdfs_native.Client(root)
 
     def read(self, path: str) -> bytes:
-        with self._client.read(f"/{path}") as file:
+        with _os_errors(), self._client.read(f"/{path}") as file:
             return bytes(file.read())
 
     def put(self, path: str, content: bytes, *, is_new: bool) -> bool:
         place = f"/{path}"
         folder, _, name = place.rpartition("/")
         written = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
-        with self._client.create(written) as file:
-            file.write(content)
-        try:
+        with _os_errors(), suppress(FileExistsError):
+            with self._client.create(written) as file:
+                file.write(content)
             self._client.rename(written, place, overwrite=not is_new)
-        except FileExistsError:
-            with suppress(OSError):
-                self._client.delete(written)
-            return False
-        return True
+            return True
+        return False
 
 
 Remote: TypeAlias = "Objects | Hdfs"
@@ -82,5 +81,5 @@ def remote_of(root: str, storage: Mapping[str, str]) -> Remote:
 def _os_errors() -> Iterator[None]:
     try:
         yield
-    except BaseError as problem:
+    except (BaseError, RuntimeError) as problem:  # hdfs-native has no errors of its own
         raise OSError(str(problem)) from problem

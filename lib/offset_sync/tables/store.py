@@ -83,13 +83,11 @@ class TableStore:
         known = [*dict.fromkeys((*ALL_TABLES, *tables))]
         self.repair(known)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = dict(zip(known, pool.map(self.is_there, known), strict=True))  # refuses another format
+            list(pool.map(self.is_there, known))  # refuses another format
             if tests_storage:
                 check_storage(self.root, self.files)
             list(pool.map(lambda table: self.log(table).make(table), tables))
         self.files.sync_folders(self.root)
-        if made := sum(not found[table] for table in tables):
-            logger.info("created %d tables below %s", made, self.root)
 
     def repair(self, tables: Iterable[Table] = TABLES) -> None:
         """Repair the logs of *tables* after a power failure; raises TableError where that would lose rows.

@@ -46,11 +46,16 @@ FRESH_SECONDS = 300.0
 """The greatest age of a file when it gets its entry in the log: maintenance deletes older ones without."""
 KNOWN_SECONDS = 300.0
 """After so long a table is opened again. An entry is kept twice as long at least (``maintenance.keep_versions``)."""
+_SURE_SECONDS = 30.0
+"""Where a version was known for longer, its entry is looked for after the next one is put. Clean-ups go by the dates of
+files, and a clean-up that has removed it stands on later ones."""
 _LONGEST_PAUSE_SECONDS = 0.2
+_MOST_LATER = 500
+"""After so many entries a table is opened again: all of them are in memory."""
 _FEW = 16
 """So many entries are read one after the other; where there are more, opening the table is quicker."""
-_GAP, _GAP_SECONDS = "contiguous", 5.0
-"""In the error of a list of the log with a later entry and not the one before; it lasts longer where one is gone."""
+_GAP, _GAP_SECONDS = re.compile("contiguous|Gap between|_last_checkpoint hint"), 5.0
+"""Errors of a list of the log with a later entry and not the one before; they last longer where one is gone."""
 _ELSEWHERE = "give tables.root another place"
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
@@ -66,7 +71,7 @@ class Change(NamedTuple):
     """The content of an entry: files that are *added* and *removed*, and its *writer* (application id, version).
 
     Followers ignore rows that it only *moves* into other files. Files are entered *fresh_seconds* at most after the
-    first was begun, at *began_ms*; None: when the oldest was written. *properties* of the table are set.
+    first was begun, at *began_ms*; None: when the oldest was written.
     """
 
     added: Sequence[DataFile] = ()
@@ -75,19 +80,16 @@ class Change(NamedTuple):
     moves: bool = False
     began_ms: int | None = None
     fresh_seconds: float = FRESH_SECONDS
-    properties: Mapping[str, str] | None = None
 
     def is_stale(self, seconds: float) -> bool:
         """Return whether the first file is too old *seconds* after all were written, even if a clock was set."""
         begun_ms = [each.written_ms for each in self.added] if self.began_ms is None else [self.began_ms]
         return max([seconds, *(time.time() - each / 1000 for each in begun_ms)]) > self.fresh_seconds
 
-    def to_content(self, now: Version, mine: str) -> bytes:
-        """Return the entry after *now* with the id *mine*."""
+    def to_content(self, mine: str) -> bytes:
+        """Return the entry with the id *mine*."""
         at_ms, is_change = int(time.time() * 1000), not self.moves
         actions: list[dict[str, Any]] = []
-        if self.properties:
-            actions.append({"metaData": now.metadata_with(self.properties)})
         if self.writer:
             actions.append({"txn": {"appId": self.writer[0], "version": self.writer[1], "lastUpdated": _NEVER_MS}})
         same = {"partitionValues": {}, "dataChange": is_change}
@@ -108,7 +110,7 @@ class TableLog:
         self._uri = files.uri(path)
         self._lock = threading.Lock()
         self._now: Version | None = None
-        self._opened_at = 0.0, 0.0  # by either clock
+        self._known_at = _clocks()
         self._stored = -1
 
     @native
@@ -149,9 +151,15 @@ class TableLog:
         content = to_content("", [{"protocol": protocol}, {"metaData": to_metadata(schema, properties, more)}])
         self._files.put_new(entry(self._path, 0), content)  # or another process does
 
+    @native
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Set those *properties* that differ in the table."""
-        self.commit(lambda now: None if properties.items() <= now.properties.items() else Change(properties=properties))
+        with self._lock, self._errors():
+            table = self._opened()
+            known = table.metadata().configuration
+            if changed := {name: value for name, value in properties.items() if known.get(name) != value}:
+                table.alter.set_table_properties(changed)
+                self._store(self._open().number)
 
     @native
     def newest(self) -> Version:
@@ -162,7 +170,7 @@ class TableLog:
     @native
     def entries(self, after: int, until: int) -> list[Entry]:
         """Return the entries of versions in ``(after, until]``; raises FileNotFoundError where one is gone."""
-        with self._lock:
+        with self._lock, self._errors():
             now = self._known()
         known = {each: said for each in range(after + 1, until + 1) if (said := now.entry(each))}
         missing = [each for each in range(after + 1, until + 1) if each not in known]
@@ -182,7 +190,11 @@ class TableLog:
             with self._lock, self._errors():
                 now = self._known()
                 self._store(now.number)  # the decision depends on it
-                if (change := decide(now)) is None:
+                try:
+                    change = decide(now)
+                except DeltaError:  # a clean-up has removed what this version stands on
+                    change = decide(now := self._open())
+                if change is None:
                     return None
                 if change.is_stale(time.monotonic() - begun_at):
                     late = f"no entry within {change.fresh_seconds:.0f} s of writing"
@@ -198,28 +210,26 @@ class TableLog:
         """Put *change* as the entry after *now*, and sync it; return False where another one is there."""
         if unknown := now.asks_of_writers:
             raise TableError(f"{self._path}: another tool has enabled {', '.join(sorted(unknown))}; {_ELSEWHERE}")
-        version, content = now.number + 1, change.to_content(now, mine)
+        version, content, at = now.number + 1, change.to_content(mine), _clocks()
         if not self._is_entered(version, content, mine):
             return False
-        if self._age_seconds() > 2 * KNOWN_SECONDS:
+        if self._age_seconds() > _SURE_SECONDS and self._read(now.number) is None:
             raise TimeoutError(f"{self._path}: entry {version} may be below later ones, it took too long; {_REMEDY}")
         self._store(version)
         said = self._said(version, content)
-        self._now = now.followed_by(said) if said.is_plain else None
+        self._now, self._known_at = now.followed_by(said), at
         self._checkpoint_if_due(version)
         return True
 
     def _is_entered(self, version: int, content: bytes, mine: str) -> bool:
         """Put an entry if there is none; return whether it is there, also where the answer was lost."""
-        failed: OSError | None = None
         try:
             if self._files.put_new(entry(self._path, version), content):
                 return True
         except OSError as problem:
-            failed = problem
+            if self._read(version) is None:
+                raise TableError(f"{self._path}: {one_line(problem)}") from problem
         said = self._read(version)
-        if failed is not None and said is None:
-            raise TableError(f"{self._path}: {one_line(failed)}") from failed
         return said is not None and said.id == mine
 
     @native
@@ -244,8 +254,8 @@ class TableLog:
 
     def _open(self) -> Version:
         """Return the table as it is now, and keep it as the one that is known."""
-        self._now, opened_at = None, (time.monotonic(), time.time())
-        self._now, self._opened_at = Version(self._opened()), opened_at
+        self._now, self._known_at = None, _clocks()
+        self._now = Version(self._opened())
         return self._now
 
     def _opened(self) -> DeltaTable:
@@ -256,28 +266,30 @@ class TableLog:
                 table = DeltaTable(self._uri, storage_options=self._files.storage)
                 break
             except DeltaError as problem:
-                if _GAP not in str(problem) or time.monotonic() > gives_up_at:
+                if not _GAP.search(str(problem)) or time.monotonic() > gives_up_at:
                     raise
             time.sleep(_LONGEST_PAUSE_SECONDS)
         check_table(self._path, table.metadata().configuration)
         return table
 
     def _age_seconds(self) -> float:
-        """Return how long ago the table was opened, also if a clock was set or this process was suspended."""
-        return max(time.monotonic() - self._opened_at[0], time.time() - self._opened_at[1])
+        """Return for how long the version is known, also if a clock was set or this process was suspended."""
+        return max(now - at for now, at in zip(_clocks(), self._known_at, strict=True))
 
     def _known(self) -> Version:
         """Return the table as it is known: others may have written to it."""
-        if self._now is None or self._age_seconds() > KNOWN_SECONDS:
+        now = self._now
+        if now is None or now.number - now.table.version() > _MOST_LATER or self._age_seconds() > KNOWN_SECONDS:
             return self._open()
-        return self._now
+        return now
 
     def _look(self) -> Version:
         """Return the table as it is now, by the entries after the one that is known, where these are plain and few."""
         now = self._known()
         for _ in range(_FEW):
+            at = _clocks()
             if (said := self._read(now.number + 1)) is None:
-                self._now = now
+                self._now, self._known_at = now, at
                 return now
             if not said.is_plain:
                 break
@@ -350,3 +362,7 @@ class TableLog:
             yield
         except DeltaError as problem:
             raise TableError(f"{self._path}: {one_line(problem)}") from problem
+
+
+def _clocks() -> tuple[float, float]:
+    return time.monotonic(), time.time()

@@ -82,7 +82,7 @@ class Entry(NamedTuple):
         said: dict[str, list[dict[str, Any]]] = {}
         for line in content.splitlines():
             for kind, action in json.loads(line).items() if line.strip() else ():
-                said.setdefault(kind, []).append(action)
+                said.setdefault(kind, []).extend([action] if action else [])
         adds, removes = said.get("add", []), said.get("remove", [])
         return cls(
             version,
@@ -141,12 +141,6 @@ class Version:
     def properties(self) -> Mapping[str, str]:
         """The properties of the table."""
         return self.table.metadata().configuration
-
-    def metadata_with(self, properties: Mapping[str, str]) -> dict[str, Any]:
-        """Return what an entry says of the table with these *properties* instead."""
-        known, schema = self.table.metadata(), self.table.schema().to_json()
-        same = {"id": known.id, "description": known.description, "createdTime": known.created_time}
-        return to_metadata(schema, known.configuration | dict(properties), same)
 
     @property
     def hidden_by(self) -> set[str]:
