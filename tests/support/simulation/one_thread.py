@@ -68,7 +68,7 @@ _INSTEAD = {
     "state.checked_metadata.RETRY_S": 0,
     "state.translator.LOOK_BACK": 3,  # logs are short here
     "ingest.log_check.ThreadPoolExecutor": InlineExecutor,
-    **dict.fromkeys(("status.held_offsets.ThreadPoolExecutor", "status.reporter.ThreadPoolExecutor"), InlineExecutor),
+    "status.held_offsets.ThreadPoolExecutor": InlineExecutor,
     **dict.fromkeys(("ingest.record_indexer.datetime", "ingest.log_check.datetime"), PatchedTime),
     **dict.fromkeys(("ingest.incarnation_check.time", "ingest.incarnation_log.datetime"), PatchedTime),
     "state.topic_partitions.datetime": PatchedTime,
