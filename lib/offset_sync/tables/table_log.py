@@ -156,8 +156,7 @@ class TableLog:
         """Set those *properties* that differ in the table."""
         with self._lock, self._errors():
             table = self._opened()
-            known = table.metadata().configuration
-            if changed := {name: value for name, value in properties.items() if known.get(name) != value}:
+            if changed := dict(properties.items() - table.metadata().configuration.items()):
                 table.alter.set_table_properties(changed)
                 self._store(self._open().number)
 
@@ -238,19 +237,15 @@ class TableLog:
 
         The vacuum is a full one, which also deletes files that no entry names: others would never find some of them.
         """
-        with self._lock, self._alone() as is_alone:
-            if not is_alone:
-                logger.info("%s: another process is cleaning it up", self._path)
-                return
-            with self._errors():
+        with self._lock, self._alone() as is_alone, self._errors():
+            if is_alone:  # else another process is cleaning it up
                 table = self._checkpoint()  # stored before the entries with the same content go
                 table.cleanup_metadata()
                 old = table.vacuum(full=True)  # vacuum itself would write two entries
                 # While this process was suspended another may have entered what is old by now; from here on none does.
                 held = {each.path for each in self._open().files()}
-                for each in old:
-                    if each not in held:
-                        self._files.delete(f"{self._path}/{each}")
+                for each in {*old} - held:
+                    self._files.delete(f"{self._path}/{each}")
 
     def _open(self) -> Version:
         """Return the table as it is now, and keep it as the one that is known."""
@@ -281,7 +276,8 @@ class TableLog:
         now = self._now
         if now is None or now.number - now.table.version() > _MOST_LATER or self._age_seconds() > KNOWN_SECONDS:
             return self._open()
-        return now
+        own = self._files.local(entry(self._path, now.number))
+        return now if own is None or own.exists() else self._open()  # else the table was removed, or set back
 
     def _look(self) -> Version:
         """Return the table as it is now, by the entries after the one that is known, where these are plain and few."""

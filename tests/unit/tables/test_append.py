@@ -84,6 +84,12 @@ def test_a_process_that_was_away_while_entries_were_cleaned_up_writes_and_reads_
     assert by_delta_rs(tables) == [0, 1, 2, 3, 4, 5]
 
 
+def test_that_a_table_was_removed_is_told(tables: TableStore) -> None:
+    shutil.rmtree(tables.path(DRIVERS))
+    with pytest.raises(TableError):
+        tables.append(DRIVERS, claims(1))
+
+
 def test_an_entry_that_took_long_may_be_below_later_ones(tables: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.append(DRIVERS, claims(0))
     now = time.time
