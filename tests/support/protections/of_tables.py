@@ -75,7 +75,7 @@ PROTECTIONS = protections(
     "two removals of the same files do not both go through",
     kept_by("files.os.link", os.replace, "append what_was_acknowledged_is_there[7]"),
     "a version that was known long ago is not built on",
-    kept_by("table_log.KNOWN_SECONDS", float("inf"), "append a_process_that_was_away"),
+    kept_by("table_log.TableLog._known", lambda log: log._now or log._open(), "append a_process_that_was_away"),
     "an entry that took long to put is not taken for the newest",
     kept_by("table_log.TableLog._age_seconds", gives(0.0), "append an_entry_that_took_long"),
     "a table that another tool has given features is not written",
