@@ -66,20 +66,21 @@ def ask_coordinators(
     """Ask all of *aliases* about the groups in *homes* (groups by source): as targets first, then as sources.
 
     Some groups are asked about beside others, so that no cluster waits for another. Never raises: groups without an
-    answer have an error.
+    answer have an error. *homes* has sets.
     """
     as_target, as_source = ({alias: dict[str, Any]() for alias in aliases} for _ in range(2))
+    everyone = sorted(set().union(*homes.values()))
 
     def ask(part: int) -> None:
-        some = {alias: sorted(groups)[part::_PARTS] for alias, groups in homes.items()}
+        mine = everyone[part::_PARTS]
         for alias in aliases:  # all have answered before the first source is asked
-            elsewhere = {group for source, groups in some.items() if source != alias for group in groups}
-            as_target[alias].update(clusters.committed_offsets(alias, [*elsewhere]))
-        for alias, groups in some.items():
-            as_source[alias].update(clusters.committed_offsets(alias, groups))
+            there = [group for group in mine if any(group in homes[each] for each in homes if each != alias)]
+            as_target[alias].update(clusters.committed_offsets(alias, there))
+        for alias, groups in homes.items():
+            as_source[alias].update(clusters.committed_offsets(alias, [group for group in mine if group in groups]))
 
     with ThreadPoolExecutor(_PARTS, "coordinators") as threads:
-        list(threads.map(ask, range(min(_PARTS, sum(map(len, homes.values()))))))
+        list(threads.map(ask, range(min(_PARTS, len(everyone)))))
     return HeldOffsets(as_target, as_source)
 
 
