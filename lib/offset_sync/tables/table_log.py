@@ -32,7 +32,7 @@ from offset_sync.tables.files import Files
 from offset_sync.tables.format import FORMAT, PROPERTY, check_table
 from offset_sync.tables.log_repair import alone
 from offset_sync.tables.native_calls import native
-from offset_sync.tables.transaction_log import DataFile, Entry, Version, entry, to_content, to_metadata
+from offset_sync.tables.transaction_log import DataFile, Entry, Version, entry, to_content
 
 logger = logging.getLogger(__name__)
 _REMEDY = "find out what was slow; let a micro-batch have fewer records (index.max_offsets_per_trigger) if it was that"
@@ -45,7 +45,8 @@ minute."""
 FRESH_SECONDS = 300.0
 """The greatest age of a file when it gets its entry in the log: maintenance deletes older ones without."""
 KNOWN_SECONDS = 300.0
-"""After so long a table is opened again. An entry is kept twice as long at least (``maintenance.keep_versions``)."""
+"""A version that nothing has confirmed for so long is not built on: the table is opened again. An entry is kept twice
+as long at least (``maintenance.keep_versions``)."""
 _SURE_SECONDS = 30.0
 """Where a version was known for longer, its entry is looked for after the next one is put. Clean-ups go by the dates of
 files, and a clean-up that has removed it stands on later ones."""
@@ -56,7 +57,6 @@ _FEW = 16
 """So many entries are read one after the other; where there are more, opening the table is quicker."""
 _GAP, _GAP_SECONDS = re.compile("contiguous|Gap between|_last_checkpoint hint"), 5.0
 """Errors of a list of the log with a later entry and not the one before; they last longer where one is gone."""
-_ELSEWHERE = "give tables.root another place"
 _PROPERTIES = {
     # Plain protocol: delta-rs and DuckDB read the tables as they are.
     "delta.enableDeletionVectors": "false",
@@ -144,11 +144,17 @@ class TableLog:
         visible = [each for each in self._files.below(self._path) if not re.search(r"(^|/)[._]", each)]
         if visible and not self._is_there():  # another process may have made and filled it meanwhile
             raise TableError(f"{self._path}: holds files and is no Delta table; give tables.root another place")
-        schema = DeltaSchema.from_arrow(table.commented_schema).to_json()
-        properties = {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()}
-        more = {"id": str(uuid.uuid4()), "description": table.comment, "createdTime": int(time.time() * 1000)}
+        metadata = {
+            "id": str(uuid.uuid4()),
+            "description": table.comment,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": DeltaSchema.from_arrow(table.commented_schema).to_json(),
+            "partitionColumns": [],
+            "configuration": {**_PROPERTIES, "delta.appendOnly": str(table.is_append_only).lower()},
+            "createdTime": int(time.time() * 1000),
+        }
         protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
-        content = to_content("", [{"protocol": protocol}, {"metaData": to_metadata(schema, properties, more)}])
+        content = to_content("", [{"protocol": protocol}, {"metaData": metadata}])
         self._files.put_new(entry(self._path, 0), content)  # or another process does
 
     @native
@@ -208,7 +214,9 @@ class TableLog:
     def _put(self, now: Version, change: Change, mine: str) -> bool:
         """Put *change* as the entry after *now*, and sync it; return False where another one is there."""
         if unknown := now.asks_of_writers:
-            raise TableError(f"{self._path}: another tool has enabled {', '.join(sorted(unknown))}; {_ELSEWHERE}")
+            raise TableError(
+                f"{self._path}: another tool has enabled {', '.join(sorted(unknown))}; give tables.root another place"
+            )
         version, content, at = now.number + 1, change.to_content(mine), _clocks()
         if not self._is_entered(version, content, mine):
             return False

@@ -102,12 +102,6 @@ def to_content(mine: str, actions: Iterable[Mapping[str, Any]]) -> bytes:
     return "".join(f"{json.dumps(each)}\n" for each in ({"commitInfo": info}, *actions)).encode()
 
 
-def to_metadata(schema: str, properties: Mapping[str, str], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an entry says of a table with a *schema* as JSON, without partitions."""
-    plain = {"format": {"provider": "parquet", "options": {}}, "partitionColumns": []}
-    return {**more, **plain, "schemaString": schema, "configuration": properties}
-
-
 def _rows(stats: str | None) -> int | None:
     found: int | None = json.loads(stats).get("numRecords") if stats else None
     return found

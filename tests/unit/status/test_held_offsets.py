@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from unittest.mock import MagicMock
 
 import pyarrow.compute as pc
 import pytest
@@ -16,6 +17,7 @@ from fakes.status_site import IN_SYNC, StatusSite, moved
 from generators.hypothesis_strategies import law
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
+from offset_sync.status.held_offsets import ask_coordinators
 
 UNSTABLE = ClusterError("X", "group 'g': UNSTABLE_OFFSET_COMMIT for orders-0")
 OF_TABLES = Reason.OF_TABLES(UNSTABLE)
@@ -89,6 +91,13 @@ def test_a_commit_at_a_third_cluster_of_which_no_verdict_is_left_is_no_false_in_
     site.clusters["Z"].commit("g", ORDERS, 7)
     (row,) = site.report_on(verdicts, site.ask(), site.clock_ms[0]).to_pylist()
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.COMMITS_UNREAD())
+
+
+def test_every_target_of_a_group_is_asked_before_any_of_its_homes() -> None:
+    clusters = MagicMock()
+    ask_coordinators(clusters, "XYZ", {"X": {"a", "b"}, "Y": {"b"}})
+    asked = clusters.committed_offsets.call_args_list
+    assert [alias for (alias, groups), _ in asked if "b" in groups] == [*"XYZXY"]
 
 
 @law(150)
