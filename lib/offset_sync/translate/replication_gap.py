@@ -120,8 +120,7 @@ def replication_gaps(
     all records.
     """
     for missing, shown_at_ms in _missing(origin, source, target, low, high):
-        is_young = (shown_at_ms > young_since_ms) & (shown_at_ms < NO_LIMIT)
-        is_pending = is_young | (shown_at_ms == NO_LIMIT)
+        is_pending = (shown_at_ms > young_since_ms) | (shown_at_ms == NO_LIMIT)
         pending, skipped = (joined([missing.take(some)]) for some in (is_pending, ~is_pending))
         yield ReplicationGap(pending, skipped)
 
@@ -300,7 +299,7 @@ def _gaps(
     for origin in sorted((source.origins | {own}) - {targets, UNKNOWN_ORIGIN}):
         yield from ((origin, gap) for gap in replication_gaps(origin, source, target, young_since_ms))
     # Records with unreadable headers count as the source's own, missing at the target.
-    yield own, ReplicationGap(none, OffsetRanges(*source.unknown_ranges))
+    yield own, ReplicationGap(none, OffsetRanges(*source.unknown_ranges).below(source.frontier))
 
 
 def _beyond_index(source: LogIndex, left: Int64s, source_end: int) -> Int64s:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +37,7 @@ TESTS = {
     ],
     "translate/read_list.py": [_T + "read_list.py", _T + "read_list_text.py"],
     "translate/index_retention.py": [_T + "index_retention_laws.py"],
-    "translate/replication_gap.py": [_T + "replication_gap.py", "tests/unit/status/test_status_oracle.py"],
+    "translate/replication_gap.py": [_T + "replication_gap.py", _T + "read_list.py"],
     "translate/read_window.py": [
         _T + name for name in ("exact_laws.py", "cut_targets.py", "partition.py", "replication_gap.py")
     ],
@@ -63,7 +62,6 @@ def main(words: Sequence[str] | None = None) -> int:
     """Judge the mutants that the command line *words* ask for; 0 if all is as the file of survivors says."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("files", nargs="*", help="only files whose names below lib/offset_sync contain this")
-    parser.add_argument("--function", default="", help="only functions whose names contain this")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants side by side")
     options = parser.parse_args(words)
     named = read_survivors(SURVIVORS.read_text(encoding="utf-8"))
@@ -74,14 +72,13 @@ def main(words: Sequence[str] | None = None) -> int:
         name = path.relative_to(LIB).as_posix()
         if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
-            mutants += [each for each in _mutants(path) if options.function in each.function]
+            mutants += _mutants(path)
     loop = Loop(mutants, options.workers)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
     survived = {_change(each) for each in loop.survivors}
     noticed = {_change(each) for each in mutants} - survived
-    is_whole = not (options.files or options.function)
-    gone = [each for each in named if each in noticed or (is_whole and each not in survived)]
+    gone = [each for each in named if each in noticed or (not options.files and each not in survived)]
     return _report(mutants, loop.survivors, sorted(survived - named.keys()), gone)
 
 
@@ -101,8 +98,6 @@ def _report(mutants: Sequence[Mutant], survivors: Sequence[Mutant], unnamed: lis
     for file, number in [*judged.items(), ("all", judged.total())]:
         left = survived.total() if file == "all" else survived[file]
         print(f"{file:40} {number:6} mutants {left:5} survive {100 * (number - left) / number:6.1f} %")
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(f"{sum(each.ru_utime + each.ru_stime for each in used):.0f} seconds of a processor")
     if unnamed:
         print(f"\nSurvive, and are not in {SURVIVORS.relative_to(REPO)}:\n{block(unnamed)}")
     if gone:

@@ -1,20 +1,37 @@
-"""The records missing at the target, and the cost of a position other than t(c), against plain loops over records."""
+"""The records missing at the target, against plain loops over records, and what groups repeat, skip and leave."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.logs import HOUR_MS, NOW_MS, log
+from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import cases, generators, law
-from offset_sync.translate.exact import Bounds, translate
+from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.origin_positions import NO_LIMIT
-from offset_sync.translate.read_window import position_cost
-from offset_sync.translate.replication_gap import NEVER_YOUNG, OffsetRanges, deleted_of, joined, replication_gaps
-from oracles.translation import NO_RECORD, Case, answers, f_by_offset
-from oracles.translation_check import every_commit, growing, logs_of, origin_codes
+from offset_sync.translate.index.time_index import TimeIndex
+from offset_sync.translate.partition_log import PartitionMetadata
+from offset_sync.translate.replication_gap import (
+    NEVER_YOUNG,
+    BothLogs,
+    OffsetCounts,
+    OffsetRanges,
+    deleted_of,
+    is_outside,
+    joined,
+    log_end,
+    measure,
+    replication_gaps,
+)
+from oracles.translation import Case
+from oracles.translation_check import growing, logs_of, origin_codes
 
 pages = st.none() | st.integers(1, 4)
 
@@ -64,17 +81,98 @@ def test_the_records_missing_at_the_target_are_those_of_the_definition(
             assert offsets(list(deleted_of(code, source, target))) == sorted(deleted[0] + deleted[1])
 
 
-@law(800)
-@given(cases, generators, pages)
-def test_position_cost_is_what_the_records_between_say(case: Case, rng: random.Random, page_runs: int | None) -> None:
-    *_, (_, source, target) = growing(case, rng, page_runs)
-    commits, young_since_ms = list(every_commit(case)), case.now_ms - case.hole_grace_ms
-    logs, needs = logs_of(case, source, target), f_by_offset(case)
-    answer = translate(np.array(commits), *logs, Bounds(young_since_ms)).offset
-    position = np.array(rng.choices(range(case.target.frontier + 1), k=len(commits)))
-    found = position_cost(np.array(commits), answer, position, *logs, young_since_ms)
-    costs = zip(answers(case, commits), *(each.tolist() for each in found), strict=True)
-    for c, at, (best, repeats, skipped) in zip(commits, position.tolist(), costs, strict=True):
-        read = [offset for offset, need in enumerate(needs) if NO_RECORD < need < c]
-        assert repeats == sum(at <= offset for offset in read) - sum(best.offset <= offset for offset in read)
-        assert skipped == sum(need >= c for need in needs[:at])
+SOURCE = "X0 Y0 Z5 X3 Y1 X5 ? Z6 W0 X9 X10"
+"""Y1 is deleted at the target, Z5 and X3 are skipped there, W0 and X9 are pending, X10 is not indexed at the source."""
+TARGET = "Y0 . X0 Z6 X5 Y5"
+KNOWN, LATER = (SOURCE.replace("?", "."), TARGET), (SOURCE.replace("X0 Y0 Z5", ". . ."), TARGET)
+
+
+COMMITS = (0, 4, 7, 11)
+TIMES_MS = [1, 2, 2, 3, 3, 4, 4, 5, 5, 6]
+
+
+def measured(
+    *,
+    texts: tuple[str, str] = (SOURCE, TARGET),
+    offsets: tuple[Any, Any] = (2, 2),
+    end: int = 11,
+    young_since_ms: int = NEVER_YOUNG,
+    times_ms: tuple[list[int], list[int]] | None = None,
+    begin: int = 0,
+    is_paged: bool = False,
+    **changed: Any,
+) -> tuple[dict[str, list[int]], OffsetCounts]:
+    """What is counted for COMMITS, where *offsets* are wanted and present; the rest is of the source and its log."""
+    case = Case("X", log("X", texts[0], frontier=10), log("Y", texts[1], frontier=5))
+    *_, (_, source, target) = growing(case)
+    assert source is not None
+    source.begin = begin
+    if is_paged:
+        for index in (source, target):
+            let_go_of_all_but(index, 1, 2, KeptPages())
+    for index, some_ms in zip((source, target), times_ms or ([], []), strict=True):
+        if some_ms:
+            index.times = TimeIndex()
+            index.times.extend(np.arange(len(some_ms)), np.ones(len(some_ms), np.int64), *np.array([some_ms] * 2))
+    here, there = logs_of(case, source, target)
+    here = replace(here, metadata=here.metadata._replace(**changed))
+    logs = BothLogs(here, there, end, young_since_ms, 0, is_unstamped=times_ms is not None)
+    counts, late = measure(logs, np.array(COMMITS), *(np.full(len(COMMITS), offset) for offset in offsets))
+    return {name: column.tolist() for name, column in vars(counts).items()}, late
+
+
+def test_each_missing_record_counts_for_the_commits_that_have_not_read_it() -> None:
+    counts, late = measured()
+    assert counts == {
+        "repeats": [0, 0, 0, 0],
+        "skipped": [0, 0, 0, 0],
+        "unread": [11, 7, 4, 0],
+        "pending": [3, 3, 3, 0],  # W0, X9, X10
+        "not_mirrored": [4, 3, 2, 0],  # X3, the unreadable one, X9, X10
+        "deleted": [2, 1, 0, 0],  # Z5, Y1
+        "unindexed": [2, 2, 2, 2],
+    }
+    assert (late.total, late.first) == (1, 9), "no mirror is known to copy W0"
+    _, late = measured(texts=(SOURCE, "Y0 . . Z6 ."))
+    assert (late.total, late.first) == (4, 0), "the target has nothing of X yet"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"end": 9}, {"unread": [9, 5, 2, 0], "pending": [1, 1, 1, 0], "not_mirrored": [2, 1, 0, 0]}),
+        ({"end": ABSENT}, {"unread": [10, 6, 3, 0], "pending": [2, 2, 2, 0], "unindexed": [1, 1, 1, 1]}),
+        # What the source has deleted may be at a later place, as one record there is unknown.
+        ({"log_start": 5}, {"unread": [6, 6, 4, 0], "not_mirrored": [4, 3, 2, 0], "deleted": [2, 1, 0, 0]}),
+        ({"log_start": 5, "texts": KNOWN}, {"unread": [5, 5, 4, 0], "not_mirrored": [2, 2, 2, 0], "deleted": [0] * 4}),
+        ({"begin": 3, "texts": LATER}, {"unread": [11, 7, 4, 0], "pending": [6, 3, 3, 0]}),
+        ({"cut_at": 5}, {"not_mirrored": [7, 6, 4, 0], "pending": [6, 6, 4, 0], "unindexed": [7, 7, 7, 7]}),
+        ({"young_since_ms": NOW_MS - 2 * HOUR_MS}, {"pending": [5, 3, 3, 0], "deleted": [1, 1, 0, 0]}),
+        ({"texts": (SOURCE, "Y0 . . Z6 .")}, {"unindexed": [1, 1, 1, 1]}),
+        ({"offsets": (2, [2, 9, 4, 3])}, {"repeats": [0, -1, -1, -1], "skipped": [0, 3, 1, 0]}),
+        ({"offsets": (4, 2)}, {"repeats": [2, 2, 2, 2], "skipped": [0] * 4}),
+        ({"offsets": ([0, 3, 3, 4], [5, 5, 9, 5])}, {"repeats": [0, 0, -1, -1], "skipped": [4, 2, 2, 0]}),
+        ({"offsets": (2, ABSENT)}, {"repeats": [0] * 4, "skipped": [0] * 4}),
+        ({"offsets": (ABSENT, 4)}, {"repeats": [0] * 4, "skipped": [0] * 4}),
+        # Without headers, those newer than all at the target.
+        ({"times_ms": (TIMES_MS, [1, 5, 3])}, {"pending": [2, 2, 2, 0], "not_mirrored": [2, 2, 2, 0]}),
+        ({"times_ms": (TIMES_MS, [6])}, {"pending": [1, 1, 1, 0], "deleted": [0] * 4}),
+        ({"times_ms": (TIMES_MS, [])}, {"pending": [11, 7, 4, 0]}),
+        ({"times_ms": ([], [6])}, {"pending": [11, 7, 4, 0]}),
+    ],
+)
+@pytest.mark.parametrize("is_paged", [False, True])
+def test_what_changes_the_counts(changed: dict[str, Any], told: dict[str, list[int]], is_paged: bool) -> None:
+    counts, _ = measured(**changed, is_paged=is_paged)
+    assert {name: counts[name] for name in told} == told
+
+
+def test_a_log_without_its_topic_has_no_end_and_an_offset_at_either_end_is_in_it() -> None:
+    known = PartitionMetadata("id", log_start=3, log_end=7)
+    assert [log_end(each) for each in (known, known._replace(topic_id=None), None)] == [7, ABSENT, ABSENT]
+    assert is_outside(known, np.array([ABSENT, 0, 2, 3, 7, 8])).tolist() == [False, True, True, False, False, True]
+
+
+def test_ranges_from_an_offset_on() -> None:
+    cut = OffsetRanges(np.array([1, 5, 9]), np.array([2, 3, 1])).from_offset(6)
+    assert (cut.start.tolist(), cut.length.tolist()) == ([6, 9], [2, 1])

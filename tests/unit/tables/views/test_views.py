@@ -6,7 +6,6 @@ import io
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +15,7 @@ from pyarrow.csv import write_csv
 from builders.spark_tables import append_all
 from generators.table_histories import BEGINS, LASTS, random_history
 from offset_sync.model.errors import TableError
-from offset_sync.tables.catalog import OFFSET_COMMITS, OFFSET_TRANSLATIONS, RECORD_RUNS, SYNC_STATUS
+from offset_sync.tables.catalog import OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.views import VIEWS, failover_cost, lagging_groups
@@ -24,11 +23,6 @@ from offset_sync.tables.views.duckdb import open_tables
 from tools.golden_output import expect
 
 AN_HOUR = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
-
-
-def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
-    return found
 
 
 def as_text(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> str:
@@ -53,30 +47,6 @@ def test_what_views_and_questions_show_is_in_the_golden_file(tmp_path: Path) -> 
     few = opened(tmp_path / "few", made)
     quality = as_text(many, "translation_quality of many answers", "SELECT * FROM translation_quality")
     expect("views.csv", "\n".join([*(as_text(few, *each) for each in asked), quality]))
-
-
-def test_a_failover_costs_the_same_whatever_topics_are_called(tmp_path: Path) -> None:
-    """At each cluster a stream is called otherwise than at any other, and as others call another one."""
-    called = {("dc1", "t"): "t", ("dc2", "t"): "u", ("dc3", "t"): "dc1.t"}
-    called |= {("dc1", "u"): "u", ("dc2", "u"): "t", ("dc3", "u"): "dc1.u"}
-    made, turned = random_history(4), dict[Table, pa.Table]()
-    for table, found in made.items():
-        each = found.to_pylist()
-        for row in each:
-            if table in (OFFSET_TRANSLATIONS, SYNC_STATUS):
-                target = called[row["target_cluster"], row["topic"]]
-                row |= {"stream": row["topic"], "target_topic": target}
-                row["topic"] = called[row["source_cluster"], row["topic"]]
-            elif table in (OFFSET_COMMITS, RECORD_RUNS):
-                row["topic"] = called[row["cluster"], row["topic"]]
-        turned[table] = pa.Table.from_pylist(each, table.arrow_schema)
-    sql = failover_cost([BEGINS + LASTS * share / 10 for share in range(10)])
-    answers = []
-    for name, tables in (("same", made), ("named", turned)):
-        answers.append(rows(opened(tmp_path / name, tables), sql))
-    wanted = [row | {"topic": called[row["source_cluster"], row["topic"]]} for row in answers[0]]
-    assert any(row["lost"] for row in wanted)
-    assert sorted(map(str, answers[1])) == sorted(map(str, wanted))
 
 
 def test_a_folder_without_tables_is_refused_with_the_remedy(tmp_path: Path) -> None:
