@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--groups", nargs="+", metavar="PATTERN", help="regular expressions, each for a whole group id")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--planned", action="store_true", help="both clusters answer; nothing is lost or repeated")
-    kind.add_argument("--disaster", action="store_true", help="the source is lost; works from the tables alone")
+    kind.add_argument("--disaster", action="store_true", help="the source is lost; asks only the target")
     waits = "longest wait for the index; rehearse: for the records of a direction (default 10m)"
     parser.add_argument("--timeout", type=_duration, default="10m", metavar="DURATION", help=waits)
     for option, (text, reasons) in _CONFIRMS.items():

@@ -129,11 +129,11 @@ class Reason(Enum):
 
     # Why a group that was moved, or is to be moved, is not ready; IF_ before a word of Status is what to do.
     IF_WITHHELD = "its reason says what to do", _BY_REASON
-    IF_STALLED = "start the job or mirror that has stopped, then verify again"
+    IF_STALLED = "start the job or mirror that has stopped, then repeat the command"
     IF_BEHIND = "repeat apply"
     IF_TARGET_ACTIVE = "stop the group's members at {}"
     IF_IN_SYNC = "it holds another offset than the answer: repeat apply"
-    IF_MIRRORING = "wait until the mirror has copied all records, then verify again"
+    IF_MIRRORING = "wait until the mirror has copied all records, then repeat the command"
     IF_CROSSING = "send all producers to {}, and let the group read at {} until records no longer cross"
     MISSING = "records that it has read and that are not at {} yet: {:,}"
     LIST_NOT_HELD = "{} does not hold its present read list"
