@@ -82,7 +82,7 @@ def test_search_finds_a_group_and_opening_it_shows_its_partitions(tab: Tab, html
     assert search(page, "billing-1")[0] == "billing-1"
     page.click("#rows .head")
     source, _ = page.locator("#rows .where").first.text_content().split(" → ")
-    rows = [row for row in STATUS.to_pylist() if (row["group_id"], row["source_cluster"]) == ("billing-1", source)]
+    rows = [row for row in STATUS if (row["group_id"], row["source_cluster"]) == ("billing-1", source)]
     shown = page.locator(".topic .of-source").all_text_contents()
     offsets = [f"{row['source_offset']:,}" for row in sorted(rows, key=itemgetter("topic", "partition"))]
     assert [text for text in shown if text != "source"] == offsets

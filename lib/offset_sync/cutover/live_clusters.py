@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from offset_sync.state.group_homes import UNCERTAIN_MS
 from offset_sync.state.held_positions import groups_of
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import frontier
+from offset_sync.status.assessment import Row
 from offset_sync.status.live_state import LiveState
 from offset_sync.sync.held_lists import own_group
 from offset_sync.sync.read_lists import ReadLists
@@ -166,9 +167,9 @@ class LiveClusters:
             found |= self._statuses(self._live.report(system_now_ms(), left))
         return found
 
-    def _statuses(self, rows: pa.Table) -> dict[str, list[PartitionStatus]]:
+    def _statuses(self, rows: Sequence[Row]) -> dict[str, list[PartitionStatus]]:
         found = dict[str, list[PartitionStatus]]()
-        for row in rows.to_pylist():
+        for row in rows:
             if (row["source_cluster"], row["target_cluster"]) == self._direction:
                 key = GroupPartition(row["group_id"], row["stream"], row["partition"])
                 self._wanted[key] = row["wanted_offset"]

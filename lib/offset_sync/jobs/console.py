@@ -7,8 +7,8 @@ a Maven repository (``spark/__init__.py``).
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
-import importlib.abc
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -86,9 +86,12 @@ def run_command(name: str, words: Sequence[str] | None = None, prog: str | None 
 
 def _run(name: str, words: Sequence[str] | None, prog: str | None) -> int:
     # Imported on demand: each command takes a while to load its dependencies.
+    gc.disable()
     from offset_sync.jobs.runner import job_arguments, run_job
 
     module: Any = importlib.import_module(f"offset_sync.jobs.{name}")
+    gc.freeze()  # what is imported stays
+    gc.enable()
     if name == INIT:
         code: int = module.init(words, prog)
         return code
@@ -99,15 +102,15 @@ def _run(name: str, words: Sequence[str] | None, prog: str | None) -> int:
     return run_job(getattr(module, name), parser, words)
 
 
-class _WithoutPandas(importlib.abc.MetaPathFinder):
+class _WithoutPandas:
     """Hides pandas: no command uses it, and pyarrow works without.
 
     pyarrow loads pandas where Spark's extra has installed it, to check whether a list is a Series. That takes 0.25 s.
     """
 
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
+    def find_spec(self, name: str, *_place: object) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            raise ModuleNotFoundError(name, name=name)
 
 
 if __name__ == "__main__":

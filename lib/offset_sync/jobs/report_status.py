@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TextIO
 
+import pyarrow as pa
 from rich.console import Console
 
 from offset_sync.config import Config
@@ -82,10 +83,10 @@ class StatusJob:
         """Return a report as of now."""
         now_ms = system_now_ms()
         now = to_datetime(now_ms)
-        status = self._state.published(now_ms)
+        rows = self._state.published(now_ms)
         notes: list[str] = [Reason.DECIDED_HERE()] if self._state.is_decided_here else []
         notes += [visible(str(each)) for each in self._state.silent]
-        return Report(status, self._drift.add(status, now), now, notes)
+        return Report(rows, self._drift.add(rows, now), now, notes)
 
     def show(self, report: Report) -> None:
         """Show the newest report and append it to the tables; it is shown even if the append fails."""
@@ -93,7 +94,7 @@ class StatusJob:
             for output in self._outputs:
                 output(report)
         finally:
-            self._state.tables.replace(SYNC_STATUS, report.status)
+            self._state.tables.replace(SYNC_STATUS, pa.Table.from_pylist(report.rows, SYNC_STATUS.arrow_schema))
             self._state.tables.append(SYNC_DRIFT, report.newest_drift)
 
     def run_until_stopped(self) -> None:

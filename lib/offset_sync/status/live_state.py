@@ -204,7 +204,7 @@ class LiveState:
         }
         return OwnVerdicts(config, self.state, self.clusters, there, writers)
 
-    def published(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
+    def published(self, now_ms: int, groups: Collection[str] | None = None) -> list[Row]:
         """Return rows of sync_status about *groups*, or all: as a living sync_offsets says, or else decided here."""
         rows = self._published.read(now_ms)
         if rows is None:
@@ -224,7 +224,7 @@ class LiveState:
             time.sleep(_LOOK_S)
         return self._reporter.report(found, held, self._index_records.read(now_ms), now_ms)
 
-    def report(self, now_ms: int, groups: Collection[str] | None = None) -> pa.Table:
+    def report(self, now_ms: int, groups: Collection[str] | None = None) -> list[Row]:
         """Return rows of sync_status about *groups*, or about all, as decided here."""
         self.follow()
         held = self._ask(groups)

@@ -52,7 +52,6 @@ SUMS = ("lost", "skipped", "not_mirrored", "duplicates", "duplicates_at_most", "
 _GREATEST = ("staleness_ms", "mirror_lag_ms")
 _LOG = itemgetter(*TOPIC, "partition")
 _KEY = (*GROUP, "topic", "partition")
-_OFFSETS = (("partition", "count"), ("source_offset", "sum"), ("target_offset", "sum"))
 _SUMS_OF_OFFSETS = ("partitions", "source_offsets", "target_offsets")
 _SUMMED = (*_SUMS_OF_OFFSETS, "change", "windowed_change", "groups")
 _PAIR, _GROUP = itemgetter(*PAIR), itemgetter(*GROUP)
@@ -66,7 +65,7 @@ class Report:
     *notes* are lines about facts without a row.
     """
 
-    status: pa.Table
+    rows: Sequence[Row]
     drift: pa.Table
     reported_at: datetime
     notes: Sequence[str] = ()
@@ -84,17 +83,16 @@ class Report:
         if not groups:
             return self
         try:
-            is_asked = [is_match(groups, name) for name in self.status["group_id"].to_pylist()]
+            return replace(self, rows=[row for row in self.rows if is_match(groups, row["group_id"])])
         except re.error as error:
             raise OffsetSyncError(f"--group: {error.pattern!r} is no regular expression ({error})") from error
-        return replace(self, status=self.status.filter(pa.array(is_asked, pa.bool_())))
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """The report as ``docs/report.schema.json`` has it, each list worst first; names are exactly Kafka's."""
         partitions = self._ranked()
-        newest = self.newest_drift.to_pylist()
-        drift = {tuple(row[name] for name in GROUP): {name: row[name] for name in _DRIFT} for row in newest}
+        of_all = self.newest_drift.to_pylist()
+        drift = {_GROUP(row): {name: row[name] for name in _DRIFT} for row in of_all}
         pairs, groups, topics = (roll_up(partitions, by) for by in (PAIR, GROUP, TOPIC))
         for row in (*pairs, *groups):
             row["drift"] = drift.get(tuple(row.get(name) for name in GROUP))
@@ -116,10 +114,9 @@ class Report:
 
     def _ranked(self) -> list[Row]:
         """Return the rows of the status, worst first, with what follows from them."""
-        rows: list[Row] = self.status.to_pylist()
+        rows = [dict(row) for row in self.rows]
         for row in rows:
-            row |= {"skipped": skipped(row), "move": MOVES[verdict(row)]}
-            row["trouble"] = trouble(row)
+            row |= {"skipped": skipped(row), "move": MOVES[verdict(row)], "trouble": trouble(row)}
             others = row["elsewhere"] and Reason.NEWEST_ELSEWHERE(row["elsewhere"])
             row["reason"] = "; ".join(filter(None, (row["reason"], others))) or None
             row["origin_share"] = row["origin_share"] and json.loads(row["origin_share"])
@@ -185,8 +182,8 @@ class DriftWindow:
         self._window, self._threshold = window, threshold
         self._shown = SYNC_DRIFT.arrow_schema.empty_table()
 
-    def add(self, status: pa.Table, now: datetime) -> pa.Table:
-        """Add rows of sync_status; return all rows of sync_drift of six windows.
+    def add(self, rows: Sequence[Row], now: datetime) -> pa.Table:
+        """Add *rows* of sync_status; return all rows of sync_drift of six windows.
 
         Those of one time are of the pairs and then of their groups.
 
@@ -197,9 +194,11 @@ class DriftWindow:
         last = {_GROUP(row): row for row in self._shown.filter(pc.equal(at, pc.max(at))).to_pylist()}
         recent = self._shown.filter(pc.greater(at, pa.scalar(now - self._window))).group_by(GROUP)
         changed = {_GROUP(row): row["change_sum"] for row in recent.aggregate([("change", "sum")]).to_pylist()}
-        held = status.filter(pc.is_valid(status["target_offset"])).group_by(GROUP).aggregate(_OFFSETS)
-        groups = held.rename_columns((*GROUP, *_SUMS_OF_OFFSETS)).sort_by([(name, "ascending") for name in GROUP])
-        found, pairs = groups.to_pylist(), dict[tuple[str, ...], Counter[str]]()
+        groups, pairs = dict[tuple[str, ...], list[Row]](), dict[tuple[str, ...], Counter[str]]()
+        for row in rows:
+            if row["source_offset"] is not None is not row["target_offset"]:
+                groups.setdefault(_GROUP(row), []).append(row)
+        found = [_offsets_of(groups[group]) for group in sorted(groups)]
         for row in found:
             before, drift = last.get(_GROUP(row)), row["source_offsets"] - row["target_offsets"]
             is_new = before is None or before["partitions"] != row["partitions"]
@@ -214,3 +213,9 @@ class DriftWindow:
         shown = pa.concat_tables([self._shown, pa.Table.from_pylist(found, SYNC_DRIFT.arrow_schema)])
         self._shown = shown.filter(pc.greater_equal(shown["at"], pa.scalar(now - 6 * self._window)))
         return self._shown
+
+
+def _offsets_of(rows: Sequence[Row]) -> Row:
+    """Return a row of sync_drift for the partitions of one group."""
+    sums = (sum(row[name] for row in rows) for name in ("source_offset", "target_offset"))
+    return dict(zip((*GROUP, *_SUMS_OF_OFFSETS), (*_GROUP(rows[0]), len(rows), *sums), strict=True))

@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
@@ -54,6 +53,7 @@ _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirr
 _PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
 _OFFSETS = itemgetter("source_offset", "target_offset")
+_COLUMNS = itemgetter(*SYNC_STATUS.names)
 _COSTS = ("duplicates", "duplicates_at_most", "lost")
 _NEWEST = 10_000
 """The shares of origins are those in this many newest offsets."""
@@ -94,7 +94,7 @@ class StatusReporter:
         lists = {alias: self._clusters.committed_offsets(alias, each) for alias, each in named.items() if each}
         return replace(held, lists=lists)
 
-    def report(self, directions: Directions, held: HeldOffsets, progress: IndexProgress, now_ms: int) -> pa.Table:
+    def report(self, directions: Directions, held: HeldOffsets, progress: IndexProgress, now_ms: int) -> list[Row]:
         """Return rows of sync_status for the verdicts of all *directions*; *held* was asked before.
 
         A report is as of the time at which the clusters are asked for their ends. A group that was in sync then stays
@@ -112,7 +112,7 @@ class StatusReporter:
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
             self._compare([row for row in found if needs_comparison(row)])
-        return pa.Table.from_pylist(found, SYNC_STATUS.arrow_schema)
+        return [dict(zip(SYNC_STATUS.names, _COLUMNS(row), strict=True)) for row in found]
 
     def _rows(self, direction: Direction, verdicts: Sequence[Row], moment: _Moment) -> list[Row]:
         source, target = direction

@@ -311,7 +311,7 @@ def _beyond_index(source: LogIndex, left: Int64s, source_end: int) -> Int64s:
 def _cost_at(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s) -> tuple[Int64s, Int64s]:
     """Return what each group repeats and skips at its *position*, compared with the answer; 0 without both."""
     repeats, skipped = np.zeros((2, len(committed)), np.int64)
-    rows = np.flatnonzero((wanted != ABSENT) & (position != ABSENT) & (wanted != position))
+    rows = np.flatnonzero((np.minimum(wanted, position) != ABSENT) & (wanted != position))
     if len(rows):
         here, there = (PartitionLog(below_cut(each), each.origin) for each in (logs.source, logs.target))
         at = np.maximum(position[rows], logs.target.log_start)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from fakes.reconciler_site import Site
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.cluster_queries import GroupAnswers
 from offset_sync.state.key_index import KeyRows
-from offset_sync.tables.catalog import SYNC_STATUS
 
 
 @dataclass
@@ -42,8 +41,8 @@ class LiveTables:
 
     def __init__(self, site: Site) -> None:
         self.state, self.clusters, self.tables = site.state, Queries(site), site.tables
-        self.said: pa.Table | None = None
-        self.decided = SYNC_STATUS.arrow_schema.empty_table()
+        self.said: list[dict[str, Any]] | None = None
+        self.decided = list[dict[str, Any]]()
         self.asked: list[list[str]] = []
         self.on_follow: Callable[[], None] = lambda: None
 
@@ -52,11 +51,11 @@ class LiveTables:
         """Whether no driver is alive."""
         return self.said is None
 
-    def published(self, now_ms: int, groups: Collection[str]) -> pa.Table:
+    def published(self, now_ms: int, groups: Collection[str]) -> list[dict[str, Any]]:
         """Return what is published."""
         return self.report(now_ms, groups) if self.said is None else self.said
 
-    def report(self, _now_ms: int, groups: Collection[str]) -> pa.Table:
+    def report(self, _now_ms: int, groups: Collection[str]) -> list[dict[str, Any]]:
         """Return what is decided here, and note of which groups."""
         self.asked.append(sorted(groups))
         return self.decided

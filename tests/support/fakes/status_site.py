@@ -103,14 +103,14 @@ class StatusSite(Site):
     def report(self, now_ms: int | None = None) -> list[Row]:
         """Read all commits and report on them, a row per key and target."""
         self.read_all()
-        return self.reported(self.clock_ms[0] if now_ms is None else now_ms).to_pylist()
+        return self.reported(self.clock_ms[0] if now_ms is None else now_ms)
 
-    def reported(self, now_ms: int) -> pa.Table:
+    def reported(self, now_ms: int) -> list[Row]:
         """Decide and report, without reading a commit."""
         held = self.ask()
         return self.report_on(self.decided(now_ms), held, now_ms)
 
-    def report_on(self, rows: pa.Table, held: HeldOffsets, now_ms: int) -> pa.Table:
+    def report_on(self, rows: pa.Table, held: HeldOffsets, now_ms: int) -> list[Row]:
         """Report on what was decided."""
         progress = IndexProgress(self.index_still_ms, self.unreadable)
         return self.reporter.report(by_direction(rows, self.config), held, progress, now_ms)

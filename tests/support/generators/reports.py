@@ -49,7 +49,7 @@ def random_status(
     partitions: int = 4,
     pairs: Sequence[tuple[str, str]] = (("dc1", "dc2"),),
     weights: dict[str, int] | None = None,
-) -> pa.Table:
+) -> list[dict[str, Any]]:
     """Return a row per group, partition of one or two topics, and pair; a group mostly has one status throughout."""
     logs = {(topic, n): _log(chance) for topic in topics for n in range(partitions)}
     rows = []
@@ -62,8 +62,9 @@ def random_status(
                     is_possible = kind != "Mirroring" or logs[topic, n]["mirror_lag"] > 0
                     status = kind if is_possible and chance.random() < 0.7 else "InSync"
                     key = {"source_cluster": source, "target_cluster": target, "group_id": group, "topic": topic}
-                    rows.append({**logs[topic, n], **key, "partition": n, **_row(chance, status, logs[topic, n])})
-    return pa.Table.from_pylist(rows, SYNC_STATUS.arrow_schema)
+                    row = {**logs[topic, n], **key, "partition": n, **_row(chance, status, logs[topic, n])}
+                    rows.append(dict.fromkeys(SYNC_STATUS.names) | row)
+    return rows
 
 
 def _log(chance: random.Random) -> dict[str, Any]:

@@ -82,8 +82,7 @@ class Reader:
         homes = {a: groups_of(state, state.rows_of(a, state.all_rows())) for a in self._world.clusters}
         held = self._reporter.ask({alias: groups for alias, groups in homes.items() if groups})
         directions, now_ms = by_direction(verdicts, self._driver.config), self._world.clock_ms[0]
-        rows: list[dict[str, Any]] = self._reporter.report(directions, held, IndexProgress({}, {}), now_ms).to_pylist()
-        return rows
+        return self._reporter.report(directions, held, IndexProgress({}, {}), now_ms)
 
 
 def check_reports(simulation: Simulation, seed: int = 0) -> int:

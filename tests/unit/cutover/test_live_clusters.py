@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,7 +135,7 @@ def test_records_below_the_ends_of_both_logs_are_waited_for(site: Site) -> None:
 def status(group_id: str, **changed: Any) -> dict[str, Any]:
     told = {"source_cluster": "X", "target_cluster": "Y", "group_id": group_id, "stream": "orders", "partition": 0}
     known = {"status": "InSync", "state": "EXACT", "source_offset": 5, "wanted_offset": 7, "not_mirrored": 0}
-    return told | known | changed
+    return dict.fromkeys(SYNC_STATUS.names) | told | known | changed
 
 
 CONTESTED = {"status": "Withheld", "state": "COMMITTED_AT_BOTH", "reason": "committed at both"}
@@ -147,9 +146,8 @@ def test_a_plan_shows_what_a_living_driver_says_and_decides_where_naming_the_sou
     site: Site, is_alive: bool
 ) -> None:
     live: Any = LiveTables(site)
-    table = partial(pa.Table.from_pylist, schema=SYNC_STATUS.arrow_schema)
-    live.said = table([status("said"), status("both", **CONTESTED)]) if is_alive else None
-    live.decided = table([status("both", wanted_offset=8), status("moved", wanted_offset=8)])
+    live.said = [status("said"), status("both", **CONTESTED)] if is_alive else None
+    live.decided = [status("both", wanted_offset=8), status("moved", wanted_offset=8)]
     groups = ["said", "both", "moved"]
     asking, moving = (
         LiveClusters(site.config, live, Direction("X", "Y"), site.writers["Y"], decides=it) for it in (False, True)

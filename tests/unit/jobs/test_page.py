@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from builders.logs import log
-from builders.status_rows import status_table
+from builders.status_rows import status_rows
 from fakes.metrics_site import Watched
 from fakes.reconciler_site import mirrored_site
 from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
@@ -60,7 +60,7 @@ def told_by_reports() -> Scrape:
     costs = {"duplicates": 1, "lost": 1, "staleness_ms": 1}
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
     series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
-    metrics.show(Report(status_table(pair | costs), series, NOON))
+    metrics.show(Report(status_rows(pair | costs), series, NOON))
     return read([Gauges(REPORT, lambda: metrics)])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from builders.status_rows import status_table
+from builders.status_rows import status_rows
 from fakes.reconciler_site import config_of
 from offset_sync.jobs.maintain_tables import MaintainJob
 from offset_sync.jobs.report_status import StatusJob
@@ -24,7 +24,7 @@ from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
 
 AT = datetime(2026, 11, 27, tzinfo=timezone.utc)
-ONE_ROW = status_table({"reported_at": AT, "source_offset": 5, "target_offset": 5})
+ONE_ROW = status_rows({"reported_at": AT, "source_offset": 5, "target_offset": 5})
 
 
 def notes(folder: Path, *, is_alive: bool, silent: tuple[ClusterError, ...] = ()) -> list[str]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from prometheus_client.registry import Collector
 
-from builders.status_rows import Row, status_table
+from builders.status_rows import Row, status_rows
 from fakes.clusters import MemoryTopic
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, mirrored_site
@@ -102,8 +102,8 @@ def is_withheld(told: Told) -> None:
     assert {*told.scrape().values("withheld", "reason", **XY)} == {each.name for each in State if each.is_withheld}
 
 
-def status(*rows: Row) -> pa.Table:
-    return status_table(*({"source_cluster": "a", "target_cluster": "b", **row} for row in rows))
+def status(*rows: Row) -> list[Row]:
+    return status_rows(*({"source_cluster": "a", "target_cluster": "b", **row} for row in rows))
 
 
 def drift(*rows: Row) -> pa.Table:
@@ -111,7 +111,7 @@ def drift(*rows: Row) -> pa.Table:
     return pa.Table.from_pylist([plain | row for row in rows], SYNC_DRIFT.arrow_schema)
 
 
-REPORTS: dict[str, tuple[pa.Table, pa.Table]] = {
+REPORTS: dict[str, tuple[list[Row], pa.Table]] = {
     "partitions by status": (
         status(*[{"status": "Behind"}] * 3, {"status": "InSync"}, {"status": "Withheld"}),
         drift(),

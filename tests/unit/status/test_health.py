@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.status_rows import status_table
+from builders.status_rows import status_rows
 from generators.hypothesis_strategies import law
 from generators.reports import REPORTED_AT, random_drift
 from offset_sync.model.reasons import Reason
@@ -20,11 +20,11 @@ from offset_sync.status.report import DriftWindow, Report
 CALM = random_drift(random.Random(3), ["a", "b"], reports=5)
 
 
-def report(**changes: Any) -> pa.Table:
-    return status_table(changes, {"partition": 1}, {"partition": 2})
+def report(**changes: Any) -> list[dict[str, Any]]:
+    return status_rows(changes, {"partition": 1}, {"partition": 2})
 
 
-def problems(status: pa.Table, drift: pa.Table) -> list[dict[str, Any]]:
+def problems(status: list[dict[str, Any]], drift: pa.Table) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = Report(status, drift, REPORTED_AT).document["problems"]
     return found
 
@@ -77,7 +77,7 @@ def drifted(window: DriftWindow, at_ms: int, **offsets: tuple[int, int | None]) 
         {"group_id": group_id, "source_offset": f, "target_offset": g} for group_id, (f, g) in sorted(offsets.items())
     ]
     at = START + timedelta(milliseconds=at_ms)
-    found = [row for row in window.add(status_table(*rows), at).to_pylist() if row["at"] == at]
+    found = [row for row in window.add(status_rows(*rows), at).to_pylist() if row["at"] == at]
     assert [row["group_id"] is not None for row in found] == sorted(row["group_id"] is not None for row in found)
     return {row["group_id"]: row for row in found}
 

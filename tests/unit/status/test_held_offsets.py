@@ -25,7 +25,7 @@ OF_TABLES = Reason.OF_TABLES(UNSTABLE)
 
 def rows(site: StatusSite) -> list[dict[str, object]]:
     """Report without reading a commit."""
-    return site.reported(site.clock_ms[0]).to_pylist()
+    return site.reported(site.clock_ms[0])
 
 
 def said(site: StatusSite, target: str = "Y") -> tuple[object, object]:
@@ -89,7 +89,7 @@ def test_a_commit_at_a_third_cluster_of_which_no_verdict_is_left_is_no_false_in_
     verdicts = site.decided(site.clock_ms[0])
     verdicts = verdicts.filter(pc.equal(verdicts["target_cluster"], "Y"))
     site.clusters["Z"].commit("g", ORDERS, 7)
-    (row,) = site.report_on(verdicts, site.ask(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(verdicts, site.ask(), site.clock_ms[0])
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.COMMITS_UNREAD())
 
 

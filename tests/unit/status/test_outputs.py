@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from builders.status_rows import status_table
+from builders.status_rows import status_rows
 from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
@@ -26,12 +26,12 @@ from offset_sync.model.reasons import Reason
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
-from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
-REPORT = Report(status_table(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
+REPORT = Report(status_rows(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
 
 
 def config(folder: Path) -> Config:
@@ -62,7 +62,7 @@ def test_once_prints_the_table_and_a_running_job_nothing_and_both_write_the_page
 GOLDEN = Path(__file__).parents[2] / "golden"
 SCHEMA = json.loads((GOLDEN.parents[1] / "docs" / "report.schema.json").read_text())
 SHARES = {"origin_share": '{"dc1": 0.999, "dc2": 0.001}'}
-SMALL = status_table(
+SMALL = status_rows(
     {"group_id": "audit", "status": "Withheld", "reason": "TOPIC_MISSING"}
     | dict.fromkeys(("lost", "duplicates", "duplicates_at_most")),
     {"group_id": "billing", "status": "Behind", "reason": Reason.TARGET_BEHIND(3), "duplicates": 3}
@@ -70,7 +70,7 @@ SMALL = status_table(
     {"group_id": "billing", "partition": 1, "source_committed_at": NOW, "reported_at": REPORTED_AT},
     *({"group_id": f"quiet-{number}", "listed": 2, "topic": "a\nb"} for number in range(3)),
 )
-NOTHING = Report(SYNC_STATUS.arrow_schema.empty_table(), NO_DRIFT, REPORTED_AT)
+NOTHING = Report([], NO_DRIFT, REPORTED_AT)
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def test_a_list_that_sync_offsets_has_emptied_is_promised_by_no_report(happens: 
 
 def listed(site: StatusSite) -> int:
     """Return how many records a report says are on the list of the group readers at Y."""
-    (found,) = (row["listed"] for row in site.reported(0).to_pylist() if row["target_cluster"] == "Y")
+    (found,) = (row["listed"] for row in site.reported(0) if row["target_cluster"] == "Y")
     return int(found)
 
 

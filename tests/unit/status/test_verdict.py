@@ -6,12 +6,10 @@ import random
 from datetime import datetime, timezone
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.status_rows import status_table
+from builders.status_rows import Row, status_rows
 from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
 from offset_sync.cutover.plan import GroupPlan, Mode, PartitionStatus
@@ -28,7 +26,7 @@ NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
-def random_report(rng: random.Random) -> pa.Table:
+def random_report(rng: random.Random) -> list[Row]:
     """Rows as reports have them: facts that are the same for a whole group are, and others in any combination."""
     rows = []
     for group_id in "abcd"[: rng.randint(1, 4)]:
@@ -36,7 +34,7 @@ def random_report(rng: random.Random) -> pa.Table:
         of_group = {"group_id": group_id, "stream": "t", "is_target_active": active, "elsewhere": elsewhere}
         is_good = rng.random() < 0.5
         rows += [{"partition": n, **of_group, **random_row(rng, active, is_good)} for n in range(rng.randint(1, 3))]
-    return status_table(*rows)
+    return status_rows(*rows)
 
 
 def random_row(rng: random.Random, is_active: bool | None, is_good: bool) -> dict[str, Any]:
@@ -61,14 +59,11 @@ def random_row(rng: random.Random, is_active: bool | None, is_good: bool) -> dic
     }
 
 
-def plan_of(group_id: str, status: pa.Table) -> GroupPlan:
+def plan_of(group_id: str, status: list[Row]) -> GroupPlan:
     """Plan the move of a group, by the facts of the report and nothing else."""
-    mine = status.filter(pc.equal(status["group_id"], group_id))
-    is_active = mine["is_target_active"][0].as_py()
-    rows = [
-        PartitionStatus.of(row, GroupPartition(group_id, row["stream"], row["partition"]), None)
-        for row in mine.to_pylist()
-    ]
+    mine = [row for row in status if row["group_id"] == group_id]
+    is_active = mine[0]["is_target_active"]
+    rows = [PartitionStatus.of(row, GroupPartition(group_id, row["stream"], row["partition"]), None) for row in mine]
     site = FakeClusters([rows], there=ClusterError("Y", "silent") if is_active is None else [group_id] * is_active)
     (plan,) = Move(site).cutover.plan([group_id], Mode.PLANNED)
     return plan

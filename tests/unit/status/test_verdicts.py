@@ -39,7 +39,7 @@ def reports(site: StatusSite) -> tuple[list[Row], list[Row]]:
     """Report by what the driver has published, and by what a report decides itself."""
     now_ms, held = site.clock_ms[0], site.ask()
     both = (published(site), site.decided(now_ms))
-    first, second = (site.report_on(each, held, now_ms).to_pylist() for each in both)
+    first, second = (site.report_on(each, held, now_ms) for each in both)
     return sorted(first, key=str), sorted(second, key=str)
 
 
@@ -79,7 +79,7 @@ def test_what_the_index_has_got_since_the_driver_decided_would_be_repeated() -> 
     site = moved("X0:9", "X0:4", 9)
     decided = site.decided(site.clock_ms[0])
     site.put(log("Y", "X0:9"))
-    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0])
     assert (row["target_offset"], row["duplicates"], row["duplicates_at_most"], row["status"]) == (4, 5, 5, "Behind")
 
 
@@ -87,7 +87,7 @@ def test_a_record_sent_again_above_the_published_answer_is_no_false_in_sync() ->
     site = moved("X0:3", "X0:3", 2)
     decided = site.decided(site.clock_ms[0])
     site.put(log("Y", "X0 X1 X2 X0"))
-    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0])
     assert (row["wanted_offset"], row["target_offset"], row["duplicates"]) == (2, 2, 1)
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.READ_ABOVE(1))
 
@@ -101,7 +101,7 @@ def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync(
     assert rows["target_offset"].to_pylist() == [1]
     older = rows.set_column(rows.schema.get_field_index("target_offset"), "target_offset", pa.array([2], pa.int64()))
     site.clusters["Y"].commit("g", ORDERS, 2)
-    (row,) = site.report_on(older, site.ask(), site.clock_ms[0]).to_pylist()
+    (row,) = site.report_on(older, site.ask(), site.clock_ms[0])
     assert (row["status"], row["reason"]) == ("Behind", Reason.TARGET_AHEAD(1))
 
 
