@@ -200,9 +200,8 @@ class DriftWindow:
                 groups.setdefault(_GROUP(row), []).append(row)
         found = [_offsets_of(groups[group]) for group in sorted(groups)]
         for row in found:
-            before, drift = last.get(_GROUP(row)), row["source_offsets"] - row["target_offsets"]
-            is_new = before is None or before["partitions"] != row["partitions"]
-            row["change"] = 0 if before is None or is_new else drift - before["drift"]
+            before, drift = last.get(_GROUP(row), {}), row["source_offsets"] - row["target_offsets"]
+            row["change"] = drift - before["drift"] if before.get("partitions") == row["partitions"] else 0
             row["windowed_change"] = row["change"] + changed.get(_GROUP(row), 0)
             row["groups"] = 1
             pairs.setdefault(_PAIR(row), Counter()).update({name: row[name] for name in _SUMMED})
