@@ -110,7 +110,7 @@ class _WithoutPandas:
 
     def find_spec(self, name: str, *_place: object) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
+            raise ModuleNotFoundError(name)
 
 
 if __name__ == "__main__":
