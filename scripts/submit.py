@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib"))
 
 from bundle import build_zip
+from offset_sync.jobs.console import COMMANDS
 from offset_sync.spark import JAVA_OPTIONS
 from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
@@ -33,6 +34,8 @@ IN_IMAGE = "/opt/offset-sync"
 _UPLOAD_PATH = "spark.kubernetes.file.upload.path"
 _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
+_WITHOUT_SPARK = {name for name, command in COMMANDS.items() if not command.is_on_spark}
+"""Run by this machine they need no zip: it is for drivers and executors elsewhere."""
 RUN = "run"
 """The job that starts the others, each as this script does."""
 _OF_ANOTHER_DRIVER = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
@@ -67,7 +70,8 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
     if only_print:
         print(command)
         return
-    build_zip(REPO / "lib", _zip(REPO))
+    if words[0] not in _WITHOUT_SPARK or "PYSPARK_SUBMIT_ARGS" not in command.environment:
+        build_zip(REPO / "lib", _zip(REPO))
     os.execvpe(command.words[0], command.words, inherited | command.environment)
 
 
