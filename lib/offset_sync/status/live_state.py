@@ -54,14 +54,14 @@ _LOOKS, _LOOK_S = 10, 0.2
 
 def by_direction(rows: pa.Table, config: Config) -> Directions:
     """Return the *rows* that count under *config*."""
-    rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name))
+    rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name)).drop_columns(["translated_at"])
     is_included, strategy_of = cache(config.is_group_included), cache(config.strategy_of)
     found: dict[Direction, list[Row]] = {pair: [] for pair in config.pairs()}
     for row in rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")]).to_pylist():
         key = GroupPartition(row["group_id"], row["topic"], row["partition"])
         if is_included(key.group_id) and strategy_of(key.topic) != "off":
-            pair = row["source_cluster"], row["target_cluster"]
-            found.get(pair, []).append(row | {"stream": key.topic, "key": key})
+            row |= {"stream": key.topic, "key": key}
+            found.get((row["source_cluster"], row["target_cluster"]), []).append(row)
     return {pair: each for pair, each in found.items() if each}
 
 

@@ -53,7 +53,7 @@ _NO_RECORDS: Row = dict.fromkeys((*(each.name for each in fields(Counts)), "mirr
 _PAIR = itemgetter("source_cluster", "target_cluster")
 _PLACE = itemgetter("stream", "partition")
 _OFFSETS = itemgetter("source_offset", "target_offset")
-_COLUMNS = itemgetter(*SYNC_STATUS.names)
+_NAMES = SYNC_STATUS.names
 _COSTS = ("duplicates", "duplicates_at_most", "lost")
 _NEWEST = 10_000
 """The shares of origins are those in this many newest offsets."""
@@ -112,7 +112,7 @@ class StatusReporter:
                 found += self._rows(direction, verdicts, moment)
             self._behind_since = {_position(row): now_ms - row["staleness_ms"] for row in found if row["staleness_ms"]}
             self._compare([row for row in found if needs_comparison(row)])
-        return [dict(zip(SYNC_STATUS.names, _COLUMNS(row), strict=True)) for row in found]
+        return [{name: row[name] for name in _NAMES} for row in found]
 
     def _rows(self, direction: Direction, verdicts: Sequence[Row], moment: _Moment) -> list[Row]:
         source, target = direction
