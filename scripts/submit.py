@@ -11,7 +11,6 @@ is in the image then (Dockerfile), unless spark.kubernetes.file.upload.path says
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import os
 import shlex
@@ -22,7 +21,6 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib"))
 
-from bundle import build_zip
 from offset_sync.jobs.console import COMMANDS
 from offset_sync.spark import JAVA_OPTIONS
 from spark_options import OptionError, Options, split_options
@@ -71,6 +69,8 @@ def main(words: Sequence[str] = tuple(sys.argv[1:])) -> None:
         print(command)
         return
     if words[0] not in _WITHOUT_SPARK or "PYSPARK_SUBMIT_ARGS" not in command.environment:
+        from bundle import build_zip  # here, as it takes a while to load
+
         build_zip(REPO / "lib", _zip(REPO))
     os.execvpe(command.words[0], command.words, inherited | command.environment)
 
@@ -256,6 +256,8 @@ def _zip(repo: Path) -> Path:
 
 
 def _first_line(script: Path) -> str:
+    import ast
+
     return (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n")[0]
 
 

@@ -136,10 +136,9 @@ class GroupOffsets:
                 self._take_events()
                 since = heard_at if self._callbacks.delay_ms else 0.0
                 now = time.monotonic()
-                late = [n for n, at in asked.items() if min(max(at, since) + REQUEST_S, ends_at) <= now]
-                for number in late:
-                    del asked[number]
-                    answers[number] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
+                while asked and min(max(asked[oldest := next(iter(asked))], since) + REQUEST_S, ends_at) <= now:
+                    del asked[oldest]
+                    answers[oldest] = _DELAYED if self._callbacks.delay_ms else _NO_ANSWER
         unsent = _DELAYED_UNSENT if self._callbacks.delay_ms else NOT_ASKED
         return [answers.get(number, unsent) for number in range(1, len(requests) + 1)]
 

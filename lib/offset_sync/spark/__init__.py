@@ -11,7 +11,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.versions import minor_of
@@ -66,6 +65,8 @@ def spark_environment(job: str, environ: Mapping[str, str], spark: str) -> dict[
 
 
 def _installed_spark() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # here: no command needs it, and it takes a while
+
     try:
         return version("pyspark")
     except PackageNotFoundError:  # not installed by pip; the job checks the version when it starts
