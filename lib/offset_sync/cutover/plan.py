@@ -194,14 +194,13 @@ class GroupPlan:
         """The least verdict of its partitions, by the rule of every report; BLOCKED with any blocking reason."""
         if self.blocking or not self.partitions:
             return Verdict.BLOCKED
-        is_active = None if activity(self.there) is Activity.UNKNOWN else False
         return min(
             verdict(
                 {
                     **vars(each),
                     "status": each.status.word,
                     "state": (State.COMMITTED_AT_BOTH if each.contest else each.state).name,
-                    "is_target_active": is_active,
+                    "is_target_active": False,
                 }
             )
             for each in self._after_skipping()

@@ -253,7 +253,7 @@ def _note_costs(row: Row, *, is_known: bool) -> None:
     row["missing"] = (row["lost"] or 0) + row["skipped"] + row["not_mirrored"] + row["deleted"]
     row["repeats_at_most"] = max((row["duplicates_at_most"] or 0) + row["repeats"], 0)
     is_known = is_known and row["wanted_offset"] is not None is not row["target_offset"]
-    is_known = is_known and not (row["is_outside"] or row["has_moved_on"])
+    is_known = is_known and not (row["is_outside"] or row["has_moved_on"] or row["is_changing"])
     row["duplicates"] = max((row["duplicates"] or 0) + row["repeats"], 0) if is_known else None
     row["duplicates_at_most"] = row["repeats_at_most"] if is_known else None
     row["lost"] = row["missing"] if is_known and not row["is_unstamped"] else None

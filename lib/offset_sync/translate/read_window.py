@@ -250,13 +250,13 @@ def position_cost(
 
     Repeats are the difference to the duplicates at the answer, so they may be negative. All shapes are (commits,). The
     answer is t(c) or, where that is deleted, the log start; no position is below the log start either. Errs to too many
-    skipped: records not known to be read count as unread.
+    skipped: records not known to be read count as unread; and to too many repeats below the beginning of the index.
     """
     repeats, skipped = np.zeros((2, len(committed)), np.int64)
     index, is_behind = target.index, position < answer
     if is_behind.any():
         low, high = (index.paged.records_from(each[is_behind], index.frontier) for each in (position, answer))
-        repeats[is_behind] = low - high
+        repeats[is_behind] = low - high + np.maximum(index.begin - position[is_behind], 0)
     for each in np.unique(position[position > answer]).tolist():
         rows = (position == each) & (answer < each)
         below = replace(target, index=index.below(each))

@@ -9,7 +9,7 @@ The source's segments of an origin less the target's, by identity::
     pending    x4 x5 (not mirrored yet)
 
 A record that the mirror has passed may still come for a while, as in ``pieces``; until then it is pending. Errs to too
-many: what the target's index has not read yet counts as missing.
+many: copies that the target's index has not read yet count as missing.
 
 Paged logs are compared window by window of origin offsets, each of which meets few pages of either log.
 """
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from offset_sync.model.values import ABSENT
 from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.log_index import LogIndex
-from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
+from offset_sync.translate.index.origin_positions import NO_LIMIT
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, records_below
 from offset_sync.translate.index.stretches import cut_at
 from offset_sync.translate.partition_log import PartitionLog, PartitionMetadata
@@ -83,26 +83,21 @@ class ReplicationGap:
 
 
 class OffsetCounts:
-    """Counts the records at or above each of the offsets *asked* for, of ranges that are added one by one."""
+    """Counts the records *at_or_above* each of the offsets *asked* for, of ranges that are added one by one.
+
+    Both have shape (offsets,).
+    """
 
     def __init__(self, asked: Int64s) -> None:
-        self._asked = np.unique(asked)
-        self._at_or_above = np.zeros(len(self._asked), np.int64)
+        self._asked = asked
+        self.at_or_above = np.zeros(len(asked), np.int64)
         self.total, self.first = 0, NO_LIMIT
 
     def add(self, ranges: OffsetRanges) -> None:
         """Count *ranges*, which are disjoint from those before."""
         if len(ranges):
-            self._at_or_above += ranges.count_from(self._asked)
+            self.at_or_above += ranges.count_from(self._asked)
             self.total, self.first = self.total + ranges.total, min(self.first, int(ranges.start[0]))
-
-    def count_from(self, offset: Int64s) -> Int64s:
-        """Return how many records are at or above each offset, shape (offsets,); all of them were asked for."""
-        row = np.minimum(np.searchsorted(self._asked, offset), len(self._asked) - 1)
-        if (self._asked[row] != offset).any():
-            raise ValueError("an offset that was not asked for")
-        found: Int64s = self._at_or_above[row]
-        return found
 
 
 def replication_gaps(
@@ -125,13 +120,14 @@ def replication_gaps(
         yield ReplicationGap(pending, skipped)
 
 
-def deleted_of(origin: int, source: LogIndex, target: LogIndex) -> Iterator[OffsetRanges]:
-    """Yield which records that were produced at the target, whose code is *origin*, are deleted there.
+def gone_of(
+    origin: int, source: LogIndex, target: LogIndex, low: int = -NO_LIMIT, high: int = NO_LIMIT
+) -> Iterator[OffsetRanges]:
+    """Yield which records ``[low, high)`` that were produced at the target, whose code is *origin*, it has not.
 
-    The source has copies of them, and the target's index does not hold them although it reaches further. As offsets
-    of the source's log; the parts are disjoint.
+    The source has copies of them. As offsets of the source's log; the parts are disjoint.
     """
-    for missing, _ in _missing(origin, source, target, -NO_LIMIT, target.frontier):
+    for missing, _ in _missing(origin, source, target, low, high):
         yield joined([missing])
 
 
@@ -147,11 +143,12 @@ def _missing(
         if low >= end:
             continue
         here, there = source.positions(origin, low, end), target.positions(origin, low, end)
-        mine, near = _between(here, low, end), _between(there, low, end)
+        mine = slice(np.searchsorted(here.end, low, "right"), np.searchsorted(here.start, end, "left"))
+        held = there.position < NO_LIMIT  # the others a truncation has removed
         first, last = np.maximum(here.start[mine], low), np.minimum(here.end[mine], end)
-        row, gap, first, last = _without(first, last, there.start[near], there.end[near])
+        row, gap, first, last = _without(first, last, there.start[held], there.end[held])
         start = here.position[mine][row] + (first - here.start[mine][row])
-        shown_at_ms = np.append(there.next_offset_indexed_at_ms, NO_LIMIT)[gap + near.start]
+        shown_at_ms = np.append(there.next_offset_indexed_at_ms[held], NO_LIMIT)[gap]
         yield OffsetRanges(start, last - first), shown_at_ms
 
 
@@ -162,11 +159,6 @@ def _windows(origin: int, *logs: LogIndex) -> Iterator[tuple[int, int]]:
     """
     ends = np.unique(np.concatenate([log.paged.pages.span(origin).high + 1 for log in logs]))
     yield from pairwise([-NO_LIMIT, *ends[ends > 0].tolist(), NO_LIMIT])
-
-
-def _between(positions: OriginPositions, low: int, high: int) -> slice:
-    """Return which segments hold any of the offsets ``[low, high)``."""
-    return slice(int(np.searchsorted(positions.end, low, "right")), int(np.searchsorted(positions.start, high, "left")))
 
 
 def joined(parts: Sequence[OffsetRanges]) -> OffsetRanges:
@@ -220,7 +212,7 @@ def measure(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s)
     """Return the counts for groups that have *committed* these offsets, and the *position* of each at the target.
 
     All have shape (commits,); *wanted* are the answers, ABSENT where withheld; no position is ABSENT too. Also all
-    records that a mirror is known to copy and that are not at the target. Records of the source from its log end on
+    indexed records that a mirror is known to copy and that are not at the target. Records of the source from its log end on
     were produced after the clusters were asked, so they are not missing.
     """
     here, there, source_end, young_since_ms, _, is_unstamped = logs
@@ -243,8 +235,12 @@ def measure(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s)
         else:
             deleted.add(gap.skipped)
     if not is_unstamped:
-        for gone in deleted_of(there.origin, source, target):
+        for gone in gone_of(there.origin, source, target, high=target.frontier):
             deleted.add(gone.below(snapshot_end))
+        # Copies that were there before the target was asked for its end: a truncation has taken what is beyond it.
+        lost_from = max(target.frontier, target_end) if there.metadata.cut_at is None else there.metadata.cut_at
+        for gone in gone_of(there.origin, source, target, low=lost_from):
+            deleted.add(gone.below(min(snapshot_end, here.metadata.frontier)))
     beyond = _beyond_index(source, left, source_end)
     newer = source.paged.records_from(np.maximum(left, snapshot_end), source.frontier)
     repeats, skipped = _cost_at(logs, committed, wanted, position)
@@ -252,9 +248,9 @@ def measure(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s)
         repeats=repeats,
         skipped=skipped,
         unread=source.paged.records_from(left, source.frontier) - newer + beyond,
-        pending=pending.count_from(readable) + beyond,
-        not_mirrored=not_mirrored.count_from(readable) + beyond,
-        deleted=deleted.count_from(readable),
+        pending=pending.at_or_above + beyond,
+        not_mirrored=not_mirrored.at_or_above + beyond,
+        deleted=deleted.at_or_above,
         # Records read at the source beyond its index may be above the group's position at the target.
         unindexed=np.maximum(beyond, source_end - source.frontier) + max(0, target_end - target.frontier),
     ), late

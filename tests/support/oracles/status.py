@@ -30,20 +30,20 @@ def cost(case: Case, committed: int, position: int) -> Cost:
     """Return what a group that *committed* at the source costs where it goes on at the target from *position*."""
     assert case.source is not None
     answer = _answers(case)[committed]
-    pending = {origin: _pending(case, origin) for origin in _origins(case)}
+    late = {origin: pending(case, origin) for origin in _origins(case)}
     not_mirrored = _not_mirrored(case, committed)
     watched = _watched(case)
     repeated = sum(f(watched, record) < committed for record in _indexed_from(case.target, position))
     at_most = max(0, repeated + answer.duplicates_at_most - answer.duplicates)
-    deleted = _deleted(case, committed, pending)
+    deleted = _deleted(case, committed, late)
     lost = answer.lost + _skipped(case, committed, position, answer) + not_mirrored + deleted
     return Cost(
         duplicates=repeated,
         duplicates_at_most=at_most,
         lost=lost,
         not_mirrored=not_mirrored,
-        mirror_lag=sum(len(records) for origin, records in pending.items() if origin in _mirrored(case)),
-        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, position, pending),
+        mirror_lag=sum(len(records) for origin, records in late.items() if origin in _mirrored(case)),
+        is_in_sync=lost == at_most == 0 and _is_in_sync(case, committed, position, late),
     )
 
 
@@ -61,7 +61,7 @@ def _watched(case: Case) -> Case:
     return replace(case, now_ms=min(case.now_ms, max([each.indexed_at_ms for each in source.indexed], default=0)))
 
 
-def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, list[LogRecord]]) -> bool:
+def _is_in_sync(case: Case, committed: int, position: int, late: dict[str, list[LogRecord]]) -> bool:
     """All is known, nothing is on its way, and both sides go on with the same record or none."""
     source, target = case.source, case.target
     assert source is not None
@@ -69,9 +69,9 @@ def _is_in_sync(case: Case, committed: int, position: int, pending: dict[str, li
         return False
     if not target.log_start <= position <= target.log_end:
         return False
-    if any(records for origin, records in pending.items() if origin in _mirrored(case)):
+    if any(records for origin, records in late.items() if origin in _mirrored(case)):
         return False
-    if any(record.offset >= readable_from(case, committed) for records in pending.values() for record in records):
+    if any(record.offset >= readable_from(case, committed) for records in late.values() for record in records):
         return False
     left, left_there = _indexed_from(source, committed), _indexed_from(target, position)
     if not left or not left_there:
@@ -117,14 +117,14 @@ def _firsts(records: Iterable[LogRecord], origin: str) -> list[LogRecord]:
     return list(found.values())
 
 
-def _missing(case: Case, origin: str) -> list[LogRecord]:
+def missing(case: Case, origin: str) -> list[LogRecord]:
     there = {identity(record) for record in case.target.indexed}
     return [record for record in _firsts(case.source_records, origin) if identity(record) not in there]
 
 
-def _pending(case: Case, origin: str) -> list[LogRecord]:
+def pending(case: Case, origin: str) -> list[LogRecord]:
     """Return what may yet come: nothing later of its origin is there, or only since a moment ago."""
-    return [record for record in _missing(case, origin) if not _is_overtaken(case, record)]
+    return [record for record in missing(case, origin) if not _is_overtaken(case, record)]
 
 
 def _is_overtaken(case: Case, record: LogRecord) -> bool:
@@ -138,14 +138,14 @@ def _not_mirrored(case: Case, committed: int) -> int:
     """Count the source's own unread records that are not at the target; unreadable and unindexed ones too."""
     assert case.source is not None
     readable, left = readable_from(case, committed), max(committed, case.source.log_start)
-    own = [record for record in _missing(case, case.source_cluster) if record.offset >= readable]
+    own = [record for record in missing(case, case.source_cluster) if record.offset >= readable]
     malformed = [r for r in case.source_records if r.is_malformed and r.offset >= readable]
     return len(own) + len(malformed) + len(range(max(left, case.source_frontier), case.source.log_end))
 
 
-def _deleted(case: Case, committed: int, pending: dict[str, list[LogRecord]]) -> int:
+def _deleted(case: Case, committed: int, late: dict[str, list[LogRecord]]) -> int:
     """Count the unread records of others that will not come: dropped on the way, or the target's own and deleted."""
     others = _origins(case) - {case.source_cluster}
-    skipped = [r for origin in others for r in _missing(case, origin) if r not in pending[origin]]
-    own = [r for r in _missing(case, case.target.cluster) if r.origin_offset < case.target.frontier]
+    skipped = [r for origin in others for r in missing(case, origin) if r not in late[origin]]
+    own = [r for r in missing(case, case.target.cluster) if r.origin_offset < case.target.frontier]
     return sum(record.offset >= readable_from(case, committed) for record in skipped + own)

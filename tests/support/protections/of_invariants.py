@@ -168,7 +168,7 @@ BY_NUMBER[10] = protections(
 )
 BY_NUMBER[11] = protections(
     "a group whose records are not all mirrored is not in sync",
-    kept_by("assessment._mirroring", lambda row: row["still_skips"], "reports_under_load what_was"),
+    kept_by("assessment._mirroring", lambda row: row["still_skips"], "classify what_the_mirror_has_left_to_do_is_said"),
     "a group with a commit that is not captured is not in sync",
     kept_by("assessment._behind", nothing, "held_offsets a_commit_that_is_not"),
     "a group whose next records differ on both sides is not in sync",

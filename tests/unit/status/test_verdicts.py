@@ -92,6 +92,14 @@ def test_a_record_sent_again_above_the_published_answer_is_no_false_in_sync() ->
     assert (row["status"], row["reason"]) == ("Mirroring", Reason.READ_ABOVE(1))
 
 
+def test_costs_of_an_answer_that_is_withheld_by_now_are_not_known() -> None:
+    site = moved("X0:9", "X0:9", 4)
+    decided = site.decided(site.clock_ms[0])
+    site.index.ids["X", "orders"].add("another")
+    (row,) = site.report_on(decided, site.ask(), site.clock_ms[0])
+    assert (row["status"], row["duplicates"], row["lost"]) == ("Mirroring", None, None)
+
+
 def test_a_record_that_came_late_below_the_published_answer_is_no_false_in_sync() -> None:
     """X2 has come to Y below X1; a driver that had not met it yet would have answered 2, where X1 is."""
     site = moved("X0 X1 X2 X3", "X0 X2 X1 X3", 1)

@@ -186,8 +186,8 @@ class LogIndex:
     def lose(self, copies: Runs) -> None:
         """Note the *copies* that a truncation has removed: unread by every group until the log has them again.
 
-        A record of unknown identity may be any that this log does not have. Call it before positions are requested: a
-        truncated log is loaded again.
+        Their position is NO_LIMIT. A record of unknown identity may be any that this log does not have. Call it before
+        positions are requested: a truncated log is loaded again.
         """
         self.lost = self.lost.followed_by(copies)
         self.lost_records += int(copies.length.sum())
