@@ -212,8 +212,8 @@ def measure(logs: BothLogs, committed: Int64s, wanted: Int64s, position: Int64s)
     """Return the counts for groups that have *committed* these offsets, and the *position* of each at the target.
 
     All have shape (commits,); *wanted* are the answers, ABSENT where withheld; no position is ABSENT too. Also all
-    indexed records that a mirror is known to copy and that are not at the target. Records of the source from its log end on
-    were produced after the clusters were asked, so they are not missing.
+    indexed records that a mirror is known to copy and that are not at the target. Records of the source from its log
+    end on were produced after the clusters were asked, so they are not missing.
     """
     here, there, source_end, young_since_ms, _, is_unstamped = logs
     source, target = below_cut(here), below_cut(there)
