@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
         name = path.relative_to(LIB).as_posix()
         if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
-            mutants += _mutants(path)
+            mutants += mutants_of(".".join(path.relative_to(LIB.parent).with_suffix("").parts), path)
     loop = Loop(mutants, options.workers)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
@@ -80,11 +80,6 @@ def main(words: Sequence[str] | None = None) -> int:
     noticed = {_change(each) for each in mutants} - survived
     gone = [each for each in named if each in noticed or (not options.files and each not in survived)]
     return _report(mutants, loop.survivors, sorted(survived - named.keys()), gone)
-
-
-def _mutants(path: Path) -> Iterator[Mutant]:
-    module = ".".join(path.relative_to(LIB.parent).with_suffix("").parts)
-    return mutants_of(module, path)
 
 
 def _change(mutant: Mutant) -> Change:

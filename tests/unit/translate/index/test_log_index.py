@@ -12,6 +12,7 @@ from hypothesis import given
 
 from fakes.pages import KeptPages, let_go_of_all_but
 from generators.hypothesis_strategies import generators, law
+from offset_sync.translate.index.columns import GrowingArray
 from offset_sync.translate.index.log_index import KnownPages, LogIndex
 from offset_sync.translate.index.origin_positions import NO_LIMIT, OriginPositions
 from offset_sync.translate.index.runs import NO_RUNS, UNKNOWN_ORIGIN, Runs
@@ -245,3 +246,14 @@ def with_pages(log: LogIndex, parts: list[Runs], store: KeptPages) -> LogIndex:
     )
     known.extend(log.paged.tail, log.frontier)
     return known
+
+
+def test_arrays_that_share_what_they_have_change_alone() -> None:
+    begun = np.array([1, 2])
+    array = GrowingArray.of(begun)
+    array.set_last(3)
+    view = array.view()
+    view.set_last(7)
+    assert array.values.tolist() == [1, 3]
+    array.set_last(5)
+    assert [each.tolist() for each in (begun, array.values, view.values)] == [[1, 2], [1, 5], [1, 7]]
