@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import without_added
-from offset_sync.kafka.tail_reader import Pair, SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import Match, SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
@@ -42,7 +42,7 @@ class Alike:
 
     copies: int = 0
     originals: int = 0
-    matches: tuple[Pair, ...] = ()
+    matches: tuple[Match, ...] = ()
     late: tuple[TailRecord, ...] = ()
     aliens: tuple[TailRecord, ...] = ()
 
@@ -121,7 +121,7 @@ def _others(mirror: Contents, topics: _Topics, right: set[str], line: Callable[.
         yield line(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
 
 
-def _keeps_headers(pair: Pair) -> bool:
+def _keeps_headers(pair: Match) -> bool:
     """Return whether the copy has the headers of its original, apart from those that mirrors add."""
     copy, original = (without_added(each.content.headers) for each in pair)
     return copy == original
@@ -184,13 +184,13 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     by_content: dict[tuple[bytes | None, bytes | None], list[TailRecord]] = defaultdict(list)
     for each in originals:
         by_content[each.content.key, each.content.value].append(each)
-    matches, rows, aliens = list[Pair](), list[int](), list[TailRecord]()
+    matches, rows, aliens = list[Match](), list[int](), list[TailRecord]()
     for row, copy in enumerate(copies):
         found = by_content.get((copy.content.key, copy.content.value), [])
         if len(found) > 1:
             found = [each for each in found if each.content.timestamp_ms == copy.content.timestamp_ms]
         if len(found) == 1:
-            matches.append(Pair(copy, found[0]))
+            matches.append(Match(copy, found[0]))
             rows.append(row)
     for (first, end), (before, behind) in zip(pairwise(rows), pairwise(matches), strict=True):
         # A mirror that goes back may send records older than all originals compared.
@@ -199,7 +199,7 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     return Alike(len(copies), len(originals), tuple(matches), tuple(_late(matches)), tuple(aliens))
 
 
-def _late(matches: Sequence[Pair]) -> Iterator[TailRecord]:
+def _late(matches: Sequence[Match]) -> Iterator[TailRecord]:
     """Yield copies after one of a later original, unless their original came before or is older than the first.
 
     A mirror that goes back resends records. What it sent before the first copy here is unknown: errs to in order.

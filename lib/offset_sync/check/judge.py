@@ -9,7 +9,7 @@ from math import inf
 
 from offset_sync.check import rules
 from offset_sync.check.rules import NOTHING_WRONG, OK, Case, Rule
-from offset_sync.check.sample import CHECK, CHECKPOINTS, OWN_GROUPS, Cluster, Sample, mirrored_topics, own_topics
+from offset_sync.check.sample import CHECK, CHECKPOINTS, OWN_GROUPS, ClusterSample, Sample, mirrored_topics, own_topics
 from offset_sync.check.stamps import Stamped, has_stamps
 from offset_sync.config import Config
 from offset_sync.config.duration import to_ms
@@ -66,7 +66,7 @@ def judge(sample: Sample) -> Iterator[Finding]:
         yield from (Finding(OK, place, each, text) for each, text in NOTHING_WRONG.items() if each not in told)
 
 
-def _rights(config: Config, cluster: Cluster) -> Iterator[Case]:
+def _rights(config: Config, cluster: ClusterSample) -> Iterator[Case]:
     """Yield which rights are refused."""
     topics = {name: each for name, each in cluster.topics.items() if name != CONSUMER_OFFSETS}
     commits = {name: each for name, each in cluster.topics.items() if name == CONSUMER_OFFSETS}
@@ -97,7 +97,7 @@ def _refused(
         yield rules.REFUSED._replace(check=check)(names=names, right=right, or_else=or_else)
 
 
-def _settings(config: Config, cluster: Cluster) -> Iterator[Case]:
+def _settings(config: Config, cluster: ClusterSample) -> Iterator[Case]:
     answers = cluster.settings, cluster.commit_log
     if hidden := [each for each in answers if isinstance(each, str)]:
         yield rules.HIDDEN(said=hidden[0])
@@ -116,7 +116,7 @@ def _number(value: str) -> float:
     return int(value) if value.isdecimal() else inf  # -1 is no limit; another vendor's value is no reason to fail
 
 
-def _topics(sample: Sample, cluster: Cluster) -> Iterator[Case]:
+def _topics(sample: Sample, cluster: ClusterSample) -> Iterator[Case]:
     """Yield topics that do not exist at the cluster, and those with another number of partitions than elsewhere."""
     config, names, alias = sample.config, sample.config.names, cluster.alias
     elsewhere = {at: mirrored_topics(config, each) for at, each in sample.clusters.items() if at != alias}
@@ -155,7 +155,7 @@ def _records(sample: Sample, alias: str) -> Iterator[Case]:
         yield rules.NONE_READ({sample.config.names.outside(alias, each) for each in missing})
 
 
-def _mirrors(sample: Sample, cluster: Cluster) -> Iterator[Case]:
+def _mirrors(sample: Sample, cluster: ClusterSample) -> Iterator[Case]:
     """Yield which mirrors have left topics at a cluster."""
     config, outside = sample.config, sample.config.names.outside
     own = own_topics(config, cluster)

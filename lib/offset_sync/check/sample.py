@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterSample:
     """A cluster that answers: *admin* and *reader* serve further requests.
 
     *topics* has our rights on included ones by the cluster's own names, *partitions* has counts by stream; neither has
@@ -68,7 +68,7 @@ class Sample:
     """
 
     config: Config
-    clusters: Mapping[str, Cluster]
+    clusters: Mapping[str, ClusterSample]
     silent: Mapping[str, ClusterError]
     seen: Mapping[str, SeenLogs]
     stamped: Mapping[str, Sequence[Stamped]]
@@ -91,19 +91,19 @@ def take_sample(config: Config) -> Sample:
     return with_records(config, clusters, silent)
 
 
-def with_records(config: Config, clusters: Mapping[str, Cluster], silent: Mapping[str, ClusterError]) -> Sample:
+def with_records(config: Config, clusters: Mapping[str, ClusterSample], silent: Mapping[str, ClusterError]) -> Sample:
     """Return the sample of *clusters*, with the newest records of mirrored topics."""
     seen = _answers(side_by_side(lambda alias: _look_at_logs(config, clusters[alias]), clusters))
     known = with_found_ids(config, clusters)
     return Sample(known, clusters, silent, seen, stamped_records(known, seen))
 
 
-def found_ids(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, str]:
+def found_ids(config: Config, clusters: Mapping[str, ClusterSample]) -> dict[str, str]:
     """Return the cluster ids, those of earlier starts where a cluster does not answer."""
     return {**config.ids, **{alias: each.cluster_id for alias, each in clusters.items()}}
 
 
-def with_found_ids(config: Config, clusters: Mapping[str, Cluster]) -> Config:
+def with_found_ids(config: Config, clusters: Mapping[str, ClusterSample]) -> Config:
     """Return *config* with the ids of its clusters; of two aliases of one cluster only the last has it."""
     of_id = {found: alias for alias, found in found_ids(config, clusters).items()}
     return config.with_ids({alias: found for found, alias in of_id.items()})
@@ -118,7 +118,7 @@ def may_read(rights: Operations | ClusterError | str | None) -> bool:
     return isinstance(rights, frozenset) and "READ" in rights
 
 
-def _ask(config: Config, rights: OwnRights) -> Cluster:
+def _ask(config: Config, rights: OwnRights) -> ClusterSample:
     """Return a cluster's answers, without our rights on groups; raises ClusterError if it does not answer.
 
     Raises ConfigError where two of its topics are one stream, or a key cannot be read.
@@ -134,7 +134,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
     called = (names.called(alias, each) for each in sorted(streams))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
     topics = rights.of_topics([*filter(None, called), *of_commits])
-    return Cluster(
+    return ClusterSample(
         alias,
         admin,
         TailReader(alias, options, names),
@@ -148,7 +148,7 @@ def _ask(config: Config, rights: OwnRights) -> Cluster:
     )
 
 
-def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
+def own_topics(config: Config, cluster: ClusterSample) -> dict[str, str]:
     """Return the names of MirrorMaker's own topics at a cluster, by stream."""
     prefixes = "|".join(map(re.escape, config.mirror_aliases().values()))
     own = re.compile(rf"{_OWN}|(({prefixes})[._-])?heartbeats")
@@ -156,13 +156,13 @@ def own_topics(config: Config, cluster: Cluster) -> dict[str, str]:
     return {stream: name for stream, name in named.items() if own.fullmatch(name)}
 
 
-def mirrored_topics(config: Config, cluster: Cluster) -> dict[str, int]:
+def mirrored_topics(config: Config, cluster: ClusterSample) -> dict[str, int]:
     """Return the included streams with their partitions, without those of MirrorMaker's own."""
     own = own_topics(config, cluster)
     return {s: count for s, count in cluster.partitions.items() if config.is_topic_included(s) and s not in own}
 
 
-def _look_at_logs(config: Config, cluster: Cluster) -> SeenLogs:
+def _look_at_logs(config: Config, cluster: ClusterSample) -> SeenLogs:
     """Return the newest records of mirrored topics that we may read at a cluster."""
     topics = {
         stream: count

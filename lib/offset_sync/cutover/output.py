@@ -27,7 +27,7 @@ _CAPTIONS = {
 Columns = Mapping[str, str | int | None]
 
 
-class GroupAnswer(NamedTuple):
+class GroupResult(NamedTuple):
     """What is said of one group; *columns* are the same for all groups of an action. Without *problems* it is ok."""
 
     group_id: str
@@ -36,26 +36,26 @@ class GroupAnswer(NamedTuple):
     notes: Sequence[Said] = ()
 
     @classmethod
-    def of_plan(cls, plan: GroupPlan, problems: Sequence[Problem], **more: str) -> GroupAnswer:
+    def of_plan(cls, plan: GroupPlan, problems: Sequence[Problem], **more: str) -> GroupResult:
         """Return the costs of a *plan*."""
         costs = {"repeats": plan.duplicates, "skipped": plan.skipped, "lost": plan.lost}
         return cls(plan.group_id, {"partitions": len(plan.partitions), **costs, **more}, problems, plan.notes)
 
     @classmethod
-    def planned(cls, plan: GroupPlan) -> GroupAnswer:
+    def planned(cls, plan: GroupPlan) -> GroupResult:
         """Return what ``plan`` says."""
         here, there = activity(plan.here).value, activity(plan.there).value
         return cls.of_plan(plan, plan.blocking, at_source=here, at_target=there, move=_MOVES[plan.verdict])
 
 
 @dataclass(frozen=True)
-class Answer:
+class MoveResult:
     """What one call says about moves in *direction*; *notes* are said first."""
 
     action: str
     direction: Direction
     mode: Mode
-    groups: Sequence[GroupAnswer]
+    groups: Sequence[GroupResult]
     notes: Sequence[Said] = ()
 
     @property

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from offset_sync.config import Config
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge
-from offset_sync.cutover.output import GroupAnswer
+from offset_sync.cutover.output import GroupResult
 from offset_sync.cutover.plan import CutoverStep, PartitionStatus, Problem, Result, Step
 from offset_sync.kafka.tail_reader import TailReader, TailRecord, Tails
 from offset_sync.model.errors import ClusterError
@@ -135,7 +135,7 @@ class Rehearsal:
     ends_at: float
     keeps_timestamps: bool = True
 
-    def rehearse(self, group_id: str, partitions: Sequence[PartitionStatus]) -> GroupAnswer:
+    def rehearse(self, group_id: str, partitions: Sequence[PartitionStatus]) -> GroupResult:
         """Return the results for those *partitions* of a group that have an answer.
 
         Errs to a problem: so are records that were not read in time.
@@ -169,7 +169,7 @@ class Rehearsal:
             result, costs = Result.FAILED if problem else Result.DONE, found[1:3] if found else ()
             steps.append(CutoverStep(*each.key, Step.REHEARSE, result, detail, each.source_offset, start, *costs))
         self.journal.record(steps)
-        return GroupAnswer(group_id, counts, problems)
+        return GroupResult(group_id, counts, problems)
 
 
 def _read(reader: TailReader, ranges: Mapping[TopicPartition, OffsetRange], seconds: float) -> Tails:

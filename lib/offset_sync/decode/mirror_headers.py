@@ -89,7 +89,7 @@ class Identities:
         )
 
 
-class Places(NamedTuple):
+class NamedPlaces(NamedTuple):
     """What place headers name, shape (records,): the record's own place, another one, or neither."""
 
     is_here: Flags
@@ -139,12 +139,12 @@ def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
     return found.judged(False, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))
 
 
-def places_of(headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: Ints) -> Places | None:
+def places_of(headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: Ints) -> NamedPlaces | None:
     """Compare the records' place headers with *where* they are; None where the mirror stamps none."""
     return read_places(headers[PLACE_HEADER], *where, timestamp_ms) if PLACE_HEADER in headers else None
 
 
-def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints) -> Places:
+def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints) -> NamedPlaces:
     """Compare raw place headers of one partition's records with its name and their timestamps."""
     own = f"{topic}-{partition}".encode()
     is_here = pc.equal(header, pa.scalar(own, header.type))
@@ -154,10 +154,10 @@ def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints
         times = pc.cast(pc.cast(pa.array(timestamp_ms), pa.string()), header.type)
         timed = pc.binary_join_element_wise(pa.scalar(own, header.type), times, pa.scalar(b"@", header.type))
         is_here = pc.or_(is_here, pc.equal(header, timed))
-    return Places(*(pc.fill_null(each, False).to_numpy(zero_copy_only=False) for each in (is_here, is_elsewhere)))
+    return NamedPlaces(*(pc.fill_null(each, False).to_numpy(zero_copy_only=False) for each in (is_here, is_elsewhere)))
 
 
-def confirmed(found: Identities, places: Places) -> Identities:
+def confirmed(found: Identities, places: NamedPlaces) -> Identities:
     """Keep as mirrored only records that name their own place.
 
     A record that names another place is native. One that names none, or its own with another timestamp, may be either,

@@ -23,7 +23,7 @@ from offset_sync.decode.mirror_headers import (
     ORIGIN_HEADER,
     Encoding,
     Identities,
-    Places,
+    NamedPlaces,
     all_native,
     decode_identities,
     decode_stamps,
@@ -154,7 +154,7 @@ class StreamIdentities:
         is_home = np.array([*(self.origins.get(each, each) == home for each in found.origins), False], np.bool_)
         return of_one_origin(found, is_home[found.origin_code])
 
-    def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> Places | None:
+    def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> NamedPlaces | None:
         """Return the place headers of records of the stream *where*; None where the mirror stamps none."""
         return places_of(headers, self._at_origin(where), timestamp_ms)
 

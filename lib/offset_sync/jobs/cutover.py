@@ -16,7 +16,7 @@ from offset_sync.config import Config
 from offset_sync.config.duration import parse_duration
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.judge import Judge, by_group
-from offset_sync.cutover.output import Answer, GroupAnswer
+from offset_sync.cutover.output import GroupResult, MoveResult
 from offset_sync.cutover.plan import Direction, Mode, Options
 from offset_sync.cutover.procedure import open_cutover
 from offset_sync.cutover.rehearsal import open_rehearsal
@@ -97,7 +97,9 @@ def cutover(config: Config, arguments: argparse.Namespace, stop: threading.Event
         return failures
 
 
-def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction) -> Answer:
+def move(
+    config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction
+) -> MoveResult:
     """Plan, apply or verify a move."""
     action, mode = arguments.action, Mode.DISASTER if arguments.disaster else Mode.PLANNED
     options, is_applied = Options({*chain.from_iterable(arguments.confirmed)}, arguments.skip_read), action == "apply"
@@ -115,20 +117,20 @@ def move(config: Config, arguments: argparse.Namespace, live: LiveState, lease: 
                 lease.settle()
             plans, problems = procedure.apply(groups, mode, arguments.timeout.total_seconds())
         found = by_group(problems)
-        answers = [GroupAnswer.of_plan(each, found.get(each.group_id, ())) for each in plans]
+        answers = [GroupResult.of_plan(each, found.get(each.group_id, ())) for each in plans]
     else:
         with waiting(f"clusters {', '.join(config.clusters)}"):
             if action == "plan":
-                answers = [GroupAnswer.planned(each) for each in procedure.plan(groups, mode)]
+                answers = [GroupResult.planned(each) for each in procedure.plan(groups, mode)]
             else:
                 found = by_group(procedure.verify(groups))
-                answers = [GroupAnswer(each, {}, found.get(each, ())) for each in groups]
-    return Answer(action, direction, mode, answers, () if decides else decided_here(live))
+                answers = [GroupResult(each, {}, found.get(each, ())) for each in groups]
+    return MoveResult(action, direction, mode, answers, () if decides else decided_here(live))
 
 
 def rehearse(
     config: Config, arguments: argparse.Namespace, live: LiveState, lease: Lease, direction: Direction
-) -> Answer:
+) -> MoveResult:
     """Rehearse moves in one direction, by default of all groups."""
     judge = Judge(direction, config.names)
     journal = TableJournal(live.tables, direction, Mode.PLANNED, config.names)
@@ -139,7 +141,7 @@ def rehearse(
     chosen = groups if arguments.source else [*statuses]
     with waiting(f"records of {', '.join(direction)}"):
         answers = [rehearsal.rehearse(group_id, statuses.get(group_id, ())) for group_id in chosen]
-    return Answer("rehearse", direction, Mode.PLANNED, answers, decided_here(live))
+    return MoveResult("rehearse", direction, Mode.PLANNED, answers, decided_here(live))
 
 
 def decided_here(live: LiveState) -> Sequence[Said]:

@@ -37,7 +37,7 @@ class TailRecord(NamedTuple):
     is_appended: bool = False
 
 
-class Pair(NamedTuple):
+class Match(NamedTuple):
     """A copy and its (supposed) original."""
 
     copy: TailRecord

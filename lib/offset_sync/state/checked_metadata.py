@@ -18,7 +18,7 @@ from offset_sync.config import Config
 from offset_sync.kafka.leader_epochs import LeaderEpochs
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, EpochEnd, ReportedEnd, TopicPartition
-from offset_sync.state.cluster_metadata import RETRY_S, Cluster, ClusterMetadata, Fetcher, MetadataFetcher
+from offset_sync.state.cluster_metadata import RETRY_S, ClusterMetadata, Fetcher, MetadataFetcher, MetadataSource
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import known_end
 
@@ -149,7 +149,7 @@ class CheckedMetadata:
 
 def checked_metadata(
     config: Config,
-    admins: Mapping[str, Cluster],
+    admins: Mapping[str, MetadataSource],
     index: RecordIndex,
     on_return: Callable[[], None] | None = None,
     *,

@@ -110,7 +110,7 @@ _LEAST_S = 0.1
 """Timeout for log ends where a cluster has used up the deadline for its topics."""
 
 
-class Cluster(Protocol):
+class MetadataSource(Protocol):
     """Requests to a cluster; both raise ClusterError when it does not answer."""
 
     def describe(self, topics: Collection[str], deadline: float) -> Mapping[str, TopicInfo | ClusterError]:
@@ -196,7 +196,7 @@ class MetadataFetcher:
 
     def __init__(
         self,
-        clusters: Mapping[str, Cluster],
+        clusters: Mapping[str, MetadataSource],
         deadline_seconds: float = 5.0,
         on_return: Callable[[], None] = lambda: None,
         retry_seconds: float = RETRY_S,

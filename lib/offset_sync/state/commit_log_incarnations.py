@@ -79,10 +79,10 @@ class CommitLogIncarnations:
         with self._lock:
             return self._count(alias, self._incarnations) > self._taken.get(alias, 0)
 
-    def take(self, alias: str, places: Places | None = None) -> None:
-        """Note that the state of the cluster *alias* takes its incarnations, or those in *places*, into account."""
+    def take(self, alias: str, lineage: Lineage | None = None) -> None:
+        """Note that the state of the cluster *alias* takes its incarnations, or those in *lineage*, into account."""
         with self._lock:
-            self._taken[alias] = self._count(alias, self._incarnations if places is None else places.incarnations)
+            self._taken[alias] = self._count(alias, self._incarnations if lineage is None else lineage.incarnations)
 
     def as_json(self) -> list[list[object]]:
         """Return every incarnation and the partition counts, as JSON values."""
@@ -99,14 +99,14 @@ class CommitLogIncarnations:
 
     def gone_ms(self, rows: pa.Table) -> Int64s:
         """Return when each row's record was noticed to be gone; ABSENT: it exists."""
-        return self.places().gone_ms(rows)
+        return self.lineage().gone_ms(rows)
 
-    def places(self) -> Places:
+    def lineage(self) -> Lineage:
         """Return the incarnations and partition counts that are known now."""
-        return Places(tuple(self._incarnations), self._counts())
+        return Lineage(tuple(self._incarnations), self._counts())
 
 
-class Places(NamedTuple):
+class Lineage(NamedTuple):
     """Tells which rows of ``offset_commits`` exist by these *incarnations*, sorted by when they were noticed.
 
     *partitions* is the partition count of ``__consumer_offsets``, by cluster; POLLED where commits are polled.

@@ -84,9 +84,9 @@ class _Highest:
 def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) -> dict[ClusterPartition, int]:
     """Return, by commit log, the first offset above all commits that still exist; reads the whole table."""
     incarnations.refresh()
-    places, found = incarnations.places(), dict[ClusterPartition, int]()
+    lineage, found = incarnations.lineage(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
-        end, exists = pc.add(rows.column("log_offset"), 1), places.gone_ms(rows) == ABSENT
+        end, exists = pc.add(rows.column("log_offset"), 1), lineage.gone_ms(rows) == ABSENT
         for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, exists):
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))

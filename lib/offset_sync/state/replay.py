@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import dataset
 
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Places
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Lineage
 from offset_sync.state.committed_offsets import NEVER_MS, ClusterOffsets, CommitRecords, keep_text
 from offset_sync.state.index_rows import int64s
 from offset_sync.state.key_index import KeyRows
@@ -53,22 +53,22 @@ def restore_commits(
     """
     clusters = list(state.offsets.clusters) if only is None else list(only)
     incarnations.refresh()
-    places, newest_ms, fresh = incarnations.places(), 0, set[GroupPartition]()
+    lineage, newest_ms, fresh = incarnations.lineage(), 0, set[GroupPartition]()
     for rows in in_parts(_of_clusters(tables, clusters)):
         fresh |= state.offsets.unknown(_keys_of(rows)) if only is not None else set()
-        newest_ms = max(newest_ms, _replay(state, rows, places))
+        newest_ms = max(newest_ms, _replay(state, rows, lineage))
     if fresh:
         # Keys that were over: their commits at other clusters were dropped, and count again now.
         others = _of_clusters(tables, [each for each in state.offsets.clusters if each not in clusters])
         of_fresh = (rows.filter(pa.array([key in fresh for key in _keys_of(rows)], pa.bool_())) for rows in others)
         for rows in in_parts(of_fresh):
-            _replay(state, rows, places)
+            _replay(state, rows, lineage)
     with state.lock:
         for alias in clusters:
             state.offsets.clusters[alias].forget_acknowledged()
             _keep_clock(state.offsets.clusters[alias], state.all_rows())
     for alias in clusters:
-        incarnations.take(alias, places)
+        incarnations.take(alias, lineage)
     note_partitions(state, incarnations)
     return newest_ms
 
@@ -103,9 +103,9 @@ def _divided(rows: pa.Table, salt: int) -> pa.Table:
     return rows.append_column(_PART, pa.array(part[groups.indices.to_numpy()]))
 
 
-def _replay(state: SyncState, rows: pa.Table, places: Places) -> int:
+def _replay(state: SyncState, rows: pa.Table, lineage: Lineage) -> int:
     """Have *state* know of the keys of *rows* what these say, and nothing else; return when one was captured last."""
-    gone_ms, newest = places.of(rows)
+    gone_ms, newest = lineage.of(rows)
     order = np.lexsort((newest, gone_ms == ABSENT))  # what is gone comes first
     rows, gone_ms, newest = rows.take(pa.array(order)), gone_ms[order], newest[order]
     captured_ms = int64s(rows.column("captured_at")) // 1000

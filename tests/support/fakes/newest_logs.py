@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offset_sync.check.judge import judge
-from offset_sync.check.sample import Cluster, with_records
+from offset_sync.check.sample import ClusterSample, with_records
 from offset_sync.config import Config, parse_config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import LogEnds
@@ -107,7 +107,7 @@ def known_config(aliases: Sequence[str] = ("dc1", "dc2"), **sections: Any) -> Co
 
 def asked(
     config: Config, logs: Mapping[str, Mapping[str, Sequence[TailRecord]]], **more: Mapping[str, Any]
-) -> dict[str, Cluster]:
+) -> dict[str, ClusterSample]:
     """Return clusters with *logs*: by cluster and by what it calls a log, ``orders`` (partition 0) or ``orders/1``.
 
     We may read all of them. *more* are other fields of :class:`MemoryLogs`, by cluster.
@@ -120,14 +120,14 @@ def asked(
             counts[place.topic] = max(counts.get(place.topic, 0), place.partition + 1)
         source = MemoryLogs(alias, streams, **{name: each[alias] for name, each in more.items() if alias in each})
         rights = {config.names.outside(alias, each): frozenset({"READ"}) for each in counts}
-        clusters[alias] = Cluster(alias, source, source, topics=rights, partitions=counts)
+        clusters[alias] = ClusterSample(alias, source, source, topics=rights, partitions=counts)
     return clusters
 
 
-def silent_cluster(**answers: Any) -> Cluster:
+def silent_cluster(**answers: Any) -> ClusterSample:
     """Return dc2, which has given these *answers* and is asked for no more."""
     source = MemoryLogs("dc2", {}, is_silent=True)
-    return Cluster("dc2", source, source, **answers)
+    return ClusterSample("dc2", source, source, **answers)
 
 
 def place_of(config: Config, alias: str, name: str) -> TopicPartition:
@@ -136,7 +136,7 @@ def place_of(config: Config, alias: str, name: str) -> TopicPartition:
     return TopicPartition(config.names.inside(alias, topic), int(partition or 0))
 
 
-def told(config: Config, clusters: Mapping[str, Cluster]) -> dict[str, list[str]]:
+def told(config: Config, clusters: Mapping[str, ClusterSample]) -> dict[str, list[str]]:
     """Return what is found, ``LEVEL check: text`` by place."""
     found: dict[str, list[str]] = {f"clusters.{alias}": [] for alias in clusters}
     for each in judge(with_records(config, clusters, {})):

@@ -79,7 +79,7 @@ BY_NUMBER[4] = protections(
     "the index drops what a truncation has taken",
     kept_by("run_cuts.RowCutter._number", without.cut_by("cluster"), "run_cuts from_the_cut_on[1]"),
     "commits that __consumer_offsets has lost are dropped",
-    kept_by("commit_log_incarnations.Places.gone_ms", lambda _, rows: np.full(len(rows), ABSENT), seed(0, "shrink")),
+    kept_by("commit_log_incarnations.Lineage.gone_ms", lambda _, rows: np.full(len(rows), ABSENT), seed(0, "shrink")),
 )
 BY_NUMBER[5] = protections(
     "an offset that we do not expect at the target is left alone",

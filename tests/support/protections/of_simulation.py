@@ -147,7 +147,7 @@ PROTECTIONS = protections(
     "polls and records of the log have no order by offset",
     kept_by("committed_offsets.ClusterOffsets._is_newer", _newer_by_offset, seed(2, "polls")),
     "a history of polls and of the log is in the order of its times",
-    kept_by("commit_log_incarnations.Places._is_polled", false_for(1), seed(9, "polls")),
+    kept_by("commit_log_incarnations.Lineage._is_polled", false_for(1), seed(9, "polls")),
     "polls tell nothing of a cluster's clock",
     kept_by("replay.POLLED", -1_000, seed(146, "polls")),
     "a strategy answers no later than exact",

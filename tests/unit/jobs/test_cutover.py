@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from fakes.reconciler_site import config_of
-from offset_sync.cutover.output import Answer, GroupAnswer
+from offset_sync.cutover.output import GroupResult, MoveResult
 from offset_sync.cutover.plan import Activity, Direction, GroupPlan, Mode, PartitionStatus, Problem
 from offset_sync.jobs import cutover
 from offset_sync.jobs.cutover import add_arguments, chosen_groups
@@ -70,17 +70,17 @@ PLANS = [
 COUNTS = dict.fromkeys(("partitions", "rehearsed", "records", "predicted", "repeats", "lost", "undecided"), 1)
 LEFT = Problem("g", Reason.LOSES_MORE(1, 0), "orders-0", Reason.IF_BEHIND())
 GROUPS = {
-    "plan": [*map(GroupAnswer.planned, PLANS)],
-    "apply": [GroupAnswer.of_plan(PLANS[1], [LEFT])],
-    "verify": [GroupAnswer("g", {}, [LEFT]), GroupAnswer("h", {}, ())],
-    "rehearse": [GroupAnswer("g", COUNTS, [LEFT])],
+    "plan": [*map(GroupResult.planned, PLANS)],
+    "apply": [GroupResult.of_plan(PLANS[1], [LEFT])],
+    "verify": [GroupResult("g", {}, [LEFT]), GroupResult("h", {}, ())],
+    "rehearse": [GroupResult("g", COUNTS, [LEFT])],
 }
 
 
 @pytest.mark.parametrize("action", GROUPS)
 def test_what_is_printed_is_in_the_json_that_the_schema_describes(action: str) -> None:
     notes = [Reason.DECIDED_HERE()] if action == "plan" else []
-    answer = Answer(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], notes)
+    answer = MoveResult(action, Direction("X", "Y"), Mode.PLANNED, GROUPS[action], notes)
     document = json.loads(answer.to_json())
     schema = json.loads((Path(__file__).parents[3] / "docs" / "cutover.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)

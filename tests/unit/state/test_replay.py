@@ -15,7 +15,7 @@ from fakes.tables import MemoryTables
 from offset_sync.decode.consumer_offsets import coordinator_hashes
 from offset_sync.model.values import POLLED
 from offset_sync.state import replay, row_groups
-from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Places
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Lineage
 from offset_sync.state.replay import restore_commits
 from offset_sync.tables.catalog import OFFSET_COMMITS
 
@@ -55,7 +55,7 @@ def ranked(partitions: int, *places: tuple[int, int, int]) -> list[int]:
         | dict.fromkeys(("committed_at", "made_at", "captured_at"), BEGINS + STEP * second)
         for number, offset, second in places
     ]
-    _, ranks = Places((), {"X": partitions}).of(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema))
+    _, ranks = Lineage((), {"X": partitions}).of(pa.Table.from_pylist(rows, OFFSET_COMMITS.arrow_schema))
     found: list[int] = ranks.tolist()
     return found
 
