@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from offset_sync.config import Config
 from offset_sync.decode.mirror_headers import without_added
-from offset_sync.kafka.tail_reader import Match, SeenLogs, TailRecord
+from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.finding import Finding, Level, about
 from offset_sync.model.values import OffsetRange, RecordContent, TopicPartition
@@ -32,6 +33,13 @@ _AROUND = 200
 """So many originals before the time of the oldest copy that was read are compared, and twice as many after it."""
 
 
+class CopyMatch(NamedTuple):
+    """A copy and its original."""
+
+    copy: TailRecord
+    original: TailRecord
+
+
 @dataclass(frozen=True)
 class Alike:
     """How copies compare with originals, of one log or of all logs of a topic.
@@ -42,7 +50,7 @@ class Alike:
 
     copies: int = 0
     originals: int = 0
-    matches: tuple[Match, ...] = ()
+    matches: tuple[CopyMatch, ...] = ()
     late: tuple[TailRecord, ...] = ()
     aliens: tuple[TailRecord, ...] = ()
 
@@ -72,7 +80,7 @@ def judge(config: Config, seen: Mapping[str, SeenLogs], alias: str) -> list[Find
 
 def _broken_promises(mirror: Contents, topics: _Topics, line: Callable[..., Finding]) -> Iterator[Finding]:
     remedy = "of keeps and begin with new tables"
-    moved = _where(topics, lambda one: [m.copy for m in one.matches if not m.keeps_time])
+    moved = _where(topics, lambda one: [m.copy for m in one.matches if not _keeps_time(m)])
     if "timestamps" in mirror.keeps and moved:
         text = f"{_share(moved, topics)} have other times than their originals, so none can be matched"
         if any(copy.is_appended for some in moved.values() for copy in some):
@@ -98,7 +106,7 @@ def _more(mirror: Contents, topics: _Topics, line: Callable[..., Finding]) -> It
     matches = [each for one in topics.values() for each in one.matches]
     with_headers = [each for each in matches if without_added(each.original.content.headers)]
     kept = {
-        "timestamps": len(matches) >= _ENOUGH and all(each.keeps_time for each in matches),
+        "timestamps": len(matches) >= _ENOUGH and all(map(_keeps_time, matches)),
         "headers": len(with_headers) >= _ENOUGH and all(map(_keeps_headers, matches)),
     }
     for name in (name for name, is_kept in kept.items() if is_kept and name not in mirror.keeps):
@@ -121,15 +129,18 @@ def _others(mirror: Contents, topics: _Topics, right: set[str], line: Callable[.
         yield line(Level.OK, f"{count} copies have originals, and {says} hold as the file says", right)
 
 
-def _keeps_headers(pair: Match) -> bool:
+def _keeps_time(pair: CopyMatch) -> bool:
+    return pair.copy.content.timestamp_ms == pair.original.content.timestamp_ms
+
+
+def _keeps_headers(pair: CopyMatch) -> bool:
     """Return whether the copy has the headers of its original, apart from those that mirrors add."""
     copy, original = (without_added(each.content.headers) for each in pair)
     return copy == original
 
 
 def _where(topics: _Topics, chosen: _Chosen) -> dict[str, Sequence[TailRecord]]:
-    found = {name: chosen(one) for name, one in topics.items()}
-    return {name: each for name, each in found.items() if each}
+    return {name: found for name, one in topics.items() if (found := chosen(one))}
 
 
 def _share(found: Mapping[str, Sequence[TailRecord]], topics: _Topics) -> str:
@@ -184,13 +195,13 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     by_content: dict[tuple[bytes | None, bytes | None], list[TailRecord]] = defaultdict(list)
     for each in originals:
         by_content[each.content.key, each.content.value].append(each)
-    matches, rows, aliens = list[Match](), list[int](), list[TailRecord]()
+    matches, rows, aliens = list[CopyMatch](), list[int](), list[TailRecord]()
     for row, copy in enumerate(copies):
         found = by_content.get((copy.content.key, copy.content.value), [])
         if len(found) > 1:
             found = [each for each in found if each.content.timestamp_ms == copy.content.timestamp_ms]
         if len(found) == 1:
-            matches.append(Match(copy, found[0]))
+            matches.append(CopyMatch(copy, *found))
             rows.append(row)
     for (first, end), (before, behind) in zip(pairwise(rows), pairwise(matches), strict=True):
         # A mirror that goes back may send records older than all originals compared.
@@ -199,7 +210,7 @@ def _compared(copies: Sequence[TailRecord], originals: Sequence[TailRecord]) -> 
     return Alike(len(copies), len(originals), tuple(matches), tuple(_late(matches)), tuple(aliens))
 
 
-def _late(matches: Sequence[Match]) -> Iterator[TailRecord]:
+def _late(matches: Sequence[CopyMatch]) -> Iterator[TailRecord]:
     """Yield copies after one of a later original, unless their original came before or is older than the first.
 
     A mirror that goes back resends records. What it sent before the first copy here is unknown: errs to in order.

@@ -37,24 +37,6 @@ class TailRecord(NamedTuple):
     is_appended: bool = False
 
 
-class Match(NamedTuple):
-    """A copy and its (supposed) original."""
-
-    copy: TailRecord
-    original: TailRecord
-
-    @property
-    def is_same(self) -> bool:
-        """Whether key and value are the same."""
-        copy, original = self.copy.content, self.original.content
-        return (copy.key, copy.value) == (original.key, original.value)
-
-    @property
-    def keeps_time(self) -> bool:
-        """Whether the copy has the time of its original."""
-        return self.copy.content.timestamp_ms == self.original.content.timestamp_ms
-
-
 @dataclass(frozen=True)
 class Tails:
     """The records read from each log, in order, and the logs not read to the end in time."""
