@@ -89,7 +89,7 @@ def _with_rest(columns: Columns, field: pa.Field, rest: list[dict[str, Any]], is
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(KINDS, pa.string()))
     column = columns[field.name] if field.name in columns else pa.nulls(len(is_rest), field.type)
     values, mask = pa.array([row.get(field.name) for row in rest], field.type), pa.array(is_rest)
-    if values.null_count == column.filter(mask).null_count == len(rest):
+    if values.null_count == len(rest) == column.filter(mask).null_count:
         return column  # so most columns need no copy
     return pc.replace_with_mask(column, mask, values)
 

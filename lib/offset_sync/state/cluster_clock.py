@@ -72,6 +72,15 @@ class ClusterClock:
             return 0
         return self._high - self._low
 
+    @property
+    def undated_ms(self) -> int:
+        """How much earlier records may have been made than :meth:`made_ms` says.
+
+        Any time, where all that is known is that the clock is at least so far ahead as the newest record shows.
+        """
+        is_open = self._high is None and self._low is not None and self._low > 0
+        return FARTHEST_MS if is_open and self.ahead_ms == self._low else self.uncertain_ms
+
     def made_ms(self, timestamp_ms: Int64s, read: Read | None) -> Int64s:
         """Return when records were written, by our clock; shapes (records,). Without *read* nothing is measured.
 

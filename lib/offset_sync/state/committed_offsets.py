@@ -163,7 +163,7 @@ class ClusterOffsets:
         # The record of an acknowledged write comes later in the log.
         for row in np.flatnonzero(np.isin(key, list(self._read_last))).tolist():
             held.offset[row], *_, held.is_own[row], _ = self._read_last[int(key[row])]
-        since_ms = self.since_ms(records)[chosen] - self.clock.uncertain_ms
+        since_ms = self.since_ms(records)[chosen] - self.clock.undated_ms
         offset = np.where(records.is_position, records.offset, ABSENT)[chosen]
         is_own[chosen] = self.own_writes.claim(key, offset, since_ms, held)
         return is_own
