@@ -108,6 +108,8 @@ PROTECTIONS = protections(
     kept_by("cluster_clock.ClusterClock.made_ms", given(1), seed(0, "skewed")),
     "what a clock was measured to be counts for a backlog",
     kept_by("cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")),
+    "a backlog under a clock that is ahead is of any age",
+    kept_by("cluster_clock.ClusterClock.undated_ms", 0, seed(936554381, "gone_topic,lists", steps=600)),
     "a home that is not silent stays the home",
     kept_by("state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")),
     "two clusters that are active have no home",

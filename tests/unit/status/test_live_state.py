@@ -22,7 +22,7 @@ def config(tmp_path: Path) -> Config:
     return kept_installation(tmp_path)
 
 
-def keys_of(rows: list[dict[str, Any]]) -> set[tuple[object, ...]]:
+def keys_of(rows: Any) -> set[tuple[object, ...]]:
     names = ("source_cluster", "target_cluster", "group_id", "topic", "partition")
     return {tuple(row[name] for name in names) for row in rows}
 

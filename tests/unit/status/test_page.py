@@ -27,7 +27,7 @@ HOSTILE = random_status(CHANCE, HOSTILE_NAMES, topics=HOSTILE_NAMES, partitions=
 DRIFT = random_drift(CHANCE, HOSTILE_NAMES, reports=12, broken=HOSTILE_NAMES)
 
 
-def page(status: list[dict[str, Any]] = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
+def page(status: Any = HOSTILE, drift: pa.Table = DRIFT, **options: Any) -> str:
     return render_page(Report(status, drift, REPORTED_AT), **options)
 
 
