@@ -212,7 +212,7 @@ class CommitIngester(Ingester):
         """
         if not batch.looked.is_certain:
             with state.lock:
-                state.offsets.clusters[self.alias].forget_acknowledged()
+                state.offsets.clusters[self.alias].forget_acknowledged(state.now_ms())
         if self._is_restored and not batch.looked.begun:
             return
         self._incarnations.refresh()

@@ -83,7 +83,7 @@ class SyncBatch:
             with self._state.lock:
                 mine = self._state.offsets.clusters[self._alias]
                 mine.forget_read(before.key)
-                mine.own_writes.forget_matches()
+                mine.own_writes.forget_matches(self._state.now_ms())
             return replace(batch, looked=batch.looked._replace(begun=batch.looked.begun | changed))
         return batch
 

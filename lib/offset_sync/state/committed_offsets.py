@@ -294,13 +294,13 @@ class ClusterOffsets:
         if self.is_polled:  # what the next poll finds instead was committed after it
             column["last_offset"][key] = offset
 
-    def forget_acknowledged(self) -> None:
-        """Fall back to the last record read from the log; unacknowledged writes may be lost with it."""
+    def forget_acknowledged(self, at_ms: int = ABSENT) -> None:
+        """Fall back *at_ms* to the last record read from the log; unacknowledged writes may be lost with it."""
         for key, before in self._read_last.items():
             for name, value in zip(_BELIEVED, before, strict=True):
                 self.columns[name][key] = value
         self._read_last.clear()
-        self.own_writes.doubt_all()
+        self.own_writes.doubt_all(at_ms)
 
     def forget_read(self, key: NDArray[np.intp]) -> None:
         """Forget the last record of *key*, which its log has lost; a group has still read what it had committed."""

@@ -43,6 +43,10 @@ class _Write(NamedTuple):
     at_ms: int
     is_in_doubt: bool
 
+    def in_doubt(self, at_ms: int) -> _Write:
+        """Return it as it may have been applied until *at_ms*: a process may send it minutes after it was noted."""
+        return _Write(self.offset, max(self.at_ms, at_ms), is_in_doubt=True)
+
 
 class Held(NamedTuple):
     """What was there before a record; shapes (records,), an *offset* of ABSENT is nothing."""
@@ -77,10 +81,10 @@ class OwnWrites:
             if (last := self._last(key_id, value)) is not None:
                 self._pending[key_id][last] = _Write(value, at_ms, is_in_doubt=True)
 
-    def doubt_all(self) -> None:
-        """Note that an election may have lost the record of any write, even of one that is acknowledged."""
+    def doubt_all(self, at_ms: int = ABSENT) -> None:
+        """Note that an election, seen *at_ms*, may have lost the record of any write, even of an acknowledged one."""
         for key_id, pending in self._pending.items():
-            self._pending[key_id] = [each._replace(is_in_doubt=True) for each in pending]
+            self._pending[key_id] = [each if each.is_in_doubt else each.in_doubt(at_ms) for each in pending]
 
     def abort(self, key: NDArray[np.intp], offset: Int64s) -> None:
         """Note the last writes that failed: not sent, or refused; shapes (writes,).
@@ -110,10 +114,10 @@ class OwnWrites:
         """Note that all records that have matched are in ``offset_commits``."""
         self._matched.clear()
 
-    def forget_matches(self) -> None:
-        """Have writes pending again whose records were read and not recorded: their log is read anew."""
-        for key_id, offset, at_ms in reversed(self._matched):
-            self._pending.setdefault(key_id, []).insert(0, _Write(offset, at_ms, is_in_doubt=True))
+    def forget_matches(self, at_ms: int = ABSENT) -> None:
+        """Have writes pending again whose records were read and not recorded: their log is read anew *at_ms*."""
+        for key_id, offset, noted_ms in reversed(self._matched):
+            self._pending.setdefault(key_id, []).insert(0, _Write(offset, noted_ms, False).in_doubt(at_ms))
         self._matched.clear()
 
     def is_pending(self, key: NDArray[np.intp], offset: Int64s) -> NDArray[np.bool_]:

@@ -65,7 +65,7 @@ def restore_commits(
             _replay(state, rows, lineage)
     with state.lock:
         for alias in clusters:
-            state.offsets.clusters[alias].forget_acknowledged()
+            state.offsets.clusters[alias].forget_acknowledged(state.now_ms())
             _keep_clock(state.offsets.clusters[alias], state.all_rows())
     for alias in clusters:
         incarnations.take(alias, lineage)

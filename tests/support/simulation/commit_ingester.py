@@ -111,7 +111,7 @@ class Ingester:
 
     def restore_lost(self, state: SyncState, batch: Read) -> None:
         if not batch.looked.is_certain:
-            state.offsets.clusters[self.alias].forget_acknowledged()
+            state.offsets.clusters[self.alias].forget_acknowledged(state.now_ms())
         self.driver.lives.refresh()
         if self.driver.lives.is_new(self.alias):
             self.persisted.restore_commits(state, self.driver.lives, [self.alias])
