@@ -41,8 +41,8 @@ class LiveTables:
 
     def __init__(self, site: Site) -> None:
         self.state, self.clusters, self.tables = site.state, Queries(site), site.tables
-        self.said: list[dict[str, Any]] | None = None
-        self.decided = list[dict[str, Any]]()
+        self.said: Any = None
+        self.decided: Any = []
         self.asked: list[list[str]] = []
         self.on_follow: Callable[[], None] = lambda: None
 
@@ -51,11 +51,11 @@ class LiveTables:
         """Whether no driver is alive."""
         return self.said is None
 
-    def published(self, now_ms: int, groups: Collection[str]) -> list[dict[str, Any]]:
+    def published(self, now_ms: int, groups: Collection[str]) -> Any:
         """Return what is published."""
         return self.report(now_ms, groups) if self.said is None else self.said
 
-    def report(self, _now_ms: int, groups: Collection[str]) -> list[dict[str, Any]]:
+    def report(self, _now_ms: int, groups: Collection[str]) -> Any:
         """Return what is decided here, and note of which groups."""
         self.asked.append(sorted(groups))
         return self.decided

@@ -30,6 +30,10 @@ from protections.entry import (
 _poll, _try = CommitPoller.poll, _Batch._try
 
 
+def _as_noted(write: Any, _at_ms: int) -> Any:
+    return write._replace(is_in_doubt=True)
+
+
 def _newer_by_offset(offsets: Any, records: Any) -> Any:
     return records.log_offset > offsets.columns["log_offset"][records.key]
 
@@ -110,6 +114,8 @@ PROTECTIONS = protections(
     kept_by("cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")),
     "a backlog under a clock that is ahead is of any age",
     kept_by("cluster_clock.ClusterClock.undated_ms", 0, seed(936554381, "gone_topic,lists", steps=600)),
+    "a write may be sent minutes after it was noted",
+    kept_by("own_writes._Write.in_doubt", _as_noted, seed(520366349, "lists,losses", steps=600)),
     "a home that is not silent stays the home",
     kept_by("state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")),
     "two clusters that are active have no home",

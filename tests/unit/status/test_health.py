@@ -24,7 +24,7 @@ def report(**changes: Any) -> Any:
     return status_rows(changes, {"partition": 1}, {"partition": 2})
 
 
-def problems(status: list[dict[str, Any]], drift: pa.Table) -> list[dict[str, Any]]:
+def problems(status: Any, drift: pa.Table) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = Report(status, drift, REPORTED_AT).document["problems"]
     return found
 
