@@ -113,7 +113,7 @@ PROTECTIONS = protections(
     "what a clock was measured to be counts for a backlog",
     kept_by("cluster_clock.ClusterClock.ahead_ms", None, seed(1, "skewed")),
     "a backlog under a clock that is ahead is of any age",
-    kept_by("cluster_clock.ClusterClock.undated_ms", 0, seed(936554381, "gone_topic,lists", steps=600)),
+    kept_by("cluster_clock.ClusterClock.undated_ms", 0, "own_writes a_write_in_doubt_explains_no"),
     "a write may be sent minutes after it was noted",
     kept_by("own_writes._Write.in_doubt", _as_noted, seed(520366349, "lists,losses", steps=600)),
     "a home that is not silent stays the home",

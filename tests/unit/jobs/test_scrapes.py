@@ -111,7 +111,7 @@ def drift(*rows: Row) -> pa.Table:
     return pa.Table.from_pylist([plain | row for row in rows], SYNC_DRIFT.arrow_schema)
 
 
-REPORTS: dict[str, tuple[list[Row], pa.Table]] = {
+REPORTS = {
     "partitions by status": (
         status(*[{"status": "Behind"}] * 3, {"status": "InSync"}, {"status": "Withheld"}),
         drift(),

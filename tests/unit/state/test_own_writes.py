@@ -11,6 +11,7 @@ from builders.commits import acknowledge, commit, commit_logs, known, state, tak
 from fakes.clusters import CommitRecord, to_records
 from generators.hypothesis_strategies import law
 from offset_sync.model.values import ABSENT
+from offset_sync.state.cluster_clock import ClusterClock, Read
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.own_writes import Held, OwnWrites
 
@@ -144,6 +145,9 @@ def test_a_write_in_doubt_explains_no_commit_of_five_minutes_later() -> None:
     own_writes.begin(key[2:], value[2:], at_ms)
     since_ms = at_ms + np.array([300_000, 300_001, 300_001])
     assert own_writes.claim(key, value, since_ms, nothing(3)).tolist() == [True, False, True]
+    clock = ClusterClock()
+    (read_ms,) = clock.made_ms(np.array([9 * at_ms]), Read(2 * at_ms))
+    assert read_ms - clock.undated_ms < at_ms  # nothing tells how far that clock is ahead
 
 
 IN_DOUBT: dict[str, tuple[list[int], int, list[int]]] = {

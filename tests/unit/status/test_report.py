@@ -19,7 +19,7 @@ DRIFT = random_drift(random.Random(1), ["pay", "audit"], [("a", "b"), ("b", "a")
 REPORT = Report(STATUS, DRIFT, REPORTED_AT)
 
 
-def report(seed: int) -> list[Row]:
+def report(seed: int) -> Any:
     chance = random.Random(seed)
     rows = random_status(chance, [*(f"g{n}" for n in range(12)), *HOSTILE_NAMES], pairs=PAIRS)
     for row in chance.sample(rows, 20):

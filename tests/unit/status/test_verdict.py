@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.status_rows import Row, status_rows
+from builders.status_rows import status_rows
 from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
 from offset_sync.cutover.plan import GroupPlan, Mode, PartitionStatus
@@ -26,7 +26,7 @@ NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
 NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
-def random_report(rng: random.Random) -> list[Row]:
+def random_report(rng: random.Random) -> Any:
     """Rows as reports have them: facts that are the same for a whole group are, and others in any combination."""
     rows = []
     for group_id in "abcd"[: rng.randint(1, 4)]:
@@ -59,7 +59,7 @@ def random_row(rng: random.Random, is_active: bool | None, is_good: bool) -> dic
     }
 
 
-def plan_of(group_id: str, status: list[Row]) -> GroupPlan:
+def plan_of(group_id: str, status: Any) -> GroupPlan:
     """Plan the move of a group, by the facts of the report and nothing else."""
     mine = [row for row in status if row["group_id"] == group_id]
     is_active = mine[0]["is_target_active"]
