@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "lib"))
 
-from offset_sync.jobs.console import COMMANDS
+from offset_sync.jobs.console import COMMANDS, RUN
 from offset_sync.spark import JAVA_OPTIONS
 from spark_options import OptionError, Options, split_options
 from spark_properties import own_defaults, read_properties
@@ -34,8 +34,6 @@ _PRINT = "--print-command"
 _LISTS = ("--jars", "--py-files", "--files")
 _WITHOUT_SPARK = {name for name, command in COMMANDS.items() if not command.is_on_spark}
 """Run by this machine they need no zip: it is for drivers and executors elsewhere."""
-RUN = "run"
-"""The job that starts the others, each as this script does."""
 _OF_ANOTHER_DRIVER = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_ENV_LOADED")
 
 
