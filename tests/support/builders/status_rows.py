@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from offset_sync.tables.catalog import SYNC_STATUS
+from offset_sync.tables.catalog import SYNC_DRIFT, SYNC_STATUS
 
 Row = dict[str, Any]
+NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
 def status_row(**changes: Any) -> Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -32,7 +33,14 @@ def random_history(seed: int, size: int = 120) -> dict[Table, pa.Table]:
         LOG_INCARNATIONS: [_life(source, next_time, size) for _ in range(size // 6)],
         SYNC_STATUS: [_status(source, next_time) for _ in range(size // 4)],
     }
+    for row in itertools.chain(*made.values()):  # dc2 calls each of the two streams as the others call the other one
+        here, there = row.get("cluster", row.get("source_cluster")), row.get("target_cluster")
+        row |= {"topic": _called(here, row["topic"]), "target_topic": _called(there, row["topic"])}
     return {table: pa.Table.from_pylist(rows, table.arrow_schema) for table, rows in made.items()}
+
+
+def _called(cluster: str | None, stream: str) -> str:
+    return {"t": "u", "u": "t"}.get(stream, stream) if cluster == "dc2" else stream
 
 
 def _key(source: random.Random) -> dict[str, Any]:
@@ -80,7 +88,6 @@ def _translation(source: random.Random, next_time: Callable[[], datetime]) -> di
     row = _key(source) | _pair(source)
     return row | {
         "stream": row["topic"],
-        "target_topic": row["topic"],
         # Few commits, so that some have several answers.
         "source_offset": source.randrange(40),
         "source_committed_at": BEGINS + timedelta(minutes=source.randrange(5)),
@@ -129,4 +136,4 @@ def _status(source: random.Random, next_time: Callable[[], datetime]) -> dict[st
     row = {name: _or_none(source, source.choice((0, 1, 50, 900_000))) for name in numbers}
     reason = source.choice([state.name for state in State if state.is_withheld]) if status == "Withheld" else None
     row |= _key(source) | _pair(source) | {"status": status, "reason": reason, "reported_at": BEGINS + LASTS}
-    return row | {"source_committed_at": _or_none(source, next_time())}
+    return row | {"stream": row["topic"], "source_committed_at": _or_none(source, next_time())}

@@ -62,7 +62,6 @@ def main(words: Sequence[str] | None = None) -> int:
     """Judge the mutants that the command line *words* ask for; 0 if all is as the file of survivors says."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("files", nargs="*", help="only files whose names below lib/offset_sync contain this")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="mutants side by side")
     options = parser.parse_args(words)
     named = read_survivors(SURVIVORS.read_text(encoding="utf-8"))
     tests_of = {path: tests for pattern, tests in reversed(TESTS.items()) for path in sorted(LIB.glob(pattern))}
@@ -73,7 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not options.files or any(word in name for word in options.files):
             tests |= dict.fromkeys(its_tests)
             mutants += mutants_of(".".join(path.relative_to(LIB.parent).with_suffix("").parts), path)
-    loop = Loop(mutants, options.workers)
+    loop = Loop(mutants, os.cpu_count() or 1)
     if pytest.main([*_OPTIONS, *tests], plugins=[loop]) not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return 1
     survived = {_change(each) for each in loop.survivors}

@@ -30,10 +30,6 @@ from protections.entry import (
 _poll, _try = CommitPoller.poll, _Batch._try
 
 
-def _as_noted(write: Any, _at_ms: int) -> Any:
-    return write._replace(is_in_doubt=True)
-
-
 def _newer_by_offset(offsets: Any, records: Any) -> Any:
     return records.log_offset > offsets.columns["log_offset"][records.key]
 
@@ -115,7 +111,11 @@ PROTECTIONS = protections(
     "a backlog under a clock that is ahead is of any age",
     kept_by("cluster_clock.ClusterClock.undated_ms", 0, "own_writes a_write_in_doubt_explains_no"),
     "a write may be sent minutes after it was noted",
-    kept_by("own_writes._Write.in_doubt", _as_noted, seed(520366349, "lists,losses", steps=600)),
+    kept_by(
+        "own_writes._Write.in_doubt",
+        lambda write, _at_ms: write._replace(is_in_doubt=True),
+        seed(520366349, "lists,losses", steps=600),
+    ),
     "a home that is not silent stays the home",
     kept_by("state.group_homes.homes", as_if(homes, 2, 0), seed(1, "twins")),
     "two clusters that are active have no home",

@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from builders.status_rows import status_rows
+from builders.status_rows import NO_DRIFT, status_rows
 from offset_sync.config import Metrics
 from offset_sync.jobs.endpoint import PageServer, is_open_to_others, served
 from offset_sync.status.report import Report
-from offset_sync.tables.catalog import SYNC_DRIFT
 
 AT = datetime(2026, 11, 27, 3, 12, tzinfo=timezone.utc)
-NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_rows({"reported_at": AT, "group_id": "billing"}), NO_DRIFT, reported_at=AT)
 PAGE = "<!doctype html><p>bílling</p>"
 

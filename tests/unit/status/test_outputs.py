@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from builders.status_rows import status_rows
+from builders.status_rows import NO_DRIFT, status_rows
 from fakes.reconciler_site import config_of
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.config import Config
@@ -26,11 +26,9 @@ from offset_sync.model.reasons import Reason
 from offset_sync.status.page import page_content
 from offset_sync.status.report import Report
 from offset_sync.status.terminal import render_table
-from offset_sync.tables.catalog import SYNC_DRIFT
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=timezone.utc)
 ROWS = [{"group_id": "billing"}, {"group_id": "reports", "status": "Behind", "staleness_ms": 70_000}]
-NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 REPORT = Report(status_rows(*({"reported_at": NOW, **row} for row in ROWS)), NO_DRIFT, reported_at=NOW)
 
 

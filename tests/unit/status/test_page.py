@@ -15,10 +15,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders.status_rows import NO_DRIFT
 from generators.reports import HOSTILE_NAMES, REPORTED_AT, random_drift, random_status
 from offset_sync.status.page import render_page, to_script_json
 from offset_sync.status.report import Report
-from offset_sync.tables.catalog import SYNC_DRIFT
 
 LIB = Path(__file__).resolve().parents[3] / "lib"
 PLOTLY = LIB / "offset_sync" / "status" / "page_files" / "plotly-basic.min.js"
@@ -42,7 +42,7 @@ def test_json_in_a_script_element_says_the_same_and_ends_nothing(value: Any) -> 
 def test_the_page_has_its_own_elements_and_no_others_whatever_names_say() -> None:
     tags = re.compile(r"<(?:script|img|svg|iframe|style|link|meta)\b")
     without_plotly = page().replace(PLOTLY.read_text(encoding="utf-8"), "")
-    calm = page(random_status(CHANCE, ["a"]), SYNC_DRIFT.arrow_schema.empty_table()).replace(PLOTLY.read_text(), "")
+    calm = page(random_status(CHANCE, ["a"]), NO_DRIFT).replace(PLOTLY.read_text(), "")
     assert tags.findall(without_plotly) == tags.findall(calm)
     assert without_plotly.count("</script>") == 3
     assert "<!--" not in without_plotly

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.status_rows import status_rows
+from builders.status_rows import NO_DRIFT, status_rows
 from fakes.moves import FakeClusters, Move
 from generators.hypothesis_strategies import law
 from offset_sync.cutover.plan import GroupPlan, Mode, PartitionStatus
@@ -18,12 +18,10 @@ from offset_sync.model.reasons import Reason
 from offset_sync.model.values import GroupPartition, State, Status
 from offset_sync.status.assessment import TROUBLES, Verdict
 from offset_sync.status.report import Report
-from offset_sync.tables.catalog import SYNC_DRIFT
 
 ANSWERS = [state.name for state in State if not state.is_withheld]
 REASONS = [state.name for state in State if state.is_withheld]
 NOON = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
-NO_DRIFT = SYNC_DRIFT.arrow_schema.empty_table()
 
 
 def random_report(rng: random.Random) -> Any:
