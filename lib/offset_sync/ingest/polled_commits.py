@@ -171,7 +171,7 @@ class CommitPoller:
     def _recorded_ms(self) -> dict[str, int]:
         """Return when former drivers asked groups for the last commit that they recorded, by our clock.
 
-        The number of a poll is the time before it, unless a clock went back: then it is not used.
+        The number of a poll is the time before it, unless a clock went back: then it is later than its end.
         """
         found, now_ms = dict[str, int](), self._state.now_ms()
         with self._state.lock:
@@ -322,8 +322,9 @@ class PollIngester(Ingester):
             # Continues after the last poll in the state, which may be another driver's.
             began_ms, last = self._state.now_ms(), max(self._number, self._last_number())
             found = self._poller.poll()
-            self._number = max(last + 1, began_ms)
-            self._batch = self._to_batch(found, batch_id, began_ms)
+            ended_ms = self._state.now_ms()
+            self._number = began_ms if began_ms > last else max(last, ended_ms) + 1
+            self._batch = self._to_batch(found, batch_id, began_ms, ended_ms)
         return self._batch
 
     def restore_lost(self, state: SyncState, batch: CommitBatch) -> None:
@@ -334,8 +335,8 @@ class PollIngester(Ingester):
             columns = self._state.offsets.clusters[self.alias].columns
             return int(columns["log_offset"][columns["log_partition"] == POLLED].max(initial=ABSENT))
 
-    def _to_batch(self, rows: Sequence[NewCommit], batch_id: int, began_ms: int) -> CommitBatch:
-        at = captured_at = to_datetime(self._state.now_ms())
+    def _to_batch(self, rows: Sequence[NewCommit], batch_id: int, began_ms: int, ended_ms: int) -> CommitBatch:
+        at = captured_at = to_datetime(ended_ms)
         if not self._state.offsets.clusters[self.alias].is_polled:
             captured_at = to_datetime(began_ms)  # what a truncation takes that is noticed from then on
         records = pa.Table.from_pylist([self._to_row(each, at) for each in rows], DECODED_SCHEMA)

@@ -97,13 +97,13 @@ class OwnWrites:
                 self._keep(key_id, [*pending[:last], *pending[last + 1 :]])
 
     def note_held(self, key: NDArray[np.intp], held: Int64s) -> None:
-        """Note what a poll has found after the last write was answered, ABSENT for nothing; shapes (keys,).
+        """Note what a poll has found after the last write was answered, ABSENT for nothing new; shapes (keys,).
 
         A write of another value is over: no log brings its record. One in doubt may still be applied.
         """
         for key_id, value in zip(key.tolist(), held.tolist(), strict=True):
-            if key_id in self._pending and self._last(key_id, value) is None:
-                self._keep(key_id, [each for each in self._pending[key_id] if each.is_in_doubt])
+            if key_id in self._pending:
+                self._keep(key_id, [each for each in self._pending[key_id] if each.is_in_doubt or each.offset == value])
 
     def unrecorded(self) -> list[tuple[int, int, int]]:
         """Return key, offset and time of the writes whose records may be in no table yet, in the order of each key."""

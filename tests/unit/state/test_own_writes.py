@@ -39,7 +39,7 @@ class Ledger:
         self.writes = [each for each in self.writes if each is not last]
 
     def note_held(self, value: int) -> None:
-        self.writes = self.writes if self.last(value) else [each for each in self.writes if each[1]]
+        self.writes = [each for each in self.writes if each[1] or each[0] == value]
 
     def claim(self, value: int) -> bool:
         places = [place for place, (each, _) in enumerate(self.writes) if each == value]
