@@ -82,7 +82,7 @@ class SyncDriver:
     def __init__(self, simulation: Simulation) -> None:
         self.world, self.oracle, self.tables = simulation.world, simulation.oracle, simulation.tables
         self.persisted, self._pause = simulation.persisted, simulation.pause
-        self.skew_ms, self._lives = 0, dict[Of, int]()  # of logs when the clusters were asked last
+        self.skew_ms, self.asked_lives = 0, dict[Of, int]()  # of logs when the clusters were asked last
         self._begin()
 
     def pause(self, asleep_ms: int = 0) -> None:
@@ -262,7 +262,7 @@ class SyncDriver:
             writer.known.clear()
         self.pause()
         said = {alias: self.world.clusters[alias].answer() for alias in aliases}
-        self._lives = {where: log.life for where, log in self.world.logs.items()}
+        self.asked_lives = {where: log.life for where, log in self.world.logs.items()}
         self.pause()
         return said
 
@@ -276,7 +276,7 @@ class SyncDriver:
             there = moved.target, where.place
             if said is None:
                 continue
-            if self._lives[there] == self.world.logs[there].life:
+            if self.asked_lives[there] == self.world.logs[there].life:
                 self.oracle.check_answer(where, said.claimed, moved.target, wanted[row])
             self._heed(said, where._replace(cluster=moved.target), is_moved=bool(is_moved[row]))
         self.unread_commits.check(reconciliation)

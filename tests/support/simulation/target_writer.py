@@ -72,7 +72,7 @@ class Writer:
     def _write(self, writes: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         world = self.driver.world
         self.driver.pause()
-        world.writer = self.driver.process
+        world.writer, world.lives = self.driver.process, self.driver.asked_lives
         clock = Clock(lambda: world.clock_ms[0] / 1000, self._sleep)
         cluster: Any = world.clusters[self.target]
         if "second" in world.shape.faults:  # between the last look at the lease and the request that writes

@@ -113,7 +113,8 @@ class SimCluster(MemoryCluster):
         if self.is_without(where.place):
             return "UNKNOWN_TOPIC_OR_PARTITION"
         self.world.on_write(where, write.offset)
-        self.put(where, write.offset, epoch=ABSENT if epoch is None else epoch, is_ours=True, writer=self.world.writer)
+        written = self.put(where, write.offset, epoch=ABSENT if epoch is None else epoch, is_ours=True)
+        written.writer, written.life = self.world.writer, self.world.lives[where.of_log]
         self.world.brought[where] = write.offset
         return None
 
@@ -243,7 +244,8 @@ class World:
         self.swapped: dict[Position, Counter[int]] = {}  # commits of groups that were taken for ours
         self.hidden: dict[Position, SimRecord] = {}  # held by the previous coordinator, not by the present one
         self.disputed: set[tuple[str, str]] = set()  # groups and topics of which two drivers told something else
-        self.writer: object = None  # the process that writes now
+        self.writer: object = None  # the process that writes now ...
+        self.lives: Mapping[Of, int] = {}  # ... and the lives of logs when it asked
         self.gone: set[Position] = set()  # its coordinator has lost commits
         self.said_less: set[Position] = set()  # ... which took back what the group had said last
         self.unheard: set[Of] = set()  # ... before the sync has read them
