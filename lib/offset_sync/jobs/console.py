@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -62,6 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def run_command(name: str, words: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run a command by *words*, by default those of this process, as program *prog*; return the exit code."""
     if not COMMANDS[name].is_on_spark:
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else it looks through all installed packages
         sys.meta_path.insert(0, without_pandas := _WithoutPandas())
         try:
             code = _run(name, words, prog)
@@ -91,6 +93,7 @@ def _run(name: str, words: Sequence[str] | None, prog: str | None) -> int:
 
     module: Any = importlib.import_module(f"offset_sync.jobs.{name}")
     gc.freeze()  # what is imported stays
+    gc.set_threshold(100_000)  # a report makes as many objects, and they stay
     gc.enable()
     if name == INIT:
         code: int = module.init(words, prog)

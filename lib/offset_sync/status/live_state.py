@@ -50,11 +50,14 @@ from offset_sync.tables.store import TableStore
 logger = logging.getLogger(__name__)
 _LOOKS, _LOOK_S = 10, 0.2
 """How often the verdicts are read until they have all commits: sync_offsets takes about a second."""
+_UNSHOWN = ("translated_at", "own_at", "own_offset")
+"""Columns of verdicts that no report shows: a time takes long to convert."""
 
 
 def by_direction(rows: pa.Table, config: Config) -> Directions:
     """Return the *rows* that count under *config*."""
-    rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name)).drop_columns(["translated_at"])
+    rows = rows.filter(pc.not_equal(rows["outcome"], Outcome.GONE.name))
+    rows = rows.select([name for name in rows.column_names if name not in _UNSHOWN])
     is_included, strategy_of = cache(config.is_group_included), cache(config.strategy_of)
     found: dict[Direction, list[Row]] = {pair: [] for pair in config.pairs()}
     for row in rows.sort_by([(name, "ascending") for name in ("topic", "partition", "group_id")]).to_pylist():

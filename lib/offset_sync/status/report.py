@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from functools import cached_property
+from functools import cache, cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -114,12 +114,12 @@ class Report:
 
     def _ranked(self) -> list[Row]:
         """Return the rows of the status, worst first, with what follows from them."""
-        rows = [dict(row) for row in self.rows]
+        rows, shares_of = [dict(row) for row in self.rows], cache(json.loads)
         for row in rows:
             row |= {"skipped": skipped(row), "move": MOVES[verdict(row)], "trouble": trouble(row)}
             others = row["elsewhere"] and Reason.NEWEST_ELSEWHERE(row["elsewhere"])
             row["reason"] = "; ".join(filter(None, (row["reason"], others))) or None
-            row["origin_share"] = row["origin_share"] and json.loads(row["origin_share"])
+            row["origin_share"] = row["origin_share"] and shares_of(row["origin_share"])
         return sorted(rows, key=_badness)
 
 

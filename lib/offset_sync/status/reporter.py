@@ -172,8 +172,10 @@ class StatusReporter:
             "target_topic": names.topic(pair.target, place.topic),
         }
         columns: dict[str, np.ndarray] = {"is_changing": answers.is_withheld}
-        for number in np.flatnonzero(~answers.is_withheld).tolist():
-            rows[number] |= {name: int(getattr(answers, name)[number]) for name in _COSTS}
+        costs = zip(*(getattr(answers, name).tolist() for name in ("is_withheld", *_COSTS)), strict=True)
+        for row, (is_withheld, *mine) in zip(rows, costs, strict=True):
+            if not is_withheld:
+                row |= zip(_COSTS, mine, strict=True)
         if question.logs is not None and question.bounds is not None:
             here, there = question.logs
             is_unstamped = self._config.is_timed(place.topic) and not is_stamped(here, there)

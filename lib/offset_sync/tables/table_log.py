@@ -121,7 +121,7 @@ class TableLog:
 
     def _is_there(self) -> bool:
         try:
-            self._open()
+            self._known()
         except TableNotFoundError:
             return False
         return True
