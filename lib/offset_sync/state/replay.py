@@ -6,16 +6,12 @@ which the commits were made, by the same function that takes them in as they are
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import dataset
 
 from offset_sync.model.values import ABSENT, POLLED, GroupPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations, Lineage
@@ -35,9 +31,8 @@ NUMBERS = (
 )
 _NOT_NEEDED = ("metadata", "expires_at", "captured_by")
 _SCHEMA = pa.schema([each for each in OFFSET_COMMITS.arrow_schema if each.name not in _NOT_NEEDED])
-MOST_ROWS = 2_000_000
+MOST_ROWS = 1_000_000
 """So many rows of the table are held at once; of a single group all of them."""
-_PART, _PARTS, _DEEPEST = "part", 64, 1
 _SAMPLES = 50
 """A cluster's clock is estimated from so many keys' newest commits: a client may have stamped any of them."""
 
@@ -54,15 +49,14 @@ def restore_commits(
     clusters = list(state.offsets.clusters) if only is None else list(only)
     incarnations.refresh()
     lineage, newest_ms, fresh = incarnations.lineage(), 0, set[GroupPartition]()
-    for rows in in_parts(_of_clusters(tables, clusters)):
+    for rows in _in_parts(tables, clusters):
         fresh |= state.offsets.unknown(_keys_of(rows)) if only is not None else set()
         newest_ms = max(newest_ms, _replay(state, rows, lineage))
     if fresh:
         # Keys that were over: their commits at other clusters were dropped, and count again now.
-        others = _of_clusters(tables, [each for each in state.offsets.clusters if each not in clusters])
-        of_fresh = (rows.filter(pa.array([key in fresh for key in _keys_of(rows)], pa.bool_())) for rows in others)
-        for rows in in_parts(of_fresh):
-            _replay(state, rows, lineage)
+        others = [each for each in state.offsets.clusters if each not in clusters]
+        for rows in _in_parts(tables, others):
+            _replay(state, rows.filter(pa.array([key in fresh for key in _keys_of(rows)], pa.bool_())), lineage)
     with state.lock:
         for alias in clusters:
             state.offsets.clusters[alias].forget_acknowledged(state.now_ms())
@@ -73,34 +67,22 @@ def restore_commits(
     return newest_ms
 
 
-def in_parts(batches: Iterable[pa.Table], salt: int = 0) -> Iterator[pa.Table]:
-    """Yield all rows of each group at once; of more than memory holds, those of a part of the groups.
+def _in_parts(tables: TableStore, clusters: Collection[str]) -> Iterator[pa.Table]:
+    """Yield the rows of *clusters*, all of a group at once; of more than memory holds those of a part of the groups.
 
-    They wait on disk meanwhile. A single group is not divided.
+    Each part is a reading of its own. A single group is not divided.
     """
-    batches, held, count = iter(batches), [_SCHEMA.empty_table()], 0
-    while count <= MOST_ROWS and (rows := next(batches, None)) is not None:
-        held.append(rows)
-        count += rows.num_rows
-    if count <= MOST_ROWS or salt > _DEEPEST:
-        yield pa.concat_tables([*held, *batches])
-        return
-    with tempfile.TemporaryDirectory(prefix="offset-sync-") as folder:
-        divided = (batch for rows in chain(held, batches) for batch in _divided(rows, salt).to_batches())
-        schema = _SCHEMA.append(pa.field(_PART, pa.int32()))
-        dataset.write_dataset(divided, folder, schema=schema, format="feather", partitioning=[_PART])
-        held.clear()
-        for part in sorted(Path(folder).iterdir()):
-            batches = dataset.dataset(part, schema=_SCHEMA, format="feather").to_batches()
-            yield from in_parts((pa.Table.from_batches([batch]) for batch in batches), salt + 1)
+    parts = 1 + sum(rows.num_rows for rows in tables.batches(OFFSET_COMMITS, ["cluster"])) // MOST_ROWS
+    for part in range(parts):
+        batches = tables.batches(OFFSET_COMMITS, _SCHEMA.names)
+        yield pa.concat_tables([_SCHEMA.empty_table(), *(_of_part(rows, clusters, part, parts) for rows in batches)])
 
 
-def _divided(rows: pa.Table, salt: int) -> pa.Table:
+def _of_part(rows: pa.Table, clusters: Collection[str], part: int, parts: int) -> pa.Table:
+    rows = rows.filter(pc.is_in(rows.column("cluster"), pa.array(clusters, pa.string())))
     groups = rows.column("group_id").combine_chunks().dictionary_encode()
-    part = np.array(
-        [crc32(f"{salt}{group_id}".encode()) % _PARTS for group_id in groups.dictionary.to_pylist()], np.int32
-    )
-    return rows.append_column(_PART, pa.array(part[groups.indices.to_numpy()]))
+    is_mine = np.array([crc32(group.encode()) % parts == part for group in groups.dictionary.to_pylist()], np.bool_)
+    return rows.filter(pa.array(is_mine[groups.indices.to_numpy()]))
 
 
 def _replay(state: SyncState, rows: pa.Table, lineage: Lineage) -> int:
@@ -126,11 +108,6 @@ def note_partitions(state: SyncState, incarnations: CommitLogIncarnations) -> No
     with state.lock:
         for alias, cluster in state.offsets.clusters.items():
             cluster.partitions = incarnations.partitions(alias)
-
-
-def _of_clusters(tables: TableStore, clusters: Collection[str]) -> Iterator[pa.Table]:
-    for rows in tables.batches(OFFSET_COMMITS, _SCHEMA.names):
-        yield rows.filter(pc.is_in(rows.column("cluster"), pa.array(clusters, pa.string())))
 
 
 def fill_commits(state: SyncState, rows: pa.Table, clusters: Collection[str]) -> None:
