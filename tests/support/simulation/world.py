@@ -202,6 +202,8 @@ class SimCluster(MemoryCluster):
             world.values.pop(where, None)
             if where in last:
                 self._hold(last[where])
+                counts_as_ours = last[where].is_ours or last[where].is_taken_for_ours
+                world.ours[where] = last[where].offset if counts_as_ours else None
                 if last[where].offset != ABSENT and not where.group.startswith(OWN_GROUPS):
                     world.values[where] = last[where]
                     world.deleted.discard(where)
