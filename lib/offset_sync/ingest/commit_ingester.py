@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timezone
 from functools import partial
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from offset_sync.ingest.kafka_source import COMMITS_PER_TRIGGER, read_by_tasks
 from offset_sync.model.errors import ClusterError
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
-from offset_sync.state.replay import restore_commits, restore_missed
+from offset_sync.state.replay import restore_commits
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.rows import with_texts
 from offset_sync.tables.store import TableStore
@@ -80,19 +80,17 @@ class Ingester(ABC):
         """Bring *state* up to what the cluster has lost, before *batch* is taken in."""
 
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
-        """Bring *state* up to *batch_id*, which is next; return the rows that another driver took in before it.
+        """Bring *state* up to *batch_id*, which is next; return the rows that may have changed.
 
-        Its micro-batches are in the tables, because none is done before that, and Spark does not repeat them.
+        Micro-batches that another driver took in before it are in the tables, because none is done before that, and
+        Spark does not repeat them: all of the cluster's commits are loaded again.
         """
         before = self._taken_in
         if before is None or batch_id <= before + 1:
             return np.empty(0, np.intp)
         logger.warning("clusters.%s: another driver took in %d micro-batches", self.alias, batch_id - before - 1)
-        return restore_missed(self._tables, state, self.alias, *self._missed(before, batch_id), self._incarnations)
-
-    @abstractmethod
-    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        """Return from and up to which offsets, by partition, the micro-batches between the two have read."""
+        restore_commits(self._tables, state, self._incarnations, [self.alias])
+        return state.all_rows()
 
     def has_all(self, state: SyncState) -> bool:
         """Return whether *state* has all that is done; takes in what an overtaken driver has completed since.
@@ -156,13 +154,6 @@ class CommitIngester(Ingester):
         """
         partitions = len(self._checkpoint.end_offsets(batch_id))
         return self._checkpoint.record_limit(batch_id) < self._reading.most - partitions
-
-    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        try:
-            since = self._checkpoint.end_offsets(before) if before >= 0 else {}
-        except FileNotFoundError:  # cleaned up, because there were so many
-            since = {}
-        return _by_partition(since), _by_partition(self._checkpoint.start_offsets(batch_id))
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Read one micro-batch; a log whose records have changed meanwhile is re-read.

@@ -70,7 +70,6 @@ GROUPS_AT_ONCE = 1_000
 DEADLINE_S = 10.0
 """How long a poll waits for so many groups, and for a list of them."""
 ALL_TYPES_S = 60.0
-_NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
 class NewCommit(NamedTuple):
@@ -312,9 +311,6 @@ class PollIngester(Ingester):
     def is_whole(self, _batch_id: int) -> bool:
         """Return whether the last poll leaves nothing for the next."""
         return self._poller.is_whole
-
-    def _missed(self, before: int, batch_id: int) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        return {POLLED: self._last_number() + 1}, {POLLED: _NO_LIMIT}
 
     def decode(self, _records: DataFrame | None, batch_id: int) -> CommitBatch:
         """Poll; a micro-batch that is repeated in this process keeps its commits, which are in the state already."""

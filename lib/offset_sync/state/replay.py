@@ -6,7 +6,7 @@ which the commits were made, by the same function that takes them in as they are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from zlib import crc32
 
 import numpy as np
@@ -160,64 +160,17 @@ def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, incarnat
     """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing."""
     incarnations.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
     note_partitions(state, incarnations)
-    rows = _existing(rows, incarnations).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+    rows = rows.filter(pa.array(incarnations.gone_ms(rows) == ABSENT))
+    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if incarnations.is_new(each)]:
         restore_commits(tables, state, incarnations, begun)
-    for alias in state.offsets.clusters:
-        _take_in(state, alias, rows.filter(pc.equal(rows.column("cluster"), alias)))
-
-
-def _take_in(state: SyncState, alias: str, rows: pa.Table) -> KeyRows:
-    """Take in *rows* of the cluster *alias*, in log order; return the rows of their keys."""
-    with state.lock:
-        key = ids_of(state, rows)
-        state.record_known(alias, to_commit_records(rows, key), rows.column("is_own").to_numpy())
-        captured_ms = int64s(rows.column("captured_at")) // 1000
-        np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
-        _keep_clock(state.offsets.clusters[alias], key)
-        return key
-
-
-def restore_missed(
-    tables: TableStore,
-    state: SyncState,
-    alias: str,
-    since: Mapping[int, int],
-    until: Mapping[int, int],
-    incarnations: CommitLogIncarnations,
-) -> KeyRows:
-    """Take in what another driver has read of the cluster *alias*; return the rows of the keys.
-
-    It has read from the offsets *since* up to *until*, by partition of the cluster's commit log; one that is not in
-    *since* from its beginning. The table's versions are not used: most rows appended lately are our own. Where the log
-    has begun another incarnation, offsets are not comparable, and the whole cluster is restored.
-    """
-    incarnations.refresh()
-    note_partitions(state, incarnations)
-    if incarnations.is_new(alias):
-        restore_commits(tables, state, incarnations, [alias])
-        return state.all_rows()
-    below = {partition: since.get(partition, 0) for partition, end in until.items() if end > since.get(partition, 0)}
-    if not below:
-        return np.empty(0, np.intp)
-    missed = [OFFSET_COMMITS.arrow_schema.empty_table(), *_from_places(tables, alias, below)]
-    rows = _existing(pa.concat_tables(missed), incarnations)
-    rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
-    return np.unique(_take_in(state, alias, rows))
-
-
-def _from_places(tables: TableStore, alias: str, first: Mapping[int, int]) -> Iterator[pa.Table]:
-    """Yield the commits of a cluster at or above the *first* offset of each partition of its log."""
-    for rows in tables.batches(OFFSET_COMMITS):
-        partition, offset = (rows.column(name).to_numpy() for name in ("log_partition", "log_offset"))
-        is_wanted = np.zeros(rows.num_rows, np.bool_)
-        for number, least in first.items():
-            is_wanted |= (partition == number) & (offset >= least)
-        yield rows.filter(pc.and_(pc.equal(rows.column("cluster"), alias), pa.array(is_wanted)))
-
-
-def _existing(rows: pa.Table, incarnations: CommitLogIncarnations) -> pa.Table:
-    return rows.filter(pa.array(incarnations.gone_ms(rows) == ABSENT))
+    for alias, commits in state.offsets.clusters.items():
+        mine = rows.filter(pc.equal(rows.column("cluster"), alias))
+        with state.lock:
+            key = ids_of(state, mine)
+            state.record_known(alias, to_commit_records(mine, key), mine.column("is_own").to_numpy())
+            np.maximum.at(commits.columns["captured_ms"], key, int64s(mine.column("captured_at")) // 1000)
+            _keep_clock(commits, key)
 
 
 def to_commit_records(rows: pa.Table, key: KeyRows) -> CommitRecords:

@@ -80,12 +80,15 @@ class Ingester:
     def restore_missed(self, state: SyncState, batch_id: int) -> KeyRows:
         """Take in what another driver has read and written down since this one began."""
         driver, before = self.driver, self.taken_in
-        rows = self.persisted.restore_between(state, self.alias, driver.lives, before, batch_id)
+        if batch_id <= before + 1:
+            return np.empty(0, np.intp)
+        driver.lives.refresh()
+        self.persisted.restore_commits(state, driver.lives, [self.alias])
         for batch, is_own in self.persisted.between(self.alias, before, batch_id):
             begin_again(batch, self.judge.reach)
             driver.knowledge.note(self.alias, genuine(batch, is_own, self.judge.reach))
             self.judge.note_read(batch)
-        return rows
+        return state.all_rows()
 
     def note_taken_in(self, batch_id: int) -> None:
         self.taken_in = batch_id

@@ -16,7 +16,6 @@ from offset_sync.config import Config
 from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state import last_known
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations as Lives
-from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import COMMITS_SCHEMA, is_over, without
 from offset_sync.state.replay import fill_commits, restore_commits
 from offset_sync.state.restore import ANSWERS_SCHEMA, fill_answers, fold_answers
@@ -131,27 +130,17 @@ class Persisted:
         self.of[alias], self._other[alias] = self._other[alias], self.of[alias]
         self._phase[alias] += 1
 
-    def restore_between(self, state: SyncState, alias: str, lives: Lives, after: int, until: int) -> KeyRows:
-        """Have *state* know of what the micro-batches between two have read; return its rows."""
-        lives.refresh()
-        missed = self.between(alias, after, until)
-        if missed and lives.is_new(alias):
-            self.restore_commits(state, lives, [alias])
-            return state.all_rows()
-        return np.concatenate([np.empty(0, np.intp), *(self._tell(state, alias, each) for each in missed)])
-
     def between(self, alias: str, after: int, until: int) -> list[Written]:
         """Return the micro-batches between two, with which commits in them are ours."""
         written, phase = sorted(self._commits[alias].items()), self._phase[alias]
         return [each for (of, number, _), each in written if of == phase and after < number < until]
 
-    def _tell(self, state: SyncState, alias: str, written: Written) -> KeyRows:
+    def _tell(self, state: SyncState, alias: str, written: Written) -> None:
         batch, is_own = written
         key = state.offsets.ids(batch.keys)
         state.record_known(alias, batch.commit_records.with_key(key), np.array(is_own, np.bool_))
         captured_ms = int(batch.looked.at.timestamp() * 1000)
         np.maximum.at(state.offsets.clusters[alias].columns["captured_ms"], key, captured_ms)
-        return key
 
     def note_commits(self, alias: str, batch: Any, is_own: list[bool]) -> None:
         """Take rows of offset_commits, once for each batch; where a log has begun another life by themselves."""
