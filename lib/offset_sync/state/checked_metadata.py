@@ -35,23 +35,6 @@ _Log = tuple[ClusterPartition, str]
 """A log and the id of its topic: the epochs of a recreated topic begin anew."""
 
 
-class _Question:
-    """A request in a background thread."""
-
-    def __init__(self, ask: Callable[[], None]) -> None:
-        self._thread = threading.Thread(target=ask, name="leader epochs", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it was answered or given up."""
-        return not self._thread.is_alive()
-
-    def wait(self, seconds: float) -> None:
-        """Wait for the answer, at most *seconds*."""
-        self._thread.join(seconds)
-
-
 class CheckedMetadata:
     """Fetches metadata and compares leader epochs with *index*; *epochs* are asked by alias. Threads may share it.
 
@@ -71,7 +54,7 @@ class CheckedMetadata:
         self._fetcher, self._index, self._epochs = fetcher, index, epochs
         self._on_return, self._patience_s = on_return, patience_s
         self._reported: dict[_Log, tuple[EpochChange, ReportedEnd]] = {}
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
 
     def fetch(
@@ -121,12 +104,14 @@ class CheckedMetadata:
                 }
                 unknown = {log: change for log, change in asked.items() if log not in reported}
                 question = self._questions.get(alias)
-                if unknown and (question is None or question.is_over):
-                    question = self._questions[alias] = _Question(partial(self._ask, alias, unknown))
+                if unknown and (question is None or not question.is_alive()):
+                    ask = partial(self._ask, alias, unknown)
+                    question = self._questions[alias] = threading.Thread(target=ask, name="leader epochs", daemon=True)
+                    question.start()
             left = until - time.monotonic()
             if not unknown or question is None or left <= 0:
                 return {log.topic_partition: end for (log, _), end in reported.items()}
-            question.wait(left)  # it may be for other logs: then these come next
+            question.join(left)  # it may be for other logs: then these come next
 
     def _is_reported(self, log: _Log, change: EpochChange) -> bool:
         return log in self._reported and self._reported[log][0] == change
