@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offset_sync.model.values import ABSENT, CLOCKS_APART_MS, Outcome, State, TopicPartition
-from offset_sync.translate.exact import Known
 from offset_sync.translate.index.columns import ColumnStore
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.index.runs import Int64s
@@ -129,8 +128,6 @@ _WAITS_FOR_INDEX = np.array(
     [*(state in (State.AT_FRONTIER, State.INDEX_BEHIND, State.NOT_INDEXED) for state in State), False]
 )
 """By code of a state, and False for ABSENT."""
-_REPEATS = 2
-"""So many equal answers make a key settled."""
 
 
 class Outlook(NamedTuple):
@@ -178,7 +175,6 @@ class LastTranslations:
                 "duplicates_at_most": ABSENT,
                 "lost": ABSENT,
                 "may_move": True,
-                "repeats": 0,
                 "known_commit": ABSENT,
                 "known_offset": 0,
                 "known_revision": ABSENT,
@@ -210,7 +206,6 @@ class LastTranslations:
             self.is_answered(key, source_offset, source_at_ms)
             & (column["state"][key] == _EXACT)
             & ~column["may_move"][key]
-            & (column["repeats"][key] >= _REPEATS)
         )
         return is_settled
 
@@ -221,30 +216,8 @@ class LastTranslations:
         found: NDArray[np.bool_] = is_same & IS_HELD[column["outcome"][key]]
         return found
 
-    def are_valid(self, key: NDArray[np.intp], source_offset: Int64s, source_at_ms: Int64s) -> NDArray[np.bool_]:
-        """Return for which keys the answer to this very commit is still valid, whether the target holds it or not.
-
-        Only what its partition depends on can change it; then :meth:`unsettle` was called.
-        """
-        column = self.columns
-        is_same = (column["source_offset"][key] == source_offset) & (column["source_at_ms"][key] == source_at_ms)
-        found: NDArray[np.bool_] = is_same & (column["state"][key] == _EXACT) & ~column["may_move"][key]
-        return found
-
-    def known(self, key: NDArray[np.intp], chosen: NDArray[np.bool_], commit: Int64s, revision: int) -> Known:
-        """Return the last answers of *key*, for those *chosen* that were of this *commit* and *revision*.
-
-        Not those below the log start: their loss grows with the index.
-        """
-        column = self.columns
-        is_known = chosen & (column["known_commit"][key] == commit) & (column["known_revision"][key] == revision)
-        is_known &= column["known_offset"][key] == column["wanted"][key]
-        names = ("known_offset", "duplicates", "duplicates_at_most")
-        return Known(is_known, *(column[name][key] for name in names))
-
     def unsettle(self, key: NDArray[np.intp]) -> None:
-        """Have the answers of *key* computed again, until they have repeated often enough."""
-        self.columns["repeats"][key] = 0
+        """Have the answers of *key* computed again."""
         self.columns["may_move"][key] = True
 
     def is_waiting(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -284,7 +257,6 @@ class LastTranslations:
         column["outcome"][key] = outcome
         column["may_move"][key] = answers.may_move
         column["restored_ms"][key] = OF_OURS
-        column["repeats"][key] = np.where(is_same, column["repeats"][key] + 1, 0)
         return ~is_same
 
     def note_gone(self, key: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -75,20 +75,15 @@ def known_end(index: RecordIndex, clusters: Iterable[str], log: ClusterPartition
 
 @dataclass(frozen=True)
 class Commits:
-    """The owner's commits that count at one target, sorted by partition; shape (keys,).
-
-    *is_answer_valid* says for which of them the last answer is still valid; None: for none.
-    """
+    """The owner's commits that count at one target, sorted by partition; shape (keys,)."""
 
     key: KeyRows
     offset: Int64s
     at_ms: Int64s
-    is_answer_valid: NDArray[np.bool_] | None = None
 
     def take(self, rows: slice | NDArray[np.bool_]) -> Commits:
         """Return the chosen commits."""
-        is_answer_valid = self.is_answer_valid[rows] if self.is_answer_valid is not None else None
-        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows], is_answer_valid)
+        return Commits(self.key[rows], self.offset[rows], self.at_ms[rows])
 
 
 class SyncState:

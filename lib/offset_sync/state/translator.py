@@ -139,9 +139,7 @@ class Translator:
         """Return the offsets of *commits*, with the leader epochs and topic ids known of them at the *source*."""
         known = self._state.offsets.clusters[source]
         topic_ids = [known.topic_id.get(one) for one in commits.key.tolist()]
-        return GivenOffsets(
-            commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids, commits.is_answer_valid
-        )
+        return GivenOffsets(commits.offset, commits.at_ms, known.position_epoch(commits.key), topic_ids)
 
     def ask_given(self, pair: Pair, partition: TopicPartition, given: GivenOffsets) -> Translation:
         """Return the same for offsets that no group has committed; later answers do not build on them."""
@@ -220,18 +218,17 @@ class Translator:
             return Question(partition, key, given, basis, State.CLUSTER_UNREACHABLE, said=said)
         if self._is_uncut(pair, partition):
             return Question(partition, key, given, basis, State.NOT_INDEXED, said=said)
-        strategy, window_start, known = self._strategy(partition.topic, pair.now_ms), 0, None
+        window_start = 0
         if len(key):
             keys, lowest = self._state.keys.keys_in(partition), int(given.offset.min())
             window_start = pair.last.window_start(keys, lowest, basis[0])
-            if given.is_answer_valid is not None and strategy.name == EXACT.name:
-                known = pair.last.known(key, given.is_answer_valid, given.offset, basis[0])
         here = said or self._remembered(pair.source, partition)
         # The logs were last watched when the clusters were asked, however long ago that is by now.
         asked_at_ms = min(pair.now_ms, pair.snapshot.asked_at_ms)
         unread_since_ms = self.unread_since_ms(pair.source, partition, said, asked_at_ms)
         logs = self._view(pair.source, partition, here), self._view(pair.target, partition, there)
-        bounds = Bounds(unread_since_ms, window_start, self._origins, known, self._begun(pair.target, partition))
+        bounds = Bounds(unread_since_ms, window_start, self._origins, self._begun(pair.target, partition))
+        strategy = Strategy(self._strategy_of(partition.topic), LOOK_BACK, pair.now_ms - _IDLE_AFTER_MS)
         return Question(partition, key, given, basis, logs=logs, bounds=bounds, strategy=strategy, said=said)
 
     def _answered(self, pair: Pair, question: Question) -> Translations:
@@ -337,9 +334,6 @@ class Translator:
         ids = (here.topic_id, there.topic_id)
         revision = self._revision(log.index, partition)
         return Outlook(reason_to_withhold(log, target_log), ids, there.log_start, revision, there.cut_at)
-
-    def _strategy(self, topic: str, now_ms: int) -> Strategy:
-        return Strategy(self._strategy_of(topic), LOOK_BACK, now_ms - _IDLE_AFTER_MS)
 
     def view(self, cluster: str, partition: TopicPartition, snapshot: Snapshot) -> PartitionMetadata | None:
         """Return what is known of a partition; None: the cluster or the partition's leader is unreachable."""

@@ -146,8 +146,8 @@ class ReconcilePass:
         """Return those of *commits* that still count, and in the regular pass only those that are not settled.
 
         While metadata was fetched, a group may have committed again, or been reset at the target. Such a row is stale
-        and left out: the thread that records the new commit reconciles it. The regular pass checks that the target
-        holds the answer; answers that cannot have changed are not computed again.
+        and left out: the thread that records the new commit reconciles it. The regular pass leaves
+        out what cannot have changed.
         """
         state = self._state
         with state.lock:
@@ -159,8 +159,6 @@ class ReconcilePass:
                 self._unsettle_changed(source, target, commits.key, snapshot)
             if request.selection is Selection.UNSETTLED:
                 chosen &= ~self._is_settled(source, target, commits)
-                is_answer_valid = state.last(source, target).are_valid(commits.key, commits.offset, commits.at_ms)
-                commits = replace(commits, is_answer_valid=is_answer_valid)
             return commits.take(chosen)
 
     def _tell_gone(self, source: str, target: str, rows: KeyRows) -> None:

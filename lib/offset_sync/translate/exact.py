@@ -24,32 +24,19 @@ from offset_sync.translate.pieces import cut_pieces
 from offset_sync.translate.read_window import ReadWindow, possible_duplicates
 
 
-class Known(NamedTuple):
-    """Earlier answers that are still valid, where *is_known*; the others are undefined. Shapes (commits,).
-
-    *offset* is t(c), at or above the log start, the others are counts as in :class:`Answers`; these may have grown.
-    """
-
-    is_known: NDArray[np.bool_]
-    offset: Int64s
-    duplicates: Int64s
-    duplicates_at_most: Int64s
-
-
 class Bounds(NamedTuple):
     """What a translation may assume.
 
     *young_since_ms* (since the epoch): a hole that became visible after this moment may still be filled, so its records
     count as unread. *window_start* promises that all commits have read the target below this offset; only records above
     are examined, so the cost depends on the window and not on the age of the index. *origins* are codes of clusters
-    that may have produced records beside source and target. *known* answers are reused. *begun*: the offset from which
-    on the log of an origin, by code, had other records in a former incarnation. The target's own is left out.
+    that may have produced records beside source and target. *begun*: the offset from which on the log of an origin, by
+    code, had other records in a former incarnation. The target's own is left out.
     """
 
     young_since_ms: int
     window_start: int = 0
     origins: AbstractSet[int] = frozenset()
-    known: Known | None = None
     begun: Mapping[int, int] = MappingProxyType({})
 
 
@@ -96,27 +83,8 @@ def translate(committed: Int64s, source: PartitionLog, target: PartitionLog, bou
     Promises no loss and the fewest duplicates: each answer is t(c). If the source is not indexed, only the records
     produced there are known to be read. Errs to the small side where an index is behind.
     """
-    if bounds.known is not None and bounds.known.is_known.any():
-        # Commits beyond the source's index are translated again: records there may matter by now.
-        is_known = bounds.known.is_known & (committed <= source.index.frontier)
-        return _with_known(committed, source, target, bounds, bounds.known._replace(is_known=is_known))
     window = ReadWindow(committed, source, target, bounds.young_since_ms, bounds.window_start)
     return _with_costs(window, window.stop, window.below)
-
-
-def _with_known(committed: Int64s, source: PartitionLog, target: PartitionLog, bounds: Bounds, known: Known) -> Answers:
-    """Return *known* answers, and translate the other commits."""
-    no = np.zeros(len(committed), np.bool_)
-    lost = np.zeros(len(committed), np.int64)
-    found = Answers(known.offset, no, no, known.duplicates, known.duplicates_at_most, lost, ~no)
-    others = ~known.is_known
-    if not others.any():
-        return found
-    fresh = translate(committed[others], source, target, bounds._replace(known=None))
-    columns = [column.copy() for column in found[:-1]]
-    for column, values in zip(columns, fresh[:-1], strict=True):
-        column[others] = values
-    return Answers._make([*columns, fresh.has_young_hole])
 
 
 def translate_no_later(

@@ -84,7 +84,7 @@ def translate_partition(
         return withhold_all(reason, committed, source.metadata)
     if (cut_at := target.metadata.cut_at) is not None:
         # Earlier answers may be above the cut, below which the index is valid.
-        bounds = bounds._replace(known=None, window_start=min(bounds.window_start, cut_at))
+        bounds = bounds._replace(window_start=min(bounds.window_start, cut_at))
         target = replace(target, index=target.index.below(cut_at))
     if not target.is_indexed:
         # An empty log needs no index: everything in it is read, and its end is the answer.

@@ -134,15 +134,13 @@ class GivenOffsets(NamedTuple):
     """Offsets at the source, each the next to read, and what is known of how they were made; shape (offsets,).
 
     *at_ms* is when (since the epoch), *leader_epoch* that of the last record read, ``ABSENT`` if unknown. *topic_ids*
-    are the incarnations of the topic that they name (None: it names none). *is_answer_valid* marks those whose last
-    answer is still valid; None: none.
+    are the incarnations of the topic that they name (None: it names none).
     """
 
     offset: Int64s
     at_ms: Int64s
     leader_epoch: Int64s
     topic_ids: Sequence[str | None]
-    is_answer_valid: NDArray[np.bool_] | None = None
 
 
 def of_former_incarnations(given: GivenOffsets, incarnations: Sequence[Incarnation]) -> NDArray[np.intp]:

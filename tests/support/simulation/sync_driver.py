@@ -64,7 +64,7 @@ class _AskedAtOnce(CheckedMetadata):
         for _ in range(2):
             found = super()._ends(alias, changes)
             if alias in self._questions:
-                self._questions[alias].wait(60)
+                self._questions[alias].join(60)
         return found
 
 
