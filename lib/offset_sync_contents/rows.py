@@ -22,7 +22,6 @@ from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_clock import epoch_ms, to_datetime
 from offset_sync.state.incarnations import log_of
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import same_text
 from offset_sync.tables.catalog import BEGINS
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s
 from offset_sync_contents.alignment.aligner import Decision
@@ -177,8 +176,8 @@ def decided_rows(log: ClusterPartition, origin: str, found: Decision) -> pa.Tabl
     count, origins = len(kind), {_COVERAGE: log.cluster, UNKNOWN_ORIGIN: ""}
     complete_until = to_datetime(found.complete_ms) if found.complete_ms else None
     columns = {
-        "cluster": same_text(log.cluster, count),
-        "topic": same_text(log.topic, count),
+        "cluster": pa.repeat(log.cluster, count),
+        "topic": pa.repeat(log.topic, count),
         "partition": pa.array([log.partition] * count, pa.int32()),
         "start_offset": pa.array([found.begin, found.end, *rows.start.tolist()]),
         "length": pa.array([0, 0, *rows.length.tolist()]),

@@ -15,7 +15,7 @@ from offset_sync.ingest.kept_runs import KeptRuns
 from offset_sync.ingest.run_builder import filled
 from offset_sync.model.values import Stop, TopicPartition
 from offset_sync.state.index_rows import int64s
-from offset_sync.state.row_groups import greatest_of_each, same_text
+from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import BEGINS, QUARANTINE, RECORD_RUNS
 
 _TIME, _MILLISECONDS = pa.timestamp("us", tz="UTC"), pa.timestamp("ms", tz="UTC")
@@ -50,7 +50,7 @@ def to_runs(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     """Return rows of ``record_runs`` for the runs of the cluster *alias* in *cut*, indexed *now*; in log order."""
     cut = cut.filter(pc.is_null(cut.column("error"))).sort_by([(name, "ascending") for name in _ORDER])
     columns = {
-        "cluster": same_text(alias, cut.num_rows),
+        "cluster": pa.repeat(alias, cut.num_rows),
         "min_timestamp": _to_timestamp(cut.column("min_timestamp_ms")),
         "max_timestamp": _to_timestamp(cut.column("max_timestamp_ms")),
         "indexed_at": _repeat_time(now, cut.num_rows),

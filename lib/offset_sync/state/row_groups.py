@@ -1,4 +1,4 @@
-"""Rows grouped by some of their columns: few rows without the start of a query engine, many in one sort."""
+"""Rows grouped by some of their columns, in one sort, without the start of a query engine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 _MOST_CODES = 1 << 62
-FEW = 64
-"""Up to so many rows are grouped by a dictionary, which is faster than Arrow's encoding of one column."""
 
 
 class RowGroups(NamedTuple):
@@ -26,8 +24,6 @@ class RowGroups(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
         """Return the groups of rows by *columns*, at least one; null is a value like any other."""
-        if len(columns[0]) <= FEW:
-            return cls._of_few(list(zip(*(column.to_pylist() for column in columns), strict=True)))
         code, codes = np.zeros(len(columns[0]), np.int64), 1
         for column in columns:
             encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -42,14 +38,6 @@ class RowGroups(NamedTuple):
         number[order] = np.arange(len(order))
         return cls(number[group], first[order])
 
-    @classmethod
-    def _of_few(cls, keys: list[tuple[Any, ...]]) -> RowGroups:
-        numbers: dict[tuple[Any, ...], int] = {}
-        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
-        first = np.empty(len(numbers), np.intp)
-        first[group[::-1]] = np.arange(len(keys) - 1, -1, -1)
-        return cls(group, first)
-
     def last(self, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the *chosen* row of each group that is last by *at*, of equal ones the last row; -1: none."""
         order = np.argsort(at, kind="stable")
@@ -59,19 +47,8 @@ class RowGroups(NamedTuple):
         return found
 
 
-def same_text(text: str, rows: int) -> pa.Array:
-    """Return a column that has *text* in each of so many *rows*."""
-    return pa.array([text] * rows, pa.string()) if rows <= FEW else pa.repeat(text, rows)
-
-
 def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
     """Return the greatest of *values*, shape (rows,), by the values of *columns*, in order of appearance."""
-    if len(values) <= FEW:
-        found: dict[tuple[Any, ...], int] = {}
-        keys = zip(*(column.to_pylist() for column in columns), strict=True)
-        for key, value in zip(keys, values.tolist(), strict=True):
-            found[key] = max(value, found.get(key, value))
-        return found
     groups = RowGroups.of(columns)
     greatest = values[groups.first]
     np.maximum.at(greatest, groups.group, values)
