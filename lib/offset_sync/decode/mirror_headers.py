@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from offset_sync.decode.byte_rows import ByteRows, Flags, Ints, Rows, is_utf8, to_byte_rows, window, with_nulls
-
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 Encoding = Literal["text", "int64"]
 
 ORIGIN_HEADER, OFFSET_HEADER, PLACE_HEADER = "origin_header", "offset_header", "place_header"
@@ -175,16 +175,22 @@ def decode_identities(
     A record with only one header is native, because the mirror stamps both. A record with two headers of which one
     cannot be read is malformed: its identity is unknown, so it has to count as unread for every group.
     """
-    origins, offsets = to_byte_rows(origin), to_byte_rows(offset)
-    has_both = ~(origins.is_null | offsets.is_null)
-    codes, names, problems = _decode_origins(origin, has_both)
-    rows = np.flatnonzero(has_both)
-    numbers, is_read = (_read_text if encoding == "text" else _read_int64)(offsets, rows)
+    origins, offsets = _to_binary(origin), _to_binary(offset)
+    has_both = _to_flags(pc.and_(origins.is_valid(), offsets.is_valid()))
+    codes, names, problems = _decode_origins(origins, has_both)
+    numbers, is_read = (_read_text if encoding == "text" else _read_int64)(offsets)
     offset_problem = _text_problem if encoding == "text" else _int64_problem
-    reasons = {row: f"offset header {offset_problem(offsets.row(row) or b'')}" for row in rows[~is_read].tolist()}
-    origin_offset = np.zeros(len(offsets), np.int64)
-    origin_offset[rows] = numbers
-    return _identities(has_both, codes, names, origin_offset, reasons | problems)
+    unread = np.flatnonzero(has_both & ~is_read).tolist()
+    reasons = {row: f"offset header {offset_problem(offsets[row].as_py())}" for row in unread}
+    return _identities(has_both, codes, names, numbers, reasons | problems)
+
+
+def _to_binary(column: pa.Array | pa.ChunkedArray) -> pa.BinaryArray:
+    return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).cast(pa.binary())
+
+
+def _to_flags(column: pa.BooleanArray) -> Flags:
+    return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _identities(
@@ -198,14 +204,9 @@ def _identities(
     return Identities(is_mirrored, is_malformed, codes, origins, offsets, reasons)
 
 
-def _decode_origins(
-    column: pa.Array | pa.ChunkedArray, has_both: Flags
-) -> tuple[NDArray[np.int32], list[str], dict[int, str]]:
+def _decode_origins(origins: pa.BinaryArray, has_both: Flags) -> tuple[NDArray[np.int32], list[str], dict[int, str]]:
     """Return a code per row, the distinct values, each checked once, and reasons; an unreadable value is ''."""
-    if not has_both.any():
-        return np.full(len(has_both), NOT_MIRRORED, np.int32), [], {}
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    encoded = with_nulls(array.cast(pa.binary()), ~has_both).dictionary_encode()
+    encoded = pc.if_else(pa.array(has_both), origins, pa.scalar(None, pa.binary())).dictionary_encode()
     codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy().astype(np.int32)
     values = encoded.dictionary.to_pylist()
     problems = [_origin_problem(value) for value in values]
@@ -219,24 +220,18 @@ def _origin_problem(value: bytes) -> str:
         return "is empty"
     if len(value) > ORIGIN_BYTES:
         return f"has {len(value)} bytes, more than {ORIGIN_BYTES}"
-    return "" if is_utf8(value) else "is not valid UTF-8"
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return "is not valid UTF-8"
+    return ""
 
 
-def _read_text(offsets: ByteRows, rows: Rows) -> tuple[Ints, Flags]:
-    """Read ASCII digits and nothing else: no sign, no space; 19 of them always fit the uint64 used here.
-
-    Returns the numbers of *rows*, and which could be read. Loops over digits, not rows.
-    """
-    start, length = offsets.start[rows], (offsets.end - offsets.start)[rows]
-    is_read = (length > 0) & (length <= _DIGITS)
-    total = np.zeros(len(rows), np.uint64)
-    for number in range(int(length[is_read].max(initial=0))):
-        has_digit = is_read & (length > number)
-        digit = offsets.content[np.where(has_digit, start + number, 0)] - np.uint8(ord("0"))
-        is_read &= ~has_digit | (digit <= 9)
-        total[has_digit] = (total * np.uint64(10) + digit)[has_digit]
-    is_read &= total <= LARGEST_OFFSET
-    return total.astype(np.int64), is_read
+def _read_text(offsets: pa.BinaryArray) -> tuple[Ints, Flags]:
+    """Read ASCII digits and nothing else: no sign, no space. Return the numbers, and which could be read."""
+    is_number = pc.match_substring_regex(offsets, f"^[0-9]{{1,{_DIGITS}}}$").fill_null(False)
+    numbers = pc.if_else(is_number, offsets, b"0").cast(pa.string()).cast(pa.uint64()).to_numpy()  # 19 digits fit
+    return numbers.astype(np.int64), _to_flags(is_number) & (numbers <= LARGEST_OFFSET)
 
 
 def _text_problem(offset: bytes) -> str:
@@ -247,19 +242,16 @@ def _text_problem(offset: bytes) -> str:
     return f"exceeds {LARGEST_OFFSET}" if offset.isdigit() else "is not a decimal number without sign"
 
 
-def _read_int64(offsets: ByteRows, rows: Rows) -> tuple[Ints, Flags]:
-    """Read eight bytes, big-endian, neither negative nor larger than any offset.
+def _read_int64(offsets: pa.BinaryArray) -> tuple[Ints, Flags]:
+    """Read eight bytes, big-endian, neither negative nor larger than any offset. Return likewise.
 
-    Eight ASCII digits are text, not a number near 3 * 10^18: no log is that long. Returns the numbers of *rows*, and
-    which could be read.
+    Eight ASCII digits are text, not a number near 3 * 10^18: no log is that long.
     """
-    numbers = np.zeros(len(rows), np.int64)
-    is_read = (offsets.end - offsets.start)[rows] == _INT64_BYTES
-    values = window(offsets.content, _INT64_BYTES)[offsets.start[rows[is_read]]]
-    found = numbers[is_read] = values.view(">i8").astype(np.int64)
-    is_text = (values.view(np.uint8).reshape(-1, _INT64_BYTES) - np.uint8(ord("0")) <= 9).all(axis=1)
-    is_read[is_read] = (found >= 0) & (found <= LARGEST_OFFSET) & ~is_text
-    return numbers, is_read
+    is_long = pc.equal(pc.binary_length(offsets), _INT64_BYTES).fill_null(False)
+    octets = pc.if_else(is_long, offsets, bytes(_INT64_BYTES)).to_pylist()
+    numbers = np.frombuffer(b"".join(octets), ">i8").astype(np.int64)
+    is_text = pc.match_substring_regex(offsets, f"^[0-9]{{{_INT64_BYTES}}}$")
+    return numbers, _to_flags(is_long) & (numbers >= 0) & (numbers <= LARGEST_OFFSET) & ~_to_flags(is_text)
 
 
 def _int64_problem(offset: bytes) -> str:
