@@ -1,12 +1,11 @@
 """One record of ``__consumer_offsets``: record types, kinds, layouts, and a decoder that says what is wrong.
 
 Source: schema files of Kafka's group coordinator, 4.3.0 and 4.4.0, and ``CoordinatorRecordSerde``.
-:mod:`offset_sync.decode.consumer_offsets` decodes valid offset commits, most of the log, in bulk; all other records are
-decoded here.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +19,11 @@ GROUP_EPOCH = "group_epoch"
 MEMBER = "member"
 IGNORED = "ignored"
 MALFORMED = "malformed"
-KINDS = (COMMIT, GROUP, GROUP_EPOCH, MEMBER, IGNORED, MALFORMED)
-"""Every kind, in the order of the codes of the dictionary column ``kind``."""
 
+COMMIT_TYPES = (0, 1)
 # Type 9 and 18 existed in some releases only; every type that is not listed here is ignored, as the broker does.
 KIND_OF_TYPE = {
-    0: COMMIT,
-    1: COMMIT,
+    **dict.fromkeys(COMMIT_TYPES, COMMIT),
     2: GROUP,
     3: GROUP_EPOCH,  # 3 and 5: KIP-848
     5: MEMBER,
@@ -70,26 +67,34 @@ def decode_record(key: bytes | None, value: bytes | None) -> Row:
     A record that cannot be read is ``malformed`` and says why in ``error``. With a malformed value the columns of the
     key are there, with a malformed key at most the record type.
     """
-    row: Row = {"kind": MALFORMED, "is_tombstone": value is None}
+    row: Row = {**_decode_key(key), "is_tombstone": value is None}
+    if value is None or row["kind"] not in _VALUES:
+        return row
+    try:
+        return row | _value_columns(value, row["kind"], row["record_type"])
+    except DecodeError as problem:
+        return row | {"kind": MALFORMED, "error": str(problem)}
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _decode_key(key: bytes | None) -> Row:
+    """Read a key; most keys of the log come again. Keys are never flexible, whatever the value's version is."""
+    row: Row = {"kind": MALFORMED}
     try:
         if key is None:
             raise DecodeError("key is null")
         cursor = Cursor(key, "key")
         record_type = row["record_type"] = cursor.integer(_INT16, "record type")
-        kind = KIND_OF_TYPE.get(record_type, IGNORED)
-        row |= _key_columns(cursor, kind)
-        if value is not None and kind in _VALUES:
-            row |= _value_columns(value, kind, record_type)
-        return row | {"kind": kind}
+        return row | _key_columns(cursor, KIND_OF_TYPE.get(record_type, IGNORED))
     except DecodeError as problem:
         return row | {"error": str(problem)}
 
 
 def _key_columns(cursor: Cursor, kind: str) -> Row:
-    """Read a key after its record type. Keys are never flexible, whatever the value's version is."""
+    row: Row = {"kind": kind}
     if kind == IGNORED:
-        return {}
-    row: Row = {"group_id": cursor.text("group")}
+        return row
+    row["group_id"] = cursor.text("group")
     if kind == MEMBER:
         row["member_id"] = cursor.text("member")
     if kind == COMMIT:
@@ -124,11 +129,12 @@ def _commit(cursor: Cursor, version: int) -> Row:
     if layout.is_flexible and (topic_id := cursor.tags().get(TOPIC_ID_TAG)) is not None:
         if len(topic_id) != UUID_BYTES:
             raise cursor.error(f"topic id has {len(topic_id)} bytes, not {UUID_BYTES}")
-        row["topic_id"] = to_uuid_text(topic_id)
+        row["topic_id"] = _to_uuid_text(topic_id)
     return row
 
 
-def to_uuid_text(octets: bytes) -> str | None:
+@functools.lru_cache(maxsize=1 << 14)
+def _to_uuid_text(octets: bytes) -> str | None:
     """Return a UUID of 16 bytes as 36 characters; zero is an unknown one."""
     return str(UUID(bytes=octets)) if any(octets) else None
 

@@ -43,10 +43,9 @@ _PATIENCE_S = 10.0
 RowsOf = Callable[[Chunk], pa.RecordBatch]
 LAST_MS = (2**63 - 1) // 1000
 """The latest timestamp that Spark can hold; later ones are clamped to it, earlier ones to its negative."""
-_DECODED = [(field.name, pa.string() if field.name == "kind" else field.type) for field in RECORDS]
 DECODED_SCHEMA = pa.schema(
     [
-        *_DECODED,
+        *RECORDS,
         ("log_partition", pa.int32()),
         ("log_offset", pa.int64()),
         ("timestamp", pa.timestamp("us", tz="UTC")),
@@ -94,10 +93,9 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """Decode batches of ``key, value, partition, offset, timestamp``; never fails on a record's bytes."""
     for batch in batches:
         decoded = decode_records(batch.column("key"), batch.column("value"))
-        kind = decoded.column("kind").cast(pa.string())
+        kind = decoded.column("kind")
         is_malformed = pc.equal(kind, "malformed")
-        columns = {field.name: decoded.column(field.name) for field in RECORDS} | {
-            "kind": kind,
+        columns = dict(zip(RECORDS.names, decoded.columns, strict=True)) | {
             "log_partition": batch.column("partition"),
             "log_offset": batch.column("offset"),
             "timestamp": batch.column("timestamp"),

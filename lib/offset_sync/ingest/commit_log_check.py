@@ -16,8 +16,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.consumer_offsets import COMMIT_TYPES
-from offset_sync.decode.offset_records import COMMIT_LAYOUTS, MALFORMED, unknown_version
+from offset_sync.decode.offset_records import COMMIT_LAYOUTS, COMMIT_TYPES, MALFORMED, unknown_version
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown

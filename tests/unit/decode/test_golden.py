@@ -1,4 +1,4 @@
-"""Both decoders against bytes whose meaning others have stated: the specification, and Kafka's own tools."""
+"""Records whose meaning others have stated: the specification, and Kafka's own tools."""
 
 from __future__ import annotations
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import struct
 from uuid import UUID
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from builders.offset_records import commit_key, commit_value, group_key, member_key, varint
-from offset_sync.decode.consumer_offsets import decode_records
 from oracles.decode_check import decode
 
 KEY = commit_key("g", "t", 0)
@@ -108,11 +105,3 @@ def test_zero_is_a_time_like_any_other_and_long_strings_are_read_as_short_ones()
     sizes = [0, 127, 16_382, 16_383, 20_000]
     rows = decode([(KEY, commit_value(1, metadata=b"m" * size)) for size in sizes])
     assert [len(row["metadata"]) for row in rows] == sizes
-
-
-def test_bytes_hidden_behind_a_null_are_never_read() -> None:
-    hidden = pa.py_buffer(commit_value(1))
-    edges = pa.py_buffer(np.array([0, hidden.size], np.int32))
-    value = pa.BinaryArray.from_buffers(pa.binary(), 1, [pa.py_buffer(b"\0"), edges, hidden], null_count=1)
-    (row,) = decode_records(pa.array([KEY], pa.binary()), value).to_pylist()
-    assert (row["kind"], row["is_tombstone"], row["committed_offset"]) == ("commit", True, None)

@@ -1,20 +1,17 @@
-"""The vectorised decoder against the scalar one, on records of every kind, sound and damaged, in any mixture."""
+"""Records of every kind, sound and damaged, in any mixture."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
-from unittest import mock
+from uuid import UUID
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.offset_records import commit_key, commit_value, group_key, member_key, tagged, varint
 from generators.hypothesis_strategies import law
-from offset_sync.decode import consumer_offsets
-from offset_sync.decode.consumer_offsets import decode_records
-from oracles.decode_check import Raw, decode
+from oracles.decode_check import Raw, decode, not_null
 
 Octets = st.SearchStrategy[bytes]
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -81,25 +78,31 @@ records = st.lists(st.one_of(commits, groups, damaged(commits), damaged(groups),
 
 
 @law(300)
-@given(records, st.integers(0, 10), st.integers(0, 10))
-def test_batches_and_their_slices_are_decoded_as_each_record_by_itself(batch: list[Raw], start: int, end: int) -> None:
-    decode(batch)
-    decode(batch, slice(min(start, end), max(start, end)))
+@given(records)
+def test_whatever_its_bytes_are_each_record_has_a_row_and_a_reason_where_it_cannot_be_read(batch: list[Raw]) -> None:
+    rows = decode(batch)
+    assert [row["is_tombstone"] for row in rows] == [value is None for _, value in batch]
+    assert all((row["error"] is None) == (row["kind"] != "malformed") for row in rows)
 
 
 names = text.map(str.encode) | st.just(b"n" * 200)
-one_id = st.tuples(st.just(0), st.binary(min_size=16, max_size=16)).map(lambda one: [one])
-sound_keys = st.builds(commit_key, names, names.filter(len), st.integers(0, 2**31 - 1), st.sampled_from([0, 1]))
-sound = st.tuples(sound_keys, st.none() | commit_values(st.integers(0, 4), names, st.just([]) | one_id))
+ids = st.binary(min_size=16, max_size=16).filter(any)
 
 
-@law(60)
-@given(st.lists(sound, max_size=6))
-def test_no_sound_commit_is_left_to_the_scalar_decoder(batch: list[Raw]) -> None:
-    for size in (0, 126, 127, 128, 16_382):
-        batch.append((commit_key("g", "t", 0), commit_value(1, metadata=b"m" * size, committed_at_ms=-1)))
-    with mock.patch.object(consumer_offsets, "decode_record", side_effect=AssertionError):
-        decode_records(*(pa.array([record[part] for record in batch], pa.binary()) for part in (0, 1)))
+@law(100)
+@given(names, names.filter(len), st.integers(0, 2**31 - 1), st.integers(0, 4), names, int64, ids)
+def test_a_sound_commit_is_read_as_it_was_written(
+    group: bytes, topic: bytes, partition: int, version: int, metadata: bytes, number: int, topic_id: bytes
+) -> None:
+    times = dict.fromkeys(("committed_at_ms", "expires_at_ms"), number)
+    value = commit_value(number, version=version, epoch=7, metadata=metadata, tags=[(0, topic_id)], **times)
+    expected = {"kind": "commit", "is_tombstone": False, "record_type": 1, "partition": partition}
+    expected |= {"group_id": group.decode(), "topic": topic.decode(), "metadata": metadata.decode()}
+    expected |= {"committed_offset": number, "committed_at_ms": number}
+    expected |= {"expires_at_ms": number} if version == 1 and number >= 0 else {}
+    expected |= {"leader_epoch": 7} if version >= 3 else {}
+    expected |= {"topic_id": str(UUID(bytes=topic_id))} if version == 4 else {}
+    assert not_null(decode([(commit_key(group, topic, partition), value)])[0]) == expected
 
 
 def test_the_members_of_classic_groups_of_every_version_are_counted() -> None:
