@@ -29,9 +29,14 @@ RECORDS = pa.schema(
         ("member_id", pa.string()),
         ("protocol_type", pa.string()),
         ("error", pa.string()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
     ]
 )
-"""The columns of a decoded batch. Fields that the record's kind does not have are null, and so are absent values."""
+"""The columns of a decoded batch. Fields that the record's kind does not have are null, and so are absent values.
+
+``key`` and ``value`` only where malformed.
+"""
 
 
 def decode_records(key: pa.Array, value: pa.Array) -> pa.RecordBatch:

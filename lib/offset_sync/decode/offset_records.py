@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -29,31 +28,14 @@ KIND_OF_TYPE = {
     5: MEMBER,
 }
 """The record types that are decoded."""
+COMMIT_VERSIONS = range(5)
+"""Versions of a commit's value; the order is always offset, epoch, metadata, times, tags."""
 
 TOPIC_ID_TAG = 0
 UUID_BYTES = 16
 _INT16, _INT32, _INT64 = 2, 4, 8
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CommitLayout:
-    """Which fields an offset commit value has; the order is always offset, epoch, metadata, times, tags."""
-
-    has_epoch: bool = False
-    is_flexible: bool = False  # compact metadata, tagged fields
-    has_expiry: bool = False
-
-
-COMMIT_LAYOUTS = (
-    CommitLayout(),
-    CommitLayout(has_expiry=True),
-    CommitLayout(),
-    CommitLayout(has_epoch=True),
-    CommitLayout(has_epoch=True, is_flexible=True),
-)
-"""Layout per value version."""
 
 
 def unknown_version(version: int, record_type: int) -> str:
@@ -64,16 +46,16 @@ def unknown_version(version: int, record_type: int) -> str:
 def decode_record(key: bytes | None, value: bytes | None) -> Row:
     """Return the columns of one record, by name, without those that are null; never raises.
 
-    A record that cannot be read is ``malformed`` and says why in ``error``. With a malformed value the columns of the
-    key are there, with a malformed key at most the record type.
+    A record that cannot be read is ``malformed``, has its bytes, and says why in ``error``. With a malformed value the
+    columns of the key are there, with a malformed key at most the record type.
     """
     row: Row = {**_decode_key(key), "is_tombstone": value is None}
-    if value is None or row["kind"] not in _VALUES:
-        return row
-    try:
-        return row | _value_columns(value, row["kind"], row["record_type"])
-    except DecodeError as problem:
-        return row | {"kind": MALFORMED, "error": str(problem)}
+    if value is not None and row["kind"] in _VALUES:
+        try:
+            row |= _value_columns(value, row["kind"], row["record_type"])
+        except DecodeError as problem:
+            row |= {"kind": MALFORMED, "error": str(problem)}
+    return row | {"key": key, "value": value} if row["kind"] == MALFORMED else row
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -118,15 +100,14 @@ def _value_columns(value: bytes, kind: str, record_type: int) -> Row:
 
 
 def _commit(cursor: Cursor, version: int) -> Row:
-    layout = COMMIT_LAYOUTS[version]
     row: Row = {"committed_offset": cursor.integer(_INT64, "offset")}
-    if layout.has_epoch and (epoch := cursor.integer(_INT32, "leader epoch")) >= 0:
+    if version >= 3 and (epoch := cursor.integer(_INT32, "leader epoch")) >= 0:
         row["leader_epoch"] = epoch
-    row["metadata"] = cursor.text("metadata", compact=layout.is_flexible)
+    row["metadata"] = cursor.text("metadata", compact=version >= 4)
     row["committed_at_ms"] = cursor.integer(_INT64, "commit timestamp")
-    if layout.has_expiry and (expires_at_ms := cursor.integer(_INT64, "expire timestamp")) >= 0:
+    if version == 1 and (expires_at_ms := cursor.integer(_INT64, "expire timestamp")) >= 0:
         row["expires_at_ms"] = expires_at_ms
-    if layout.is_flexible and (topic_id := cursor.tags().get(TOPIC_ID_TAG)) is not None:
+    if version >= 4 and (topic_id := cursor.tags().get(TOPIC_ID_TAG)) is not None:
         if len(topic_id) != UUID_BYTES:
             raise cursor.error(f"topic id has {len(topic_id)} bytes, not {UUID_BYTES}")
         row["topic_id"] = _to_uuid_text(topic_id)
@@ -166,7 +147,7 @@ def _member(_cursor: Cursor, _version: int) -> Row:
 
 
 _VALUES: dict[str, tuple[range, Callable[[Cursor, int], Row]]] = {
-    COMMIT: (range(len(COMMIT_LAYOUTS)), _commit),
+    COMMIT: (COMMIT_VERSIONS, _commit),
     GROUP: (range(5), _classic_group),
     GROUP_EPOCH: (range(1), _group_epoch),
     MEMBER: (range(1), _member),

@@ -49,13 +49,11 @@ DECODED_SCHEMA = pa.schema(
         ("log_partition", pa.int32()),
         ("log_offset", pa.int64()),
         ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
     ]
 )
 """The columns of :data:`offset_sync.decode.consumer_offsets.RECORDS`, with the record's position in the log.
 
-``key`` and ``value`` only where malformed. Records that say nothing about offsets or groups have no row. A row of kind
+Records that say nothing about offsets or groups have no row. A row of kind
 ``unread`` marks a log that could not be read to the end of its range: ``log_partition`` says which, ``error`` why.
 """
 
@@ -93,18 +91,9 @@ def decode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """Decode batches of ``key, value, partition, offset, timestamp``; never fails on a record's bytes."""
     for batch in batches:
         decoded = decode_records(batch.column("key"), batch.column("value"))
-        kind = decoded.column("kind")
-        is_malformed = pc.equal(kind, "malformed")
-        columns = dict(zip(RECORDS.names, decoded.columns, strict=True)) | {
-            "log_partition": batch.column("partition"),
-            "log_offset": batch.column("offset"),
-            "timestamp": batch.column("timestamp"),
-            "key": pc.if_else(is_malformed, batch.column("key"), pa.scalar(None, pa.binary())),
-            "value": pc.if_else(is_malformed, batch.column("value"), pa.scalar(None, pa.binary())),
-        }
-        arrays = [columns[field.name].cast(field.type) for field in DECODED_SCHEMA]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=DECODED_SCHEMA)
-        yield rows.filter(pc.not_equal(kind, "ignored"))
+        places = (batch.column(name) for name in ("partition", "offset", "timestamp"))
+        rows = pa.RecordBatch.from_arrays([*decoded.columns, *places], DECODED_SCHEMA.names).cast(DECODED_SCHEMA)
+        yield rows.filter(pc.not_equal(rows.column("kind"), "ignored"))
 
 
 def unread_rows(stops: Mapping[TopicPartition, Stop]) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.offset_records import COMMIT_LAYOUTS, COMMIT_TYPES, MALFORMED, unknown_version
+from offset_sync.decode.offset_records import COMMIT_TYPES, COMMIT_VERSIONS, MALFORMED, unknown_version
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown
@@ -122,7 +122,7 @@ class UnknownVersions:
         return (
             f"clusters.{self._alias}: {total} offset commits have an unknown version, as value version "
             f"{version[1] if version else '?'} at {CONSUMER_OFFSETS}-{first['log_partition']} offset "
-            f"{first['log_offset']} (known: up to {len(COMMIT_LAYOUTS) - 1}); update Offset Sync: it reads no further"
+            f"{first['log_offset']} (known: up to {COMMIT_VERSIONS[-1]}); update Offset Sync: it reads no further"
         )
 
 
