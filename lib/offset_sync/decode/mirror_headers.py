@@ -12,9 +12,9 @@ helps only where the application gives its records new timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -72,28 +72,13 @@ class Identities:
         """Rows without the two headers."""
         return ~(self.is_mirrored | self.is_malformed)
 
-    def judged(self, is_native: Flags | bool, reasons: dict[int, str]) -> Identities:
-        """Return the same with *is_native* rows native whatever their headers say, and the rows of *reasons* malformed.
 
-        Malformed records are unread by every group.
-        """
-        if not (reasons or np.any(is_native)):
-            return self
-        still_malformed = np.flatnonzero(self.is_malformed & ~np.asarray(is_native)).tolist()
-        return _identities(
-            self.is_mirrored & ~np.asarray(is_native),
-            self.origin_code,
-            self.origins,
-            self.origin_offset,
-            {row: self.reasons[row] for row in still_malformed} | reasons,
-        )
+def all_native(count: int) -> Identities:
+    """Return the identities of so many records at the home of their stream: all are native.
 
-
-class NamedPlaces(NamedTuple):
-    """What place headers name, shape (records,): the record's own place, another one, or neither."""
-
-    is_here: Flags
-    is_elsewhere: Flags
+    Nothing is mirrored to there, so any headers were forwarded by an application.
+    """
+    return _identities(np.zeros(count, np.bool_), np.zeros(count, np.int32), [], np.zeros(count, np.int64), {})
 
 
 def decode_stamps(
@@ -101,92 +86,44 @@ def decode_stamps(
     encoding: Encoding,
     where: tuple[str, int],
     timestamp_ms: Ints,
-    known: Collection[str] | None = None,
+    refusal: Callable[[str], str] = lambda origin: "",
 ) -> Identities:
-    """Return the identities of the records of one partition; *headers* are columns of :data:`HEADER_COLUMNS`.
+    """Return the identities of the records of one partition.
 
-    *where* is their topic and partition, *timestamp_ms* their times, shape (records,).
+    *headers* are columns of :data:`HEADER_COLUMNS`, null where a record has no such header, or a null one. *where* is
+    the topic and partition, *timestamp_ms* the times of the records, shape (records,). *refusal* returns why no copy
+    there can be of an origin, "" if one can.
 
-    *known* are the only origins that a copy can have there; None: any. A record with another one is malformed, because
-    its offset may be of another cluster. Errs to malformed: such a record is unread by every group.
+    A record with only one header is native, because the mirror stamps both, and so is one that names another place. If
+    a header cannot be read, the place is missing or has another timestamp, or the origin is refused, the record may be
+    anything, so it is malformed: unread by every group.
     """
-    found = decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], encoding)
-    if (places := places_of(headers, where, timestamp_ms)) is not None:
-        found = confirmed(found, places)
-    if known is None:
-        return found
-    is_unknown = np.array([*(origin not in known for origin in found.origins), False])[found.origin_code]
-    reason = "origin header {!a} is of no cluster that is mirrored to this one"
-    rows = np.flatnonzero(is_unknown).tolist()
-    return found.judged(False, {row: reason.format(found.origins[found.origin_code[row]]) for row in rows})
-
-
-def all_native(found: Identities) -> Identities:
-    """Return the identities of records at the home of their stream: all are native.
-
-    Nothing is mirrored to there, so any headers were forwarded by an application.
-    """
-    return found.judged(True, {})
-
-
-def of_one_origin(found: Identities, is_of_home: Flags) -> Identities:
-    """Return the identities in a copy of a stream that is produced only at its home.
-
-    *is_of_home* marks the records that name the home, shape (records,). One that names another origin is malformed, so
-    unread by every group.
-    """
-    is_other = found.is_mirrored & ~is_of_home
-    return found.judged(False, dict.fromkeys(np.flatnonzero(is_other).tolist(), OTHER_ORIGIN))
-
-
-def places_of(headers: Mapping[str, pa.Array], where: tuple[str, int], timestamp_ms: Ints) -> NamedPlaces | None:
-    """Compare the records' place headers with *where* they are; None where the mirror stamps none."""
-    return read_places(headers[PLACE_HEADER], *where, timestamp_ms) if PLACE_HEADER in headers else None
-
-
-def read_places(header: pa.Array, topic: str, partition: int, timestamp_ms: Ints) -> NamedPlaces:
-    """Compare raw place headers of one partition's records with its name and their timestamps."""
-    own = f"{topic}-{partition}".encode()
-    is_here = pc.equal(header, pa.scalar(own, header.type))
-    is_own = pc.or_(is_here, pc.starts_with(header, own + b"@"))
-    is_elsewhere = pc.and_(pc.match_substring_regex(header, _PLACE_FORM), pc.invert(is_own))
-    if pc.any(is_own).as_py():
-        times = pc.cast(pc.cast(pa.array(timestamp_ms), pa.string()), header.type)
-        timed = pc.binary_join_element_wise(pa.scalar(own, header.type), times, pa.scalar(b"@", header.type))
-        is_here = pc.or_(is_here, pc.equal(header, timed))
-    return NamedPlaces(*(pc.fill_null(each, False).to_numpy(zero_copy_only=False) for each in (is_here, is_elsewhere)))
-
-
-def confirmed(found: Identities, places: NamedPlaces) -> Identities:
-    """Keep as mirrored only records that name their own place.
-
-    A record that names another place is native. One that names none, or its own with another timestamp, may be either,
-    so it is malformed: unread by every group.
-    """
-    is_unplaced = found.is_mirrored & ~places.is_here & ~places.is_elsewhere
-    return found.judged(places.is_elsewhere, dict.fromkeys(np.flatnonzero(is_unplaced).tolist(), NO_PLACE))
-
-
-def decode_identities(
-    origin: pa.Array | pa.ChunkedArray, offset: pa.Array | pa.ChunkedArray, encoding: Encoding
-) -> Identities:
-    """Decode the raw header values of each record; null means that the record has no such header, or a null one.
-
-    A record with only one header is native, because the mirror stamps both. A record with two headers of which one
-    cannot be read is malformed: its identity is unknown, so it has to count as unread for every group.
-    """
-    origins, offsets = _to_binary(origin), _to_binary(offset)
-    has_both = _to_flags(pc.and_(origins.is_valid(), offsets.is_valid()))
-    codes, names, problems = _decode_origins(origins, has_both)
+    raw = {name: column.cast(pa.binary()) for name, column in headers.items()}
+    origins, offsets = raw[ORIGIN_HEADER], raw[OFFSET_HEADER]
+    is_copy = _to_flags(pc.and_(origins.is_valid(), offsets.is_valid()))
+    unplaced = list[int]()
+    if PLACE_HEADER in raw:
+        is_here, is_elsewhere = _read_places(raw[PLACE_HEADER], *where, timestamp_ms)
+        is_copy &= ~is_elsewhere
+        unplaced = np.flatnonzero(is_copy & ~is_here).tolist()
+    codes, names, refused = _decode_origins(origins, is_copy, refusal)
     numbers, is_read = (_read_text if encoding == "text" else _read_int64)(offsets)
     offset_problem = _text_problem if encoding == "text" else _int64_problem
-    unread = np.flatnonzero(has_both & ~is_read).tolist()
-    reasons = {row: f"offset header {offset_problem(offsets[row].as_py())}" for row in unread}
-    return _identities(has_both, codes, names, numbers, reasons | problems)
+    unread = np.flatnonzero(is_copy & ~is_read).tolist()
+    wrong = {row: f"offset header {offset_problem(offsets[row].as_py())}" for row in unread}
+    return _identities(is_copy, codes, names, numbers, dict.fromkeys(unplaced, NO_PLACE) | wrong | refused)
 
 
-def _to_binary(column: pa.Array | pa.ChunkedArray) -> pa.BinaryArray:
-    return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).cast(pa.binary())
+def _read_places(places: pa.BinaryArray, topic: str, partition: int, timestamp_ms: Ints) -> tuple[Flags, Flags]:
+    """Return which records name their own place, with their timestamp if with any, and which another place."""
+    own = f"{topic}-{partition}".encode()
+    is_here = pc.equal(places, own)
+    is_own = pc.or_(is_here, pc.starts_with(places, own + b"@"))
+    is_elsewhere = pc.and_(pc.match_substring_regex(places, _PLACE_FORM), pc.invert(is_own))
+    if pc.any(is_own).as_py():
+        times = pa.array(timestamp_ms).cast(pa.string()).cast(pa.binary())
+        is_here = pc.or_(is_here, pc.equal(places, pc.binary_join_element_wise(own, times, b"@")))
+    return _to_flags(is_here), _to_flags(is_elsewhere)
 
 
 def _to_flags(column: pa.BooleanArray) -> Flags:
@@ -194,25 +131,29 @@ def _to_flags(column: pa.BooleanArray) -> Flags:
 
 
 def _identities(
-    has_both: Flags, codes: NDArray[np.int32], origins: list[str], offsets: Ints, reasons: dict[int, str]
+    is_copy: Flags, codes: NDArray[np.int32], origins: list[str], offsets: Ints, reasons: dict[int, str]
 ) -> Identities:
-    """Return the identities of rows: those with both headers are mirrored, or malformed where they have a reason."""
-    is_malformed = np.zeros(len(has_both), np.bool_)
+    """Return the identities of rows: copies are mirrored, or malformed where they have a reason."""
+    is_malformed = np.zeros(len(is_copy), np.bool_)
     is_malformed[list(reasons)] = True
-    is_mirrored = has_both & ~is_malformed
+    is_mirrored = is_copy & ~is_malformed
     codes, offsets = np.where(is_mirrored, codes, np.int32(NOT_MIRRORED)), np.where(is_mirrored, offsets, 0)
     return Identities(is_mirrored, is_malformed, codes, origins, offsets, reasons)
 
 
-def _decode_origins(origins: pa.BinaryArray, has_both: Flags) -> tuple[NDArray[np.int32], list[str], dict[int, str]]:
+def _decode_origins(
+    origins: pa.BinaryArray, is_copy: Flags, refusal: Callable[[str], str]
+) -> tuple[NDArray[np.int32], list[str], dict[int, str]]:
     """Return a code per row, the distinct values, each checked once, and reasons; an unreadable value is ''."""
-    encoded = pc.if_else(pa.array(has_both), origins, pa.scalar(None, pa.binary())).dictionary_encode()
+    encoded = pc.if_else(pa.array(is_copy), origins, pa.scalar(None, pa.binary())).dictionary_encode()
     codes = encoded.indices.fill_null(NOT_MIRRORED).to_numpy().astype(np.int32)
-    values = encoded.dictionary.to_pylist()
-    problems = [_origin_problem(value) for value in values]
+    names, problems = list[str](), list[str]()
+    for value in encoded.dictionary.to_pylist():
+        problem = _origin_problem(value)
+        names.append("" if problem else value.decode())
+        problems.append(f"origin header {problem}" if problem else refusal(names[-1]))
     is_wrong = np.array([*map(bool, problems), False])  # the last for NOT_MIRRORED
-    reasons = {row: f"origin header {problems[codes[row]]}" for row in np.flatnonzero(is_wrong[codes]).tolist()}
-    return codes, ["" if problem else value.decode() for value, problem in zip(values, problems, strict=True)], reasons
+    return codes, names, {row: problems[codes[row]] for row in np.flatnonzero(is_wrong[codes]).tolist()}
 
 
 def _origin_problem(value: bytes) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
@@ -19,16 +20,11 @@ from offset_sync.config import Config
 from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.decode.mirror_headers import (
     HEADER_COLUMNS,
-    OFFSET_HEADER,
-    ORIGIN_HEADER,
+    OTHER_ORIGIN,
     Encoding,
     Identities,
-    NamedPlaces,
     all_native,
-    decode_identities,
     decode_stamps,
-    of_one_origin,
-    places_of,
 )
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.index_rows import int64s
@@ -146,21 +142,16 @@ class StreamIdentities:
         """
         home = self.names.home(where.topic)
         if home == self.alias:
-            return all_native(decode_identities(headers[ORIGIN_HEADER], headers[OFFSET_HEADER], self.encoding))
-        others = {name for name, alias in self.origins.items() if alias != self.alias} if self.is_closed else None
-        found = decode_stamps(headers, self.encoding, self._at_origin(where), timestamp_ms, others)
-        if home is None:
-            return found
-        is_home = np.array([*(self.origins.get(each, each) == home for each in found.origins), False], np.bool_)
-        return of_one_origin(found, is_home[found.origin_code])
+            return all_native(len(timestamp_ms))
+        stamped = self.names.origin_topic(where.topic) or where.topic, where.partition  # the mirror stamps that name
+        return decode_stamps(headers, self.encoding, stamped, timestamp_ms, partial(self._refusal, home))
 
-    def places(self, headers: Headers, where: TopicPartition, timestamp_ms: NDArray[np.int64]) -> NamedPlaces | None:
-        """Return the place headers of records of the stream *where*; None where the mirror stamps none."""
-        return places_of(headers, self._at_origin(where), timestamp_ms)
-
-    def _at_origin(self, where: TopicPartition) -> TopicPartition:
-        """Return *where* by the topic's name at its origin, which is what the mirror stamps."""
-        return TopicPartition(self.names.origin_topic(where.topic) or where.topic, where.partition)
+    def _refusal(self, home: str | None, origin: str) -> str:
+        """Return why a copy of a stream with this *home*, None: any, cannot be of an *origin*; "" if it can."""
+        alias = self.origins.get(origin, origin)
+        if self.is_closed and (origin not in self.origins or alias == self.alias):
+            return f"origin header {origin!a} is of no cluster that is mirrored to this one"
+        return OTHER_ORIGIN if home is not None and alias != home else ""
 
 
 def identities_at(config: Config, alias: str) -> StreamIdentities:

@@ -47,9 +47,9 @@ PROTECTIONS = protections(
     "A record that names an offset beyond its origin's log end is no copy",
     kept_by("origin_check._log_ends", without.endless, "record_indexer every_record_keeps_its_identity"),
     "A record with the place header of another partition was produced where it is",
-    kept_by("mirror_headers.confirmed", given(0), "run_builder records_that_name_another_place"),
+    kept_by("mirror_headers.PLACE_HEADER", "none", "run_builder records_that_name_another_place"),
     "A copy of a topic that is produced at one cluster names that cluster, or is unread",
-    kept_by("run_builder.of_one_origin", given(0), "run_builder a_copy_has_records_of[X.orders]"),
+    kept_by("run_builder.StreamIdentities._refusal", gives(""), "run_builder a_copy_has_records_of[X.orders]"),
     "An offset header that no log can have is malformed",
     kept_by(
         "mirror_headers.LARGEST_OFFSET",

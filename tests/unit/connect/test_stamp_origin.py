@@ -6,6 +6,7 @@ It takes for a copy what the index takes for one, so the next flow knows what th
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from connect.mirror_cases import Copy, Headers, MirrorCases, Record, Refused
-from offset_sync.decode.mirror_headers import confirmed, decode_identities, read_places
+from offset_sync.decode.mirror_headers import HEADER_COLUMNS, Identities, decode_stamps
 
 pytestmark = pytest.mark.xdist_group("connect")
 ORDERS: Headers = [("IDC", b"dc2"), ("Offset", b"5"), ("Place", b"orders-3")]
@@ -121,11 +122,14 @@ def headers_of(origin: bytes | None, offset: bytes | None, place: bytes | None) 
 
 def is_mirrored(origin: bytes | None, offset: bytes | None, place: bytes | None, *, has_place: bool) -> bool:
     """Return what the index makes of a record of partition 3; no header and one without a value are the same to it."""
-    values = [pa.array([None if value is ABSENT else value], pa.binary()) for value in (origin, offset, place)]
-    found = decode_identities(values[0], values[1], "text")
-    if has_place:
-        found = confirmed(found, read_places(values[2], "orders", 3, np.array([AT_MS])))
-    return bool(found.is_mirrored[0])
+    values = [None if value is ABSENT else value for value in (origin, offset, place)]
+    return bool(read(values[: 2 + has_place], AT_MS).is_mirrored[0])
+
+
+def read(values: Sequence[bytes | None], timestamp_ms: int) -> Identities:
+    """Return what the index makes of a record with these *values* of headers."""
+    headers = {name: pa.array([value], pa.binary()) for name, value in zip(HEADER_COLUMNS, values, strict=False)}
+    return decode_stamps(headers, "text", ("orders", 3), np.array([timestamp_ms]))
 
 
 def cases() -> list[tuple[bytes | None, bytes | None, bytes | None]]:
@@ -149,10 +153,7 @@ def test_the_transform_takes_for_a_copy_what_the_index_takes_for_one(mirror: Mir
 def assert_reads_as_stamped(copy: Copy | None) -> None:
     """AssertionError unless the index reads of the copy that it is of offset 7 of dc1, in partition 3."""
     assert copy is not None
-    origin, number, place = ([value] for value in copy.stamp())
-    found = decode_identities(pa.array(origin, pa.binary()), pa.array(number, pa.binary()), "text")
-    places = read_places(pa.array(place, pa.binary()), "orders", 3, np.array([copy.timestamp]))
-    found = confirmed(found, places)
+    found = read(copy.stamp(), copy.timestamp)
     assert found.is_mirrored.tolist() == [True]
     assert (found.origins[found.origin_code[0]], found.origin_offset[0]) == ("dc1", 7)
     names = [name for name, _ in copy.headers]

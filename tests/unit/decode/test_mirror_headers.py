@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +17,12 @@ from offset_sync.decode.mirror_headers import (
     HEADER_COLUMNS,
     NO_PLACE,
     NOT_MIRRORED,
-    OTHER_ORIGIN,
+    OFFSET_HEADER,
+    ORIGIN_HEADER,
     Encoding,
     Identities,
     all_native,
-    decode_identities,
     decode_stamps,
-    of_one_origin,
     without_added,
 )
 
@@ -66,16 +66,22 @@ def identity(origin: Header, at: Header, encoding: Encoding) -> Answer:
     return (name, int(at)) if is_number and int(at) <= LARGEST else "malformed"
 
 
+REFUSED = "another cluster"
+
+
+def refused(origin: str) -> str:
+    return "" if origin == "IDC1" else REFUSED
+
+
 def by_the_rules(origin: Header, at: Header, place: Header, encoding: Encoding, has_place: bool, known: bool) -> Answer:
     """A record that names another place is native whatever else it says, one that names none may be anything."""
     found, said = identity(origin, at, encoding), place or b""
+    is_refused = known and isinstance(found, tuple) and found[0] != "IDC1"
     if has_place and found is not None and said not in (OWN_PLACE, b"%b@%d" % (OWN_PLACE, AT_MS)):
         if re.fullmatch(rb"(?s).+-[0-9]+(@-?[0-9]+)?", said) and not said.startswith(OWN_PLACE + b"@"):
             return None
         found = found if isinstance(found, str) else NO_PLACE
-    if known and isinstance(found, tuple) and found[0] != "IDC1":
-        return f"origin header {found[0]!a} is of no cluster that is mirrored to this one"
-    return found
+    return REFUSED if is_refused else found
 
 
 origins = st.none() | st.binary(max_size=4) | st.sampled_from([b"IDC1", b"IDC1", b"IDC2", b"", b"o" * 249, b"o" * 250])
@@ -103,13 +109,23 @@ def test_every_record_is_judged_by_the_rules_in_every_slice(
         for n, name in enumerate(HEADER_COLUMNS[: 2 + has_place])
     }
     times = np.full(max(0, len(records) - start), AT_MS)
-    found = decode_stamps(columns, encoding, ("orders", 3), times, {"IDC1"} if known else None)
+    found = decode_stamps(columns, encoding, ("orders", 3), times, *([refused] if known else []))
     expected = [by_the_rules(*record, encoding, has_place, known) for record in records[start:]]
     told = [
         "malformed" if wanted == "malformed" and isinstance(answer, str) else answer
         for answer, wanted in zip(answers(found), expected, strict=True)
     ]
     assert told == expected
+
+
+def of_two_headers(
+    origin: Sequence[str | bytes | None],
+    offset: Sequence[str | bytes | None],
+    kind: pa.DataType,
+    encoding: Encoding = "text",
+) -> Identities:
+    columns = {name: pa.array(each, kind) for name, each in ((ORIGIN_HEADER, origin), (OFFSET_HEADER, offset))}
+    return decode_stamps(columns, encoding, ("orders", 3), np.full(len(origin), AT_MS), lambda origin: "")
 
 
 NO_NUMBER, TOO_LARGE = "is not a decimal number without sign", "exceeds 4611686018427387903"
@@ -131,28 +147,22 @@ NO_NUMBER, TOO_LARGE = "is not a decimal number without sign", "exceeds 46116860
 )
 def test_an_offset_that_is_no_plain_number_is_malformed(encoding: Encoding, offset: bytes, reason: str) -> None:
     sound, number = (b"5", 5) if encoding == "text" else (b"1234567:", int.from_bytes(b"1234567:"))
-    found = decode_identities(*(pa.array(each, pa.binary()) for each in ([b"A", b"B"], [offset, sound])), encoding)
+    found = of_two_headers(["A", "B"], [offset, sound], pa.binary(), encoding)
     assert answers(found) == [f"offset header {reason}", ("B", number)]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_binary(), pa.binary_view()])
-def test_other_layouts_and_chunks_are_read(kind: pa.DataType) -> None:
-    origin = pa.chunked_array([pa.array(["IDC1"], kind), pa.array([None, "IDC2"], kind)])
-    found = decode_identities(origin, pa.array(["1", "2", "3"], kind), "text")
+def test_other_layouts_are_read(kind: pa.DataType) -> None:
+    found = of_two_headers(["IDC1", None, "IDC2"], ["1", "2", "3"], kind)
     assert answers(found) == [("IDC1", 1), None, ("IDC2", 3)]
 
 
-def test_at_home_every_record_is_native_and_in_a_copy_what_names_another_origin_is_malformed() -> None:
-    """Of a log whose records are all of one origin: headers that say otherwise are another client's."""
-    origin = [b"dc1", b"dc2", None, b"dc1", b"", b"\xff", b"o" * 250]
-    offset = [b"5", b"6", None, b"x", b"7", b"8", b"9"]
-    before = decode_identities(pa.array(origin, pa.binary()), pa.array(offset, pa.binary()), "text")
-    assert answers(all_native(before)) == [None] * 7
-    is_home = np.array([*(each == "dc1" for each in before.origins), False])[before.origin_code]
-    wrong = [before.reasons[row] for row in (3, 4, 5, 6)]
-    assert answers(of_one_origin(before, is_home)) == [("dc1", 5), OTHER_ORIGIN, None, *wrong]
+def test_what_no_origin_can_be_is_malformed_with_its_reason_and_at_home_every_record_is_native() -> None:
+    found = of_two_headers([b"dc1", None, b"", b"\xff", b"o" * 250], [b"x", None, b"7", b"8", b"9"], pa.binary())
     of_origin = ["is empty", "is not valid UTF-8", "has 250 bytes, more than 249"]
-    assert wrong == [f"offset header {NO_NUMBER}", *(f"origin header {reason}" for reason in of_origin)]
+    wrong = [f"offset header {NO_NUMBER}", None, *(f"origin header {reason}" for reason in of_origin)]
+    assert answers(found) == wrong
+    assert answers(all_native(2)) == [None] * 2
 
 
 def test_what_a_mirror_adds_to_its_copies_is_no_part_of_a_record() -> None:
