@@ -104,14 +104,14 @@ def read_csv(content: bytes, place: str, taken_at_ms: int) -> KeptOffsets:
     except (pa.ArrowException, UnicodeError) as error:
         raise ConfigError([f"{place}: {escaped(one_line(error))}"]) from None
     partition, offset = (rows[name].to_numpy().astype(np.int64) for name in GIVEN[1:])
-    topic = rows["topic"].combine_chunks().dictionary_encode()
-    topics = topic.dictionary.to_pylist()
-    problems = [f"topic {escaped(name[:60])!r} is no topic's name" for name in topics if not is_topic_name(name)]
+    topics = rows["topic"].to_pylist()
+    bad = [name for name in dict.fromkeys(topics) if not is_topic_name(name)]
+    problems = [f"topic {escaped(name[:60])!r} is no topic's name" for name in bad]
     if min(partition.min(initial=0), offset.min(initial=0)) < 0:
         problems.append("a partition or an offset is below 0")
     if problems:
         raise ConfigError([f"{place}: {each}" for each in problems])
-    return KeptOffsets(topics, topic.indices.to_numpy().astype(np.int64), partition, offset, taken_at_ms)
+    return KeptOffsets(topics, partition, offset, taken_at_ms)
 
 
 def _time(text: str) -> int:
@@ -134,17 +134,16 @@ def _time(text: str) -> int:
 def print_answers(offsets: KeptOffsets, answers: KeptAnswers, target_topics: Sequence[str | None], out: TextIO) -> None:
     """Print a header and a line per offset, in their order; a withheld answer has no offset and counts, but a reason.
 
-    *target_topics* has the name at the target for each of the topics of *offsets*.
+    *target_topics* has the name of each one's topic at the target.
     """
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow([*GIVEN, *ANSWERED])
-    given = (offsets.topic, offsets.partition, offsets.offset, answers.state, answers.reason)
+    given = (offsets.partition, offsets.offset, answers.state, answers.reason)
     found = (answers.target_offset, answers.duplicates, answers.duplicates_at_most, answers.lost)
-    columns = [column.tolist() for column in (*given, *found)]
-    for topic, partition, offset, state, reason, *numbers in zip(*columns, strict=True):
+    columns = [offsets.topics, target_topics, *(column.tolist() for column in (*given, *found))]
+    for topic, named, partition, offset, state, reason, *numbers in zip(*columns, strict=True):
         to, *costs = numbers if reason is None else [None] * len(found)
-        place = offsets.topics[topic], partition, offset, target_topics[topic]
-        lines.writerow([*place, to, State(state).name, *costs, reason])
+        lines.writerow([topic, partition, offset, named, to, State(state).name, *costs, reason])
     out.flush()
 
 

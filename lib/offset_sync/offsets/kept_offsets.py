@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -22,8 +22,6 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations, withhold, withhold_some
 from offset_sync.translate.partition_log import GivenOffsets, reason_of, reason_of_target
 
-_PARTITIONS = 1 << 31
-"""Kafka's partitions are numbered below this."""
 _OF_A_LOG = (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATED, State.LOG_TRUNCATED)
 
 
@@ -31,28 +29,21 @@ _OF_A_LOG = (State.TOPIC_MISSING, State.TOPIC_UNAUTHORIZED, State.TOPIC_RECREATE
 class KeptOffsets:
     """Offsets at the source, each the next to read; all arrays have shape (offsets,).
 
-    *topic* holds places in *topics*. All offsets were taken from the log at *taken_at_ms* (since the epoch) or later,
+    *topics* has as many names. All offsets were taken from the log at *taken_at_ms* (since the epoch) or later,
     ``ABSENT`` if that is unknown.
     """
 
     topics: Sequence[str]
-    topic: Int64s
     partition: Int64s
     offset: Int64s
     taken_at_ms: int = ABSENT
 
-    def __len__(self) -> int:
-        """Return how many offsets there are."""
-        return len(self.offset)
-
-    def by_partition(self) -> Iterator[tuple[TopicPartition, NDArray[np.intp]]]:
-        """Return each partition with the rows of its offsets."""
-        place = self.topic * _PARTITIONS + self.partition
-        order = np.argsort(place, kind="stable")
-        borders = np.flatnonzero(np.diff(place[order])) + 1
-        for rows in np.split(order, borders) if len(order) else ():
-            first = rows[0]
-            yield TopicPartition(self.topics[self.topic[first]], int(self.partition[first])), rows
+    def by_partition(self) -> dict[TopicPartition, NDArray[np.intp]]:
+        """Return the rows of the offsets of each partition."""
+        rows: dict[TopicPartition, list[int]] = {}
+        for row, place in enumerate(map(TopicPartition, self.topics, self.partition.tolist())):
+            rows.setdefault(place, []).append(row)
+        return {place: np.array(each, np.intp) for place, each in rows.items()}
 
     def given(self, rows: NDArray[np.intp]) -> GivenOffsets:
         """Return *rows* in the form that is translated."""
@@ -104,9 +95,9 @@ class OffsetTranslation:
         *is_source_lost*: the source need not answer; then the tables count. Else everything is withheld while it is
         silent. Errs to earlier answers and to withholding.
         """
-        answers, rows_of = KeptAnswers(len(offsets)), list(offsets.by_partition())
-        snapshot = self._ask(pair, [partition for partition, _ in rows_of])
-        for partition, rows in rows_of:
+        answers, rows_of = KeptAnswers(len(offsets.offset)), offsets.by_partition()
+        snapshot = self._ask(pair, rows_of)
+        for partition, rows in rows_of.items():
             given = offsets.given(rows)
             found = self._withheld(pair, partition, len(rows), snapshot, is_source_lost=is_source_lost)
             if found is None:
@@ -183,7 +174,7 @@ class OffsetTranslation:
                 if known is not None and known.complete_until_ms:
                     yield Reason.TAKEN_AT(_after(known.complete_until_ms))
 
-    def _ask(self, pair: tuple[str, str], partitions: list[TopicPartition]) -> Snapshot:
+    def _ask(self, pair: tuple[str, str], partitions: Iterable[TopicPartition]) -> Snapshot:
         self._state.index.refresh()
         return self._clusters.snapshot(
             pair, {each for each in partitions if self._config.is_topic_included(each.topic)}

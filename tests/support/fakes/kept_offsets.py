@@ -12,10 +12,9 @@ from offset_sync.offsets.kept_offsets import KeptAnswers, KeptOffsets, OffsetTra
 
 def kept(*places: tuple[TopicPartition, int], taken_at_ms: int = ABSENT) -> KeptOffsets:
     """Return these offsets, all of one time."""
-    topics = sorted({place.topic for place, _ in places})
-    columns = [(topics.index(place.topic), place.partition, offset) for place, offset in places]
-    topic, partition, offset = (np.array([row[n] for row in columns], np.int64) for n in range(3))
-    return KeptOffsets(topics, topic, partition, offset, taken_at_ms)
+    partition, offset = ([place.partition for place, _ in places], [offset for _, offset in places])
+    topics = [place.topic for place, _ in places]
+    return KeptOffsets(topics, np.array(partition, np.int64), np.array(offset, np.int64), taken_at_ms)
 
 
 def translated(site: Site, offsets: KeptOffsets, *, is_source_lost: bool = False) -> KeptAnswers:
