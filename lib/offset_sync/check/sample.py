@@ -76,7 +76,7 @@ class Sample:
 
 def take_sample(config: Config) -> Sample:
     """Return what the clusters of *config* answer and show."""
-    rights = {alias: OwnRights(alias, config.admin_options(alias)) for alias in config.clusters}
+    rights = {alias: OwnRights(alias, config.admin_options(alias), config.names) for alias in config.clusters}
     asked = side_by_side(lambda alias: _ask(config, rights[alias]), rights)
     clusters = _answers(asked)
     silent = {alias: each for alias, each in asked.items() if isinstance(each, ClusterError)}
@@ -126,23 +126,21 @@ def _ask(config: Config, rights: OwnRights) -> ClusterSample:
     alias, names = rights.alias, config.names
     config.spark_options(alias)  # reads its key
     brokers = rights.brokers(DEADLINE_S)
-    options = config.admin_options(alias)
-    admin = ClusterAdmin(alias, options, names)
-    partitions = {stream: each.partitions for stream, each in admin.topics().items()}
-    learn_names(config, {alias: admin})
+    partitions = {stream: each.partitions for stream, each in rights.topics().items()}
+    learn_names(config, {alias: rights})
     streams = {*filter(config.is_topic_included, partitions), *config.named_topics()}
     called = (names.called(alias, each) for each in sorted(streams))
     of_commits = [] if alias in config.polled() else [CONSUMER_OFFSETS]
     topics = rights.of_topics([*filter(None, called), *of_commits])
     return ClusterSample(
         alias,
-        admin,
-        TailReader(alias, options, names),
+        rights,
+        TailReader(alias, config.admin_options(alias), names),
         brokers=len(brokers),
-        cluster_id=admin.cluster_id(),
+        cluster_id=rights.cluster_id(),
         topics=topics,
         partitions=partitions,
-        groups=[*admin.groups()],
+        groups=[*rights.groups()],
         settings=rights.settings(brokers[0]),
         commit_log=rights.settings(CONSUMER_OFFSETS) if CONSUMER_OFFSETS in topics else {},
     )
