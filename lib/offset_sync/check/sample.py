@@ -183,5 +183,4 @@ def _look_at_logs(config: Config, cluster: ClusterSample) -> SeenLogs:
         tails = cluster.reader.read(ranges, DEADLINE_S, is_committed=config.is_stamped)
     except ClusterError as error:
         return replace(seen, error=error.message)
-    unread = (topics.keys() - {place.topic for place in ends}) | {place.topic for place in tails.unread}
-    return replace(seen, ends=ends, records=tails.records, unread=frozenset(unread))
+    return replace(seen, ends=ends, records=tails.records)

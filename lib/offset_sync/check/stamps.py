@@ -14,24 +14,18 @@ from offset_sync.kafka.tail_reader import SeenLogs, TailRecord
 from offset_sync.model.values import TopicPartition
 from offset_sync.status.record_comparison import identities_of
 
-_Stamp = tuple[Rule, str, str, int]
 _Contents = tuple[int, bytes | None, bytes | None]
 """Partition, key and value."""
 
 
 class Stamped(NamedTuple):
-    """A record of the log *place*, with its rule; *topic* is the name at the cluster, *said* the part to show.
-
-    For a STAMPED one *origin* is the alias of the cluster, and *offset* the record's offset there.
-    """
+    """A record of the log *place*, with its rule; *topic* is the name at the cluster, *said* the part to show."""
 
     topic: str
     place: TopicPartition
     record: TailRecord
     rule: Rule
     said: str = ""
-    origin: str = ""
-    offset: int = 0
 
     @property
     def where(self) -> str:
@@ -67,18 +61,20 @@ def has_stamps(config: Config, alias: str, stream: str) -> bool:
     return config.is_stamped and config.names.home(stream) != alias
 
 
-def _stamps(config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]) -> Iterator[_Stamp]:
+def _stamps(
+    config: Config, alias: str, place: TopicPartition, records: Sequence[TailRecord]
+) -> Iterator[tuple[Rule, str]]:
     found, origins = identities_of(config, alias, place, [each.content for each in records]), config.origins()
     for row, is_native in enumerate(found.is_native):
         if is_native:
-            yield rules.NATIVE, "", "", 0
+            yield rules.NATIVE, ""
         elif found.is_mirrored[row]:
             name = found.origins[found.origin_code[row]]
             known = origins.get(name, "")
             rule = rules.STAMPED if known not in ("", alias) else rules.FROM_HERE if known else rules.UNKNOWN
-            yield rule, name, known, int(found.origin_offset[row])
+            yield rule, name
         else:
-            yield rules.UNREADABLE, found.reasons[row], "", 0
+            yield rules.UNREADABLE, found.reasons[row]
 
 
 def _without_headers(

@@ -99,8 +99,7 @@ class TailReader(StreamReader):
 class SeenLogs:
     """Streams at a cluster: how many partitions each has, and the newest records of some of these.
 
-    *admin* and *reader* serve further requests. *unread* are the streams that could not be fully read in time. *error*:
-    nothing could be read.
+    *admin* and *reader* serve further requests. *error*: nothing could be read.
     """
 
     admin: ClusterAdmin
@@ -108,7 +107,6 @@ class SeenLogs:
     partitions: Mapping[str, int] = field(default_factory=dict)
     ends: Ends = field(default_factory=dict)
     records: Mapping[TopicPartition, Sequence[TailRecord]] = field(default_factory=dict)
-    unread: frozenset[str] = frozenset()
     error: str = ""
 
 

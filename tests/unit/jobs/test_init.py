@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
 
 
 def stamped(rule: Rule, said: str = "", count: int = 1) -> list[Stamped]:
-    return [Stamped("orders", UNUSED, UNUSED, rule, said, said)] * count
+    return [Stamped("orders", UNUSED, UNUSED, rule, said)] * count
 
 
 def test_an_origin_that_is_no_alias_is_that_of_the_other_cluster() -> None:
