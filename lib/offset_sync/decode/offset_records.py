@@ -30,17 +30,14 @@ KIND_OF_TYPE = {
 """The record types that are decoded."""
 COMMIT_VERSIONS = range(5)
 """Versions of a commit's value; the order is always offset, epoch, metadata, times, tags."""
+UNKNOWN_VERSION = " is unknown for record type"
+"""Part of the error for an unknown value version of a known record type."""
 
 TOPIC_ID_TAG = 0
 UUID_BYTES = 16
 _INT16, _INT32, _INT64 = 2, 4, 8
 
 Row = dict[str, Any]
-
-
-def unknown_version(version: int, record_type: int) -> str:
-    """Return the error for an unknown value version of a known record type."""
-    return f"value version {version} is unknown for record type {record_type}"
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> Row:
@@ -95,7 +92,7 @@ def _value_columns(value: bytes, kind: str, record_type: int) -> Row:
     version = cursor.integer(_INT16, "version")
     versions, read = _VALUES[kind]
     if version not in versions:
-        raise DecodeError(unknown_version(version, record_type))
+        raise DecodeError(f"value version {version}{UNKNOWN_VERSION} {record_type}")
     return read(cursor, version)
 
 

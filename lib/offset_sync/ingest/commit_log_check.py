@@ -11,12 +11,10 @@ quarantine, no group of that partition would be synced any more, and the checkpo
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.offset_records import COMMIT_TYPES, COMMIT_VERSIONS, MALFORMED, unknown_version
+from offset_sync.decode.offset_records import COMMIT_TYPES, COMMIT_VERSIONS, MALFORMED, UNKNOWN_VERSION
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown
@@ -93,9 +91,6 @@ class CommitLogCheck:
 LEAST_RECORDS = 10
 """Fewer commits of an unknown version may be broken records."""
 
-_NUMBER = r"(-?\d+)"
-_VERSION = re.compile(re.escape(unknown_version(987, 654)).replace("987", _NUMBER).replace("654", _NUMBER))
-
 
 class UnknownVersions:
     """Counts over the micro-batches of one cluster's query."""
@@ -118,10 +113,9 @@ class UnknownVersions:
 
     def _say(self, unknown: pa.Table, total: int) -> str:
         first = min(unknown.to_pylist(), key=lambda row: (row["log_partition"], row["log_offset"]))
-        version = _VERSION.fullmatch(first["error"])
         return (
-            f"clusters.{self._alias}: {total} offset commits have an unknown version, as value version "
-            f"{version[1] if version else '?'} at {CONSUMER_OFFSETS}-{first['log_partition']} offset "
+            f"clusters.{self._alias}: {total} offset commits have an unknown version, as "
+            f"{first['error'].partition(UNKNOWN_VERSION)[0]} at {CONSUMER_OFFSETS}-{first['log_partition']} offset "
             f"{first['log_offset']} (known: up to {COMMIT_VERSIONS[-1]}); update Offset Sync: it reads no further"
         )
 
@@ -129,4 +123,4 @@ class UnknownVersions:
 def _is_of_unknown_version(records: pa.Table) -> pa.ChunkedArray:
     is_commit = pc.is_in(records.column("record_type"), pa.array(COMMIT_TYPES, pa.int16()))
     is_malformed = pc.and_(pc.equal(records.column("kind"), MALFORMED), is_commit)
-    return pc.and_(is_malformed, pc.match_substring_regex(records.column("error"), _VERSION.pattern)).fill_null(False)
+    return pc.and_(is_malformed, pc.match_substring(records.column("error"), UNKNOWN_VERSION)).fill_null(False)

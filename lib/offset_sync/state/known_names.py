@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from types import MappingProxyType
 
 from offset_sync.config import Config
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import ManyGroups
+from offset_sync.kafka.requests import ManyGroups, side_by_side
 from offset_sync.model.errors import ClusterError, ConfigError
 
 logger = logging.getLogger(__name__)
@@ -37,21 +35,16 @@ def learn_names(config: Config, admins: Mapping[str, ClusterAdmin]) -> None:
     Raises ConfigError, naming both, where two topics of a cluster are one stream.
     For a cluster that does not answer the names are later read from the tables.
     """
-    asked = list(admins.values())
-    if config.names.is_same or not asked:
+    if config.names.is_same:
         return
-    with ThreadPoolExecutor(len(asked)) as pool:
-        known = dict(zip((admin.alias for admin in asked), pool.map(partial(_known, config), asked), strict=True))
+    known = dict[str, list[str]]()
+    for alias, found in side_by_side(lambda alias: _matching(config, admins[alias]), admins).items():
+        if isinstance(found, ClusterError):
+            logger.info("%s: its topics keep the names under which they were indexed", found)
+        else:
+            known[alias] = found
     if problems := config.names.problems(known):
         raise ConfigError(problems)
-
-
-def _known(config: Config, admin: ClusterAdmin) -> list[str]:
-    try:
-        return _matching(config, admin)
-    except ClusterError as problem:
-        logger.info("%s: its topics keep the names under which they were indexed", problem)
-        return []
 
 
 def strays(config: Config, admin: ClusterAdmin) -> list[str]:
