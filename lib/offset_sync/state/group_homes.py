@@ -18,7 +18,6 @@ to COMMITTED_AT_BOTH, in which nothing is written: the group's positions wait, a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -133,12 +132,8 @@ class GroupHomes:
     def __init__(self, clusters: Sequence[str], keys: KeyIndex, silence_ms: int) -> None:
         self._clusters, self._keys, self.silence_ms = list(clusters), keys, silence_ms
         self._committed, self._since = (ColumnStore(dict.fromkeys(clusters, ABSENT)) for _ in range(2))
-        self._members = ColumnStore(dict.fromkeys(clusters, ABSENT))
-        self._with_members = dict.fromkeys(clusters, frozenset[str]())
-        self._has_members = ColumnStore(dict.fromkeys(clusters, False))  # when they were noted last
-        self._silent = set(clusters)
+        self._with_members: dict[str, frozenset[str] | None] = dict.fromkeys(clusters)  # None: it did not answer
         self._seen_ms: dict[str, dict[str, int]] = {alias: {} for alias in clusters}  # when groups last had members
-        self._known = 0  # how many streams have their members in the columns
         self._moves = ColumnStore({"to": NO_HOME, "at_ms": ABSENT, "is_decided": False})
 
     def note_commits(self, alias: str, rows: KeyRows, made_ms: Int64s, since_ms: Int64s | None = None) -> None:
@@ -156,30 +151,29 @@ class GroupHomes:
         """Note which groups have members at a cluster now; all others have none. None: it did not answer.
 
         Then nobody counts as a member there, and what is published says that it is unknown. Members count also for
-        topics on which a group first commits later, within the silence. Errs, as a restart does, to the cluster of the
-        newest commit.
+        topics on which a group first commits later. Errs, as a restart does, to the cluster of the newest commit.
         """
-        self._fit()
-        (self._silent.add if groups is None else self._silent.discard)(alias)
-        groups = self._with_members[alias] = frozenset(groups or ())
-        kept = {group: at_ms for group, at_ms in self._seen_ms[alias].items() if at_ms > now_ms - self.silence_ms}
-        self._seen_ms[alias] = kept | dict.fromkeys(groups, now_ms)
-        has_members = np.array([group_id in groups for group_id, _ in self._keys.streams], np.bool_)
-        self._has_members[alias][:] = has_members
-        self._members[alias][has_members] = now_ms
+        self._with_members[alias] = frozenset(groups) if groups is not None else None
+        seen, known = self._seen_ms[alias], {group_id for group_id, _ in self._keys.streams}
+        kept = {group: at_ms for group, at_ms in seen.items() if at_ms > now_ms - self.silence_ms or group in known}
+        self._seen_ms[alias] = kept | dict.fromkeys(groups or (), now_ms)
 
     def with_members(self, alias: str) -> frozenset[str]:
         """Return the groups that had members at a cluster when they were noted last."""
-        return self._with_members[alias]
+        return self._with_members[alias] or frozenset()
 
     def members(self, rows: KeyRows) -> Int64s:
         """Return where the group of each row had members when they were noted last, see :func:`clusters_text`."""
-        streams = self._keys.streams_of(rows)
-        self._fit()
-        found = np.zeros(len(rows), np.int64)
+        found, groups = np.zeros(len(rows), np.int64), self._groups_of(self._keys.streams_of(rows))
         for number, alias in enumerate(self._clusters):
-            found |= (_UNKNOWN if alias in self._silent else self._has_members[alias][streams] * 1) << 2 * number
+            here = self._with_members[alias]
+            codes = [_UNKNOWN if here is None else int(group_id in here) for group_id in groups]
+            found |= np.array(codes, np.int64) << 2 * number
         return found
+
+    def _groups_of(self, streams: KeyRows) -> list[str]:
+        names = [*self._keys.streams]
+        return [names[number][0] for number in streams.tolist()]
 
     def note_moves(self, moves: Iterable[Move]) -> None:
         """Note moves; of several of one group and stream the last counts."""
@@ -222,25 +216,19 @@ class GroupHomes:
 
     def _activity(self, streams: KeyRows) -> Activity:
         self._fit()
+        groups = self._groups_of(streams)
+        seen_ms = [[of_cluster.get(group_id, ABSENT) for group_id in groups] for of_cluster in self._seen_ms.values()]
         return Activity(
             np.array([self._committed[alias][streams] for alias in self._clusters]),
             np.array([self._since[alias][streams] for alias in self._clusters]),
-            np.array([self._members[alias][streams] for alias in self._clusters]),
+            np.array(seen_ms, np.int64),
             self._moves["to"][streams],
             self._moves["at_ms"][streams],
         )
 
     def _fit(self) -> None:
-        streams = self._keys.streams
-        for store in (self._committed, self._since, self._members, self._has_members, self._moves):
-            store.fit(len(streams))
-        if len(streams) > self._known:
-            fresh = [group_id for group_id, _ in islice(streams, self._known, None)]
-            for alias, seen_ms in self._seen_ms.items():
-                self._members[alias][self._known :] = [seen_ms.get(group_id, ABSENT) for group_id in fresh]
-                here = self._with_members[alias]
-                self._has_members[alias][self._known :] = [group_id in here for group_id in fresh]
-            self._known = len(streams)
+        for store in (self._committed, self._since, self._moves):
+            store.fit(len(self._keys.streams))
 
 
 class UnreadLogs:
@@ -261,7 +249,7 @@ class UnreadLogs:
 
     def __init__(self) -> None:
         self._unread: set[str] = set()
-        self._brought: dict[str, ColumnStore] = {}
+        self._brought: dict[str, set[int]] = {}
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -271,22 +259,20 @@ class UnreadLogs:
     def begin(self, aliases: Iterable[str]) -> None:
         """Note which clusters a driver that has just started is going to read."""
         self._unread = set(aliases)
-        self._brought = {alias: _nothing_brought() for alias in self._unread}
+        self._brought = {alias: set() for alias in self._unread}
 
     def note_read(self, aliases: Collection[str]) -> list[str]:
         """Note which logs are read to their ends by now; return those that were not before."""
         fresh = sorted(self._unread.intersection(aliases))
         for alias in fresh:
             self._unread.remove(alias)
-            self._brought[alias] = _nothing_brought()  # these may be from before the start
+            self._brought[alias] = set()  # these may be from before the start
         return fresh
 
     def note_brought(self, alias: str, rows: KeyRows) -> None:
         """Note the keys, shape (commits,), of genuine commits just read from the log of *alias*."""
-        if self._unread and len(rows):
-            brought = self._brought[alias]
-            brought.fit(int(rows.max()) + 1)
-            brought["is_brought"][rows] = True
+        if self._unread:
+            self._brought[alias].update(rows.tolist())
 
     def may_count(self, source: str, rows: KeyRows, is_answered: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which of *rows* that *source* owns may be answered, shape (keys,); *is_answered*: it was already.
@@ -296,15 +282,9 @@ class UnreadLogs:
         counts = np.ones(len(rows), np.bool_)
         if not self._unread:
             return counts
-        brought = self._brought[source]
-        brought.fit(int(rows.max(initial=-1)) + 1)
-        is_brought = brought["is_brought"][rows]
+        is_brought = np.isin(rows, [*self._brought[source]])
         if source in self._unread:
             counts = ~is_brought
         if self._unread - {source}:
             counts &= is_answered | is_brought
         return counts
-
-
-def _nothing_brought() -> ColumnStore:
-    return ColumnStore({"is_brought": False})

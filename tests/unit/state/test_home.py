@@ -126,7 +126,8 @@ class Known:
         self.homes.note_members(ALIASES[number], groups, self.now_ms)
         self.with_members[number] = frozenset(groups)
         self.silent.discard(ALIASES[number])
-        seen = {each: at for each, at in self.seen[number].items() if self.now_ms - at < self.silence_ms}
+        known, seen = {group for group, _ in self.streams}, self.seen[number]
+        seen = {each: at for each, at in seen.items() if each in known or self.now_ms - at < self.silence_ms}
         self.seen[number] = seen | dict.fromkeys(groups, self.now_ms)
         for (of, _), each in self.streams.items():
             each.members[number] = self.now_ms if of in groups else each.members[number]
