@@ -47,7 +47,7 @@ WITHOUT = {
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name below the package: ``decode.cursor``; the package itself is ``""``."""
+    """Return the dotted name below the package: ``decode.mirror_headers``; the package itself is ``""``."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.decode.offset_records import COMMIT_TYPES, COMMIT_VERSIONS, MALFORMED, UNKNOWN_VERSION
+from offset_sync.decode.consumer_offsets import COMMIT_TYPES, COMMIT_VERSIONS, MALFORMED, UNKNOWN_VERSION
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.commit_batch import Looked
 from offset_sync.ingest.incarnation_check import DueLogs, IncarnationCheck, changed, plans_of, refuse_unknown

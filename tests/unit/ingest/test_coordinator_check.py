@@ -19,7 +19,7 @@ from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
 from offset_sync.ingest.checkpoint import OffsetRanges
 from offset_sync.ingest.commit_batch import DECODED_SCHEMA, UNREAD, Looked, to_batch
-from offset_sync.ingest.commit_tables import rows_of
+from offset_sync.ingest.commit_ingester import rows_of
 from offset_sync.ingest.polled_commits import CoordinatorCheck, PollIngester
 from offset_sync.jobs.watches import CoordinatorWatch
 from offset_sync.kafka.requests import Committed, LogEnds, TopicInfo, TransientError
