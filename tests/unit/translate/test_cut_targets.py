@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import cases, generators, law
 from offset_sync.model.values import State
-from offset_sync.translate.exact import Bounds, Known
+from offset_sync.translate.exact import Bounds
 from offset_sync.translate.index.log_index import LogIndex
 from offset_sync.translate.partition import Translations, translate_partition
 from oracles.translation import Case, answers, below_the_cut, f_by_offset
@@ -24,16 +24,14 @@ def translated(
 ) -> Translations:
     """Translate *commits* of *case* by *indexes*, which still have what a cut at *cut_at* has taken.
 
-    *known*: what was answered before it was noticed is there to be given again, and bounds what is looked at.
+    *known*: what was answered before it was noticed bounds what is looked at.
     """
     source, target = logs_of(case, *indexes)
     target = replace(target, metadata=target.metadata._replace(cut_at=cut_at, frontier=indexes[1].frontier))
     committed, bounds = np.array(commits, np.int64), Bounds(case.now_ms - case.hole_grace_ms)
     if known:
         before = translated(case, indexes, None, commits, known=False)
-        is_known = (before.state == State.EXACT) & (before.offset == before.wanted)
-        given_again = Known(is_known, before.offset, before.duplicates, before.duplicates_at_most)
-        bounds = bounds._replace(known=given_again, window_start=int(before.offset.min()))
+        bounds = bounds._replace(window_start=int(before.offset.min()))
     return translate_partition(committed, [None] * len(commits), source, target, bounds)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.hypothesis_strategies import cases, generators, law
-from offset_sync.translate.exact import Bounds, Known, translate, translate_no_later
+from offset_sync.translate.exact import Bounds, translate, translate_no_later
 from oracles.translation import Case, answers
 from oracles.translation_check import ask, every_commit, growing, logs_of
 
@@ -28,24 +28,6 @@ def test_every_answer_is_the_one_of_brute_force_also_where_pages_were_let_go(
             assert ask(known, commits, source, target, window_start=window_start) == wanted
             for commit, answer in zip(commits, wanted, strict=True) if page_runs else ():
                 assert ask(known, [commit], source, target) == [answer]
-
-
-@law(100)
-@given(cases, generators)
-def test_known_answers_are_given_again_but_beyond_the_sources_index(case: Case, rng: random.Random) -> None:
-    *_, (_, source_index, target_index) = growing(case)
-    source, target = logs_of(case, source_index, target_index)
-    commits, bounds = np.array(every_commit(case), np.int64), Bounds(case.now_ms - case.hole_grace_ms)
-    fresh = translate(commits, source, target, bounds)
-    is_behind = commits > source.index.frontier
-    is_sure = ~fresh.at_frontier & ~fresh.index_behind & (fresh.lost == 0) & (fresh.offset >= target.log_start)
-    is_known = (is_sure | is_behind) & np.array([rng.random() < 0.7 for _ in commits], np.bool_)
-    columns = (fresh.offset, fresh.duplicates, fresh.duplicates_at_most)
-    known = Known(is_known, *(np.where(is_known & ~is_behind, each, -7) for each in columns))
-    found = translate(commits, source, target, bounds._replace(known=known))
-    assert [each.tolist() for each in found[:-1]] == [each.tolist() for each in fresh[:-1]]
-    of_others = translate(commits[~is_known | is_behind], source, target, bounds).has_young_hole
-    assert found.has_young_hole == of_others
 
 
 @law(800)
