@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -61,10 +61,6 @@ class RunColumns(NamedTuple):
     min_timestamp_ms: NDArray[np.int64]
     max_timestamp_ms: NDArray[np.int64]
 
-    def some(self, chosen: slice) -> RunColumns:
-        """Return the *chosen* runs."""
-        return RunColumns._make(column[chosen] for column in self)
-
 
 def cut_runs(
     offset: NDArray[np.int64],
@@ -91,33 +87,6 @@ def cut_runs(
         origin_offset[first],
         np.minimum.reduceat(timestamp_ms, first),
         np.maximum.reduceat(timestamp_ms, first),
-    )
-
-
-def join_runs(first: RunColumns, second: RunColumns, split_on_timestamp: bool = False) -> RunColumns:
-    """Append *second*, which follows *first* in the log; a run that continues across the border becomes one.
-
-    ``join_runs(cut_runs(a), cut_runs(b))`` is ``cut_runs(a + b)``, given the same *split_on_timestamp*.
-    """
-    continues = _continues(first, second, split_on_timestamp)
-    columns: Iterator[tuple[Any, Any]] = zip(first, second, strict=True)
-    joined = RunColumns._make(np.concatenate([a, b[int(continues) :]]) for a, b in columns)
-    if continues:
-        border = len(first.length) - 1
-        joined.length[border] += second.length[0]
-        joined.min_timestamp_ms[border] = min(first.min_timestamp_ms[-1], second.min_timestamp_ms[0])
-        joined.max_timestamp_ms[border] = max(first.max_timestamp_ms[-1], second.max_timestamp_ms[0])
-    return joined
-
-
-def _continues(first: RunColumns, second: RunColumns, split_on_timestamp: bool) -> bool:
-    """Return whether the last run of *first* and the first of *second* are one; Python integers never overflow."""
-    length = int(first.length[-1])
-    return (
-        int(first.start_offset[-1]) + length == int(second.start_offset[0])
-        and int(first.origin_start[-1]) + length == int(second.origin_start[0])
-        and first.origin_code[-1] == second.origin_code[0]
-        and not (split_on_timestamp and first.max_timestamp_ms[-1] != second.min_timestamp_ms[0])
     )
 
 
@@ -187,25 +156,18 @@ class RunBuilder:
         return self.identities.names
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Cut the record batches of one task; records come partition by partition, in offset order."""
+        """Cut the record batches of one task, each for itself: the index joins runs that continue each other.
+
+        Records come partition by partition, in offset order.
+        """
         code_of = {"": MALFORMED_CODE, self.alias: 1}  # of every origin that was met
-        carried: tuple[TopicPartition, RunColumns] | None = None
         for part in chain.from_iterable(map(by_partition, batches)):
             topic, partition = (part.column(name)[0].as_py() for name in ("topic", "partition"))
             where = TopicPartition(self.names.inside(self.alias, topic), partition)
             runs, malformed = self._cut(part, where, code_of)
             if malformed is not None:
                 yield malformed
-            if carried is not None and carried[0] == where:
-                # The last run may continue in the next batch; all before it are complete.
-                if len(carried[1].length) > 1:
-                    yield _to_batch(where, carried[1].some(slice(None, -1)), code_of)
-                runs = join_runs(carried[1].some(slice(-1, None)), runs, self.is_timed(where.topic))
-            elif carried is not None:
-                yield _to_batch(*carried, code_of)
-            carried = where, runs
-        if carried is not None:
-            yield _to_batch(*carried, code_of)
+            yield _to_batch(where, runs, code_of)
 
     def _cut(
         self, part: pa.RecordBatch, where: TopicPartition, code_of: dict[str, int]

@@ -27,17 +27,17 @@ def _no_reasons(*given: Any) -> Any:
     return np.full(len(given[3][0]), ABSENT, np.intp)
 
 
-def _follows_in_its_origin(first: Any, second: Any, _split_on_timestamp: bool) -> bool:
+def _follows_in_its_origin(second: Any, first: Any) -> bool:
     end = int(first.origin_start[-1]) + int(first.length[-1])
-    return end == int(second.origin_start[0]) and bool(first.origin_code[-1] == second.origin_code[0])
+    return end == int(second.origin_start[0]) and bool(first.origin[-1] == second.origin[0])
 
 
 PROTECTIONS = protections(
     # Mirrors and records; copies recognised by contents are a package of their own.
     "A record below an earlier one of its origin is noticed, in the order of the log",
     kept_by("log_index.LogIndex._note_order", nothing, "log_index a_log_and_its_views"),
-    "Runs of two batches are joined only where no offset and no change of time is between them",
-    kept_by("run_builder._continues", _follows_in_its_origin, "run_builder wherever_batches_end_the_runs"),
+    "Runs of two batches are joined only where no offset is between them",
+    kept_by("runs.Runs.continues", _follows_in_its_origin, "log_index a_log_and_its_views"),
     "A log that could not be read is left out of later micro-batches",
     kept_by("unreadable_logs.UnreadableLogs.left_out", lambda _logs, *plan: plan, "checkpoint a_plan_that_is_not"),
     "A log is complete only up to a time at which its end was seen, and reached since",
