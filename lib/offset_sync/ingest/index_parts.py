@@ -28,16 +28,13 @@ from offset_sync.state.cluster_metadata import MetadataFetcher
 from offset_sync.state.lease import Lease
 from offset_sync.tables.store import TableStore
 
-_RATE_OVER_S = 30.0
-"""The window of the rate: long enough for a few micro-batches, short enough to follow changes."""
-
 
 @dataclass(frozen=True)
 class Backfill:
     """The progress of the index: *done* of *total* offsets that existed at the start.
 
-    *records* counts those of this run, *records_per_s* those of the last half minute; *seconds_left* is None until a
-    rate is known.
+    *records* counts those of this run, *records_per_s* those since it was asked before; *seconds_left* is None where no
+    offset was done since.
     """
 
     records: int
@@ -63,7 +60,7 @@ class IndexProgress:
         self._first: dict[ClusterPartition, int] = {}
         self._goal: dict[ClusterPartition, int] = {}
         self._reached: dict[ClusterPartition, int] = {}
-        self._counts: list[tuple[float, int, int]] = [(self._began_at, 0, 0)]
+        self._records, self._before = 0, (self._began_at, 0, 0)
 
     def expect(self, alias: str, ends: Mapping[TopicPartition, int]) -> None:
         """Note where the logs of a cluster end now; only the first ends of a partition count."""
@@ -78,21 +75,18 @@ class IndexProgress:
                 key = ClusterPartition(alias, *partition)
                 self._first.setdefault(key, start.get(partition, 0))
                 self._reached[key] = max(offset, self._reached.get(key, 0))
-            now, (done, _) = time.monotonic(), self._offsets()
-            self._counts.append((now, self._counts[-1][1] + records, done))
-            # One entry older than the window stays, to measure from.
-            while len(self._counts) > 2 and self._counts[1][0] < now - _RATE_OVER_S:
-                del self._counts[0]
+            self._records += records
 
     def backfill(self) -> Backfill:
         """Return where the index is now."""
         with self._lock:
-            (since, before, done_before), (_, records, _) = self._counts[0], self._counts[-1]
-            seconds = max(time.monotonic() - since, 1e-9)
-            done, total = self._offsets()
-            offsets_per_s = (done - done_before) / seconds
-            left = (total - done) / offsets_per_s if offsets_per_s > 0 else None
-            return Backfill(records, (records - before) / seconds, done, total, 0.0 if done >= total else left)
+            (since, records_before, done_before), now, (done, total) = self._before, time.monotonic(), self._offsets()
+            seconds, left = max(now - since, 1e-9), 0.0 if done >= total else None
+            if self._records > records_before:  # else a micro-batch takes longer, and counts with the next answer
+                self._before = now, self._records, done
+            if done > done_before:
+                left = (total - done) * seconds / (done - done_before)
+            return Backfill(self._records, (self._records - records_before) / seconds, done, total, left)
 
     @property
     def knows_ends(self) -> bool:
