@@ -36,12 +36,13 @@ from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.highest_indexed import highest_indexed
 from offset_sync.state.known_names import open_clusters, strays
 from offset_sync.state.lease import FencedTables, Lease, held
-from offset_sync.state.seal import Sealer
+from offset_sync.state.seal import seal_if_due
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
 _POLL_S = 0.2
-_LINE_EVERY_S = 30.0
+_LINE_EVERY_S, _SEAL_EVERY_S = 30.0, 10.0
 
 
 class OtherQueries(Protocol):
@@ -94,14 +95,14 @@ def _index(
         others = config.of_extension("index_queries")(config, access, parts)
         others.add_to(queries)
     _beside("progress", _LINE_EVERY_S, partial(tell, progress, "indexing for", is_begun=False), is_over)
-    sealer = Sealer(tables, config.maintenance.keep_versions, lease.stop)
+    sealing = partial(seal_if_due, tables, tables.segments(RECORD_RUNS), config.maintenance.keep_versions)
     if is_once:
         if others is None:
             queries.run_once()
             failures = queries.failures()
         else:
             failures = others.run_once(lambda: _supervisor(config, lease))
-        sealer.seal()
+        sealing()
         tell(progress, "ended after")
         return failures + access.refusals()
 
@@ -110,7 +111,7 @@ def _index(
             queries.restart(alias)
 
     _beside("rights", _POLL_S, restart_granted, lease.stop)  # a silent cluster blocks it
-    sealer.start()
+    _beside("sealing", _SEAL_EVERY_S, sealing, lease.stop)
     end = others.begin() if others is not None else lambda: None
     try:
         queries.run_until_stopped()

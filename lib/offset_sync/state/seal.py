@@ -6,7 +6,6 @@ Rows are moved and none is changed. The directory of a part is what an index mak
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -216,32 +215,11 @@ class _Parts:
         ]
 
 
-_EVERY_S = 10.0
-
-
-class Sealer:
-    """Seals every ten seconds until *stop* is set; *keep* is how long versions are kept."""
-
-    def __init__(self, tables: TableStore, keep: timedelta, stop: threading.Event) -> None:
-        self._tables, self._keep, self._stop = tables, keep, stop
-        self._segments = tables.segments(RECORD_RUNS)
-        self._thread = threading.Thread(target=self._run, name="sealing", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def seal(self) -> None:
-        """Seal once if there are enough rows; a failure is retried by the next call."""
-        try:
-            seal(self._tables, self._segments, self._keep, FILE_ROWS)
-        except RuntimeError as problem:
-            logger.info("record_runs is not sealed for now: %s", problem)
-        except (OSError, TableError) as problem:
-            logger.warning("record_runs is not sealed for now: %s", problem)
-        except Exception:  # records are indexed all the same
-            logger.exception("record_runs is not sealed for now")
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY_S):
-            self.seal()
+def seal_if_due(tables: TableStore, segments: Segments, keep: timedelta) -> None:
+    """Seal once if there are enough rows for a file; a failure is logged, and retried by the next call."""
+    try:
+        seal(tables, segments, keep, FILE_ROWS)
+    except RuntimeError as problem:
+        logger.info("record_runs is not sealed for now: %s", problem)
+    except (OSError, TableError) as problem:  # records are indexed all the same
+        logger.warning("record_runs is not sealed for now: %s", problem)
