@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,8 +21,6 @@ from offset_sync.translate.index.runs import Runs
 
 _RUN_BYTES = 40
 _CACHE_SHARE = 0.25
-_GROUPS = 4
-"""How many row groups are cached: those of many small logs are read one after the other."""
 
 
 class PageCache:
@@ -31,22 +29,23 @@ class PageCache:
     def __init__(self, memory_bytes: int | None = None) -> None:
         self._most_runs = 1 << 62 if memory_bytes is None else int(memory_bytes * _CACHE_SHARE / _RUN_BYTES)
         self._runs = 0
-        self._pages: OrderedDict[tuple[object, int], Runs] = OrderedDict()
+        self._pages: OrderedDict[Hashable, Runs] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, owner: object, number: int, read: Callable[[], Runs]) -> Runs:
-        """Return page *number* of *owner*; *read* is called where it is not cached."""
+    def runs(self, page: Page) -> Runs:
+        """Return the runs of a page, which is read where it is not cached."""
+        key = page.key
         with self._lock:
-            if (known := self._pages.get((owner, number))) is not None:
-                self._pages.move_to_end((owner, number))
+            if (known := self._pages.get(key)) is not None:
+                self._pages.move_to_end(key)
                 return known
-        page = read()
+        found = page.runs()
         with self._lock:
-            if (owner, number) not in self._pages:
-                self._pages[owner, number], self._runs = page, self._runs + len(page)
+            if key not in self._pages:
+                self._pages[key], self._runs = found, self._runs + len(found)
             while self._runs > self._most_runs and len(self._pages) > 1:
                 self._runs -= len(self._pages.popitem(last=False)[1])
-        return page
+        return found
 
 
 class PartReader:
@@ -54,26 +53,12 @@ class PartReader:
 
     def __init__(self, segments: Segments, rows: RowReader, schema: pa.Schema) -> None:
         self.rows, self._segments, self._schema = rows, segments, schema
-        self._groups: OrderedDict[tuple[str, int], IndexRows] = OrderedDict()
-        self._lock = threading.Lock()
 
     def read(self, parts: SealedParts, part: int) -> IndexRows:
         """Return the rows of a part, in order."""
-        names = ("file", "group", "first_row", "rows")
-        file, group, first, count = (int(parts.columns[name][part]) for name in names)
-        return self._group(parts.paths[file], group).take(slice(first, first + count)).in_order()
-
-    def _group(self, path: str, group: int) -> IndexRows:
-        with self._lock:
-            if (known := self._groups.get((path, group))) is not None:
-                self._groups.move_to_end((path, group))
-                return known
+        path, group, first = parts.place(part)
         found = self.rows.read(self._segments.read(path, group, self._schema))
-        with self._lock:
-            self._groups[path, group] = found
-            if len(self._groups) > _GROUPS:
-                self._groups.popitem(last=False)
-        return found
+        return found.take(slice(first, first + int(parts.columns["rows"][part]))).in_order()
 
 
 class Source(NamedTuple):
@@ -97,6 +82,12 @@ class Page:
     rows: IndexRows = NO_ROWS
     low: int = 0
     high: int = NO_LIMIT
+
+    @property
+    def key(self) -> Hashable:
+        """What tells its runs, also when the table is read again."""
+        places = [self.source.parts.place(part) for part in self.numbers]
+        return *places, self.begin, self.low, self.high, self.rows
 
     def all_rows(self) -> IndexRows:
         """Return its rows, in order."""
@@ -127,7 +118,7 @@ class LogPages:
 
     def read(self, number: int) -> Runs:
         """Return the runs of a page."""
-        return self._cache.get(self, number, self._pages[number].runs)
+        return self._cache.runs(self._pages[number])
 
 
 def runs_above(rows: IndexRows, begin: int) -> Runs:
@@ -136,25 +127,3 @@ def runs_above(rows: IndexRows, begin: int) -> Runs:
     if len(runs):
         log.extend(with_gaps(runs, begin), int(runs.end.max()))
     return log.runs
-
-
-def let_go(log: LogIndex, source: Source, parts: range, cache: PageCache) -> bool:
-    """Keep of the runs that were just sealed, in *parts*, only the directory; return False where that cannot be."""
-    if not _continue(log, source, parts):
-        return False
-    known = source.parts.known(parts, log.paged.tail_begin)
-    if len(known.pages):
-        store = log.paged.store if isinstance(log.paged.store, LogPages) else LogPages(cache)
-        store.add(whole_parts(source, parts))
-        log.let_go(known.pages, known.runs, store)
-    return True
-
-
-def _continue(log: LogIndex, source: Source, parts: range) -> bool:
-    """Return whether *parts* begin where the pages of *log* end, and a page of them alone has all that is there."""
-    column = source.parts.column
-    start, end = column("start", parts), column("end", parts)
-    reach = np.concatenate(([log.paged.tail_begin], end[:-1]))
-    is_missing = (start > reach) & (column("begins", parts) > 0)
-    is_apart = bool((start >= reach).all() and end[-1] <= log.frontier)
-    return is_apart and not is_missing.any() and bool(column("plain", parts).all())

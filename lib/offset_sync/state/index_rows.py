@@ -21,7 +21,7 @@ UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timest
 """The columns read where no topic is translated by timestamp."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IndexRows:
     """Rows of many logs; shapes (rows,), times in ms since the epoch, 0 where the table has none.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,13 +15,13 @@ from offset_sync.model.values import ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.cluster_clock import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
-from offset_sync.state.index_pages import PageCache, PartReader, Source, let_go
+from offset_sync.state.index_pages import PageCache, PartReader
 from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader, joined
 from offset_sync.state.index_start import IndexStart
 from offset_sync.state.seal import MOST_UNSEALED, seal
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
-from offset_sync.tables.segments import Sealed, TableFiles
+from offset_sync.tables.segments import TableFiles
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import Added
 from offset_sync.translate.index.log_index import LogIndex
@@ -55,7 +55,7 @@ class RecordIndex:
         self._is_timed = is_timed or (lambda topic: False)
         names = UNTIMED if is_timed is None else COLUMNS
         self._schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in names])
-        self._memory_bytes, self._cache, self._keep = memory_bytes, PageCache(memory_bytes), keep
+        self._cache, self._keep = PageCache(memory_bytes), keep
         self._taken = IndexLogs()
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
@@ -70,36 +70,31 @@ class RecordIndex:
         self._coding = threading.Lock()
         self._reader = RowReader(self.code, self._is_timed)
         self._parts = PartReader(self._segments, self._reader, self._schema)
-        self._sealed: Set[str] = frozenset()
         self._is_stale = False
 
     def refresh(self) -> None:
-        """Read what was added to the tables since the last call; the lock is held only to take it in, all at once."""
+        """Read what was added to the tables since the last call; the lock is held only to take it in, all at once.
+
+        Where rows were moved into other files the table is read as at a start, of which the directories are most.
+        """
         with self._reading:
             version = self._tables.version(RECORD_RUNS)
             is_set_back = self._version is not None and version < self._version
             if self._version is None or is_set_back or self._is_stale:
                 return self._read_all()
-            try:
-                added = Added(_NO_RUNS)
-                if version != self._version:
+            added = Added(_NO_RUNS)
+            if version != self._version:
+                try:
                     added = self._tables.added(RECORD_RUNS, self._version, version)
-                if not added.is_moved:
-                    return self._follow(version, added.rows, [])
-                # Which rows there are and in which files has to be of one version.
-                files = self._segments.newest()
-                added = self._tables.added(RECORD_RUNS, self._version, files.version)
-                sealed = [each for path, each in files.sealed.items() if path not in self._sealed]
-                if added.is_cut or not self._sealed <= files.sealed.keys():
+                except FileNotFoundError as problem:
+                    logger.info("reading all of record_runs again: %s", problem)
                     return self._read_all()
-                self._follow(files.version, added.rows, sealed)
-            except FileNotFoundError as problem:
-                logger.info("reading all of record_runs again: %s", problem)
-                return self._read_all()
-            self._sealed = files.sealed.keys()
+            if added.is_moved:
+                return self._read_all(is_cut=added.is_cut)
+            self._follow(version, added.rows)
 
-    def _follow(self, version: int, rows: pa.Table, sealed: Sequence[Sealed]) -> None:
-        """Take in what was read up to *version*."""
+    def _follow(self, version: int, rows: pa.Table) -> None:
+        """Take in the *rows* that were added up to *version*."""
         # These are read after the runs and written before them: no run is visible without its topic's id.
         incarnations, (topics_version, topics) = self._incarnations.caught_up(self._tables), self._topics_after()
         added = self._reader.read(rows.select(COLUMNS)).in_order()
@@ -112,13 +107,14 @@ class RecordIndex:
                 self._taken.take_in(log, of_log, is_timed=self._is_timed(log.topic))
                 # In another order the rows may agree: read as at a start, once.
                 self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
-            if sealed:
-                self._let_go(SealedParts.of(sealed, self._reader, self.code))
             self._note(version, incarnations, topics_version, topics)
 
-    def _read_all(self) -> None:
-        """Read all of the tables again; readers see what was known before, or nothing, meanwhile."""
-        self._cache = PageCache(self._memory_bytes)  # former pages are not used any more
+    def _read_all(self, *, is_cut: bool = True) -> None:
+        """Read all of the tables again; readers see what was known before, or nothing, meanwhile.
+
+        Unless it *is_cut* or may be, the index has the same records and maybe more: bounds on earlier answers hold.
+        Records that came late are counted anew, so theirs do not.
+        """
         before_runs = self._incarnations.caught_up(self._tables)
         for _ in range(_TRIES):
             try:
@@ -132,12 +128,13 @@ class RecordIndex:
         with self.lock:
             before, self._taken = self._taken, taken
             self._compare_clocks(start.newest_ms)
-            places = {each.topic_partition for each in (*before.logs, *taken.logs)}
-            self._grown |= places
+            logs = [*before.logs.items(), *taken.logs.items()]
+            self._grown |= {place.topic_partition for place, _ in logs}
             if self._version is not None:
-                self._rebuilt |= {each: self.rebuilt(each) + 1 for each in places}
+                void = {place.topic_partition for place, log in logs if is_cut or log.reorder_count()}
+                self._rebuilt |= {each: self.rebuilt(each) + 1 for each in void}
             self._note(files.version, incarnations, topics_version, topics)
-        self._sealed, self._is_stale = files.sealed.keys(), False
+        self._is_stale = False
 
     def _all_logs(self) -> tuple[TableFiles, IndexStart, IndexLogs]:
         """Read the directories of sealed files, and all rows of others."""
@@ -163,13 +160,6 @@ class RecordIndex:
                 logger.warning("record_runs cannot be sealed, and is read into memory: %s", problem)
             files = self._segments.newest()
         return files
-
-    def _let_go(self, parts: SealedParts) -> None:
-        """Keep only the directory of runs that are sealed now, in *parts*; else all of the tables is read again."""
-        for number in dict.fromkeys(parts.columns["log"].tolist()):
-            place = self._reader.logs[number]
-            log, source = self._taken.logs.get(place), Source(place, self._parts, parts)
-            self._is_stale |= log is not None and not let_go(log, source, parts.of_log(number), self._cache)
 
     def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
         rows, version = self._tables.rows_since(INDEXED_TOPICS, self._topics_version)

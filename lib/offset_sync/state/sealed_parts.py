@@ -59,6 +59,11 @@ class SealedParts:
         first, end = np.searchsorted(self.columns["log"], [number, number + 1]).tolist()
         return range(first, end)
 
+    def place(self, part: int) -> tuple[str, int, int]:
+        """Return the file of a part, the row group in it, and the first row in that."""
+        file, group, first_row = (int(self.columns[name][part]) for name in ("file", "group", "first_row"))
+        return self.paths[file], group, first_row
+
     def column(self, name: str, parts: range) -> Int64s:
         """Return a column of some *parts*, shape (parts,)."""
         return self.columns[name][parts.start : parts.stop]

@@ -219,8 +219,12 @@ BY_NUMBER[13] = protections(
     kept_by("files.Files.sync_folders", nothing, "append a_table_its_columns_and"),
 )
 BY_NUMBER[14] = protections(
-    "runs leave memory only for pages that hold all that is there",
-    kept_by("index_pages._continue", yes, "record_index what_is_between_two_queries"),
+    "a part is a page unread only if it holds all that is there",
+    kept_by(
+        "index_start._LogStart._are_plain",
+        lambda log: np.ones(len(log.parts), np.bool_),
+        "record_index what_is_between_two_queries",
+    ),
 )
 BY_NUMBER[15] = protections(
     "commits of an unknown version stop the query",

@@ -15,7 +15,7 @@ from builders.record_indexes import content, log_of, read_in_one
 from fakes.sealed_tables import SealedInMemory
 from fakes.tables import MemoryTables
 from generators.hypothesis_strategies import law
-from offset_sync.model.values import ClusterPartition
+from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.tables.catalog import LOG_INCARNATIONS, READ_AGAIN, RECORD_RUNS
 from offset_sync.translate.partition_log import Incarnation
@@ -69,6 +69,16 @@ def test_what_is_between_two_queries_counts_as_unread_by_all_groups(first: int, 
         tables.seal(versions)
         kept_up.refresh()
         assert content(kept_up) == content(read_in_one(tables)) == wanted
+
+
+@pytest.mark.parametrize(("number", "voids"), [(3, 1), (9, 0)])
+def test_sealing_voids_the_bounds_of_a_log_with_late_records_only(number: int, voids: int) -> None:
+    tables = SealedInMemory()
+    add(tables, RECORD_RUNS, begin(0), run(0, 5, "X", 4), run(5, 1, "X", number))
+    index = read_in_one(tables)
+    tables.seal(1)
+    index.refresh()
+    assert index.rebuilt(TopicPartition("orders", 0)) == voids
 
 
 def test_a_cut_that_is_recorded_while_the_runs_are_read_counts_with_the_next_ones(
