@@ -120,7 +120,7 @@ def read_known(tables: TableStore, wanted: Collection[ClusterPartition]) -> Know
     frontiers: dict[ClusterPartition, int] = {}
     for rows in _only(places, tables.batches(RECORD_RUNS, _RUN)):
         end = int64s(rows.column("start_offset")) + int64s(rows.column("length"))
-        for key, greatest in greatest_of_each([rows.column(name) for name in _LOG], end).items():
+        for key, greatest in greatest_of_each(rows, _LOG, end).items():
             log = ClusterPartition(*key)
             frontiers[log] = max(greatest, frontiers.get(log, 0))
     whole = {

@@ -63,7 +63,7 @@ def to_quarantine(cut: pa.Table, alias: str, now: datetime) -> pa.Table:
     """Return rows of ``quarantine`` for the records in *cut* that could not be decoded, or are no copies."""
     cut = cut.filter(pc.is_valid(cut.column("error")))
     columns = {
-        "cluster": pa.repeat(pa.scalar(alias), cut.num_rows),
+        "cluster": pa.repeat(alias, cut.num_rows),
         "topic": cut.column("topic"),
         "partition": cut.column("partition"),
         "offset": cut.column("start_offset"),
@@ -84,7 +84,7 @@ def coverage(runs: pa.Table, read: ReadBatch, batch_id: int, alias: str) -> pa.T
     from its log start, so its index is complete from 0 on.
     """
     run_ends = int64s(runs.column("start_offset")) + int64s(runs.column("length"))
-    last = greatest_of_each([runs.column("topic"), runs.column("partition")], run_ends)
+    last = greatest_of_each(runs, ["topic", "partition"], run_ends)
     for kept in read.kept:
         last |= {place: max(end, last.get(place, -1)) for place, end in kept.ends().items()}
     rows, same = list[dict[str, object]](), {"cluster": alias, "length": 0, "origin": alias, "indexed_at": read.at}

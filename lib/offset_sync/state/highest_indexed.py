@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.incarnations import incarnations_of
 from offset_sync.state.index_rows import int64s
+from offset_sync.state.row_groups import greatest_of_each
 from offset_sync.tables.catalog import LOG_INCARNATIONS, OFFSET_COMMITS, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.segments import Directory
@@ -60,10 +60,10 @@ class _Highest:
 
     def take_in(self, rows: pa.Table, ends: Ends) -> None:
         """Take in *rows*; *ends* are pairs of columns, a cluster and a start."""
-        is_wanted = pc.greater(rows.column("length"), 0).to_numpy()
+        rows = rows.filter(pc.greater(rows.column("length"), 0))
         for owner, start in ends:
-            end = pc.add(rows.column(start), rows.column("length"))
-            for log, highest in _highest(rows, [owner, *_PLACE], end, is_wanted):
+            end = int64s(rows.column(start)) + int64s(rows.column("length"))
+            for log, highest in greatest_of_each(rows, [owner, *_PLACE], end).items():
                 self._note(ClusterPartition(*log), highest)
 
     def take_in_directory(self, said: Directory) -> None:
@@ -86,8 +86,9 @@ def highest_captured(tables: TableStore, incarnations: CommitLogIncarnations) ->
     incarnations.refresh()
     lineage, found = incarnations.lineage(), dict[ClusterPartition, int]()
     for rows in tables.batches(OFFSET_COMMITS, _COMMIT):
-        end, exists = pc.add(rows.column("log_offset"), 1), lineage.gone_ms(rows) == ABSENT
-        for (cluster, partition), highest in _highest(rows, _COMMIT[:2], end, exists):
+        rows = rows.filter(pa.array(lineage.gone_ms(rows) == ABSENT))
+        ends = greatest_of_each(rows, _COMMIT[:2], int64s(rows.column("log_offset")) + 1)
+        for (cluster, partition), highest in ends.items():
             log = ClusterPartition(cluster, CONSUMER_OFFSETS, partition)
             found[log] = max(highest, found.get(log, highest))
     return found
@@ -102,15 +103,3 @@ def _is_earlier(rows: pa.Table, incarnations: LogIncarnations) -> NDArray[np.boo
         read_ms = int64s(rows.column("read_at")) // 1000
         found |= is_of_log.to_numpy() & (read_ms <= incarnation.noticed_ms)
     return found
-
-
-def _highest(
-    rows: pa.Table, names: list[str], end: pa.ChunkedArray, is_wanted: NDArray[np.bool_]
-) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """Yield each combination of the columns *names* among the wanted rows, with its highest *end*."""
-    wanted = pa.array(np.where(is_wanted, end.to_numpy(), ABSENT))
-    ends = rows.select(names).append_column("end", wanted).group_by(names, use_threads=False)
-    highest = ends.aggregate([("end", "max")]).filter(pc.greater(pc.field("end_max"), ABSENT))
-    columns = (highest.column(name).to_pylist() for name in (*names, "end_max"))
-    for *place, most in zip(*columns, strict=True):
-        yield tuple(place), most

@@ -1,4 +1,4 @@
-"""Rows grouped by some of their columns, in one sort, without the start of a query engine."""
+"""Rows grouped by some of their columns, without the start of a query engine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-
-_MOST_CODES = 1 << 62
 
 
 class RowGroups(NamedTuple):
@@ -24,19 +22,15 @@ class RowGroups(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray]) -> RowGroups:
         """Return the groups of rows by *columns*, at least one; null is a value like any other."""
-        code, codes = np.zeros(len(columns[0]), np.int64), 1
+        group = np.zeros(len(columns[0]), np.int64)
         for column in columns:
             encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-            if codes * max(1, len(encoded.dictionary)) > _MOST_CODES:
-                distinct, code = np.unique(code, return_inverse=True)
-                codes = len(distinct)
-            code = code * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-            codes *= max(1, len(encoded.dictionary))
-        _, first, group = np.unique(code, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        number = np.empty(len(order), np.intp)
-        number[order] = np.arange(len(order))
-        return cls(number[group], first[order])
+            code = group * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+            # Codes stay below the number of rows, so no product overflows.
+            group = pa.array(code).dictionary_encode().indices.to_numpy().astype(np.int64)
+        first = np.empty(int(group.max(initial=-1)) + 1, np.intp)
+        first[group[::-1]] = np.arange(len(group) - 1, -1, -1)
+        return cls(group, first)
 
     def last(self, at: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return the *chosen* row of each group that is last by *at*, of equal ones the last row; -1: none."""
@@ -47,12 +41,12 @@ class RowGroups(NamedTuple):
         return found
 
 
-def greatest_of_each(columns: Sequence[pa.ChunkedArray], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
-    """Return the greatest of *values*, shape (rows,), by the values of *columns*, in order of appearance."""
-    groups = RowGroups.of(columns)
-    greatest = values[groups.first]
-    np.maximum.at(greatest, groups.group, values)
-    return dict(zip(keys_at(columns, groups.first), greatest.tolist(), strict=True))
+def greatest_of_each(rows: pa.Table, names: Sequence[str], values: NDArray[np.int64]) -> dict[tuple[Any, ...], int]:
+    """Return the greatest of *values*, shape (rows,), by the columns *names* of *rows*, in order of appearance."""
+    found = rows.select(names).append_column("value", pa.array(values))
+    greatest = found.group_by(names, use_threads=False).aggregate([("value", "max")])
+    *keys, most = (greatest.column(name).to_pylist() for name in (*names, "value_max"))
+    return dict(zip(zip(*keys, strict=True), most, strict=True))
 
 
 def keys_at(columns: Sequence[pa.ChunkedArray], rows: NDArray[np.intp]) -> list[tuple[Any, ...]]:
