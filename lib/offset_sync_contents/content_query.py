@@ -226,7 +226,7 @@ class ContentQuery:
         parts.progress.expect(alias, ends)
         origins = OriginCheck(alias, config.clusters)
         logs = LogCheck(alias, parts.asked(config, alias, self._read_again), origins, parts.incarnations)
-        checks = Checks(self._admin, logs, self._again)
+        checks = Checks(logs, self._again)
         indexer = FingerprintIndexer(parts.tables, checkpoint, self._builder(), checks, self._kind)
         records = read_whole_records(parts.spark, config, alias, self._left_out(refused), self._options, only)
         rows, function = with_fingerprints(records, contents_of(config).keeps), self._failing.guard(indexer, indexer)

@@ -13,12 +13,21 @@ from datetime import datetime
 from typing import Protocol
 
 from offset_sync.ingest.checkpoint import Offsets
-from offset_sync.ingest.incarnation_log import Cuts, IncarnationLog, IncarnationRow, KnownLog
+from offset_sync.ingest.incarnation_log import Cuts, IncarnationLog
 from offset_sync.kafka.requests import LogEnds
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
+from offset_sync.model.values import (
+    CONSUMER_OFFSETS,
+    ClusterPartition,
+    EpochChange,
+    OffsetRange,
+    ReportedEnd,
+    TopicPartition,
+)
 from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.state.cluster_metadata import ClusterMetadata, named
+from offset_sync.state.incarnations import IncarnationRow, KnownLog
+from offset_sync.state.topic_partitions import TopicPartitions
 from offset_sync.tables.catalog import ARRIVED, ELECTED, READ_AGAIN, RECREATED, TRUNCATED
 from offset_sync.tables.store import TableStore
 
@@ -85,6 +94,7 @@ class IncarnationCheck:
         cut: Callable[[Cuts], Mapping[ClusterPartition, int]] | None = None,
     ) -> None:
         self._log, self._epochs = IncarnationLog(tables, of_commits=cut is None), epochs
+        self.topics = TopicPartitions(tables)
         self._reaches, self._late_ms, self._cut_index = reaches, late_ms, cut
         self._lock = threading.RLock()
         self._reach: dict[ClusterPartition, int] = {}
@@ -121,6 +131,7 @@ class IncarnationCheck:
                 now = IncarnationRow(log, topic_id, ends.leader_epoch)
                 found, reach[log] = self._rows(now, ends, plans, ends_of_epoch)
                 entries += found
+            entries += self._gone(said, plans)
             begun = [entry.log for entry in entries if entry.is_new]
             if begun and self._log.is_behind(begun):
                 raise OvertakenError(begun[0].cluster, f"{begun[0]!r}: change recorded by another driver; retrying")
@@ -134,6 +145,13 @@ class IncarnationCheck:
                     self._elected.setdefault(entry.log, {})[entry.leader_epoch] = entry.begins_at or 0
             self._cut()
             return self._log.now()
+
+    def _gone(self, said: Said, plans: Plans) -> list[IncarnationRow]:
+        """Return rows for logs that were read and whose topics are deleted by now: another topic may get the name."""
+        read = [log for log, plan in plans.items() if plan.start != plan.end and self._log.known(log) is None]
+        is_there = {(log.cluster, log.topic) for log, *_ in _logs(said)}
+        unknown = [log for log in read if (log.cluster, log.topic) not in is_there and log.topic != CONSUMER_OFFSETS]
+        return [IncarnationRow(log, "", None) for log in unknown]
 
     def _cut(self) -> None:
         """Cut the index by the incarnations by which it was not cut yet, and record that this is done.
@@ -166,9 +184,10 @@ class IncarnationCheck:
         """
         with self._lock:
             found = dict[tuple[str, str, int], int]()
-            for partition in self._log.begun.keys() & read.keys():
-                arrived_ms, end = self._log.arrived.get(ClusterPartition(alias, *partition), (0, 0))
-                for cluster, each in self._log.begun[partition]:
+            known = self._log.table
+            for partition in known.begun.keys() & read.keys():
+                arrived_ms, end = known.arrived.get(ClusterPartition(alias, *partition), (0, 0))
+                for cluster, each in known.begun[partition]:
                     is_settled = arrived_ms > each.noticed_ms and start.get(partition, 0) >= end
                     if not is_settled:
                         origin = (cluster, *partition)
@@ -217,7 +236,7 @@ class IncarnationCheck:
             found = []
             for partition, each in ends.items():
                 log, begun_ms = ClusterPartition(alias, *partition), self._log.begun_ms(partition)
-                arrived_ms, _ = self._log.arrived.get(log, (0, 0))
+                arrived_ms, _ = self._log.table.arrived.get(log, (0, 0))
                 if begun_ms and arrived_ms <= begun_ms < epoch_ms(asked_at) - self._late_ms:
                     found.append(IncarnationRow(log, self._log.topic_id(log), None, each.log_end, ARRIVED))
             self._log.write(found)
@@ -244,8 +263,8 @@ class IncarnationCheck:
         assert isinstance(metadata, ClusterMetadata)
         ends, plan = metadata.ends[log.topic_partition], plans.get(log, _NO_PLAN)
         if before is None:
-            # A commit log was truncated if its first micro-batch was planned beyond its end.
-            return self._cut_index is None and ends.log_end < max(plan)
+            # It was truncated if it ends below its copies; a commit log if its first plan is beyond its end.
+            return self._cut_index is not None or ends.log_end < max(plan)
         if before.topic_id != metadata.topics[log.topic].topic_id:
             return False
         return before.leader_epoch != ends.leader_epoch or ends.log_end < max(self._reach.get(log, 0), *plan)

@@ -161,6 +161,11 @@ class LogCheck:
         here = self._asked.own.fetch_each({self._alias: logs})[self._alias]
         if isinstance(here, ClusterError):
             raise here
+        known = self._incarnations.leader_epochs(self._alias, logs)
+        for each in logs:
+            if each.topic in here.refused and each not in known:
+                raise here.refused[each.topic]  # its topic id has to be known before it is read
+        self._incarnations.topics.note(self._alias, here.topics)
         self._incarnations.note({self._alias: here}, {}, moment)
         self._nameless |= {each for each, ends in here.ends.items() if ends.leader_epoch is None}
 

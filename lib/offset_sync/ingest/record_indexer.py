@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,10 +28,8 @@ from offset_sync.ingest.log_check import LogCheck, retry_overtaken
 from offset_sync.ingest.map_batches import has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
-from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.model.errors import ClusterError
 from offset_sync.state import failpoints
-from offset_sync.tables.catalog import INDEXED_TOPICS, QUARANTINE, RECORD_RUNS
+from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.rows import renamed
 from offset_sync.tables.store import TableStore
@@ -39,17 +37,11 @@ from offset_sync.tables.task_files import write_by_tasks
 from offset_sync.tables.transaction_log import DataFile
 
 logger = logging.getLogger(__name__)
-_Topic: TypeAlias = tuple[str, str, "int | None"]
-"""A topic, its id, and how many partitions it has."""
 
 
 class Checks(NamedTuple):
-    """The checks of what was read: *topics* has topic ids, *logs* verifies the logs.
+    """The checks of what was read: *logs* verifies the logs, *again* reads what Spark cannot."""
 
-    *again* reads what Spark cannot.
-    """
-
-    topics: ClusterAdmin
     logs: LogCheck
     again: SecondReader
 
@@ -104,7 +96,6 @@ class RecordIndexer:
         self._builder = builder
         self._checks = checks
         self._progress = progress
-        self._ids: set[tuple[str, str]] | None = None
 
     def __call__(self, records: DataFrame, batch_id: int) -> None:
         """Index one micro-batch; idempotent: it may be repeated after a failure at any point.
@@ -115,7 +106,6 @@ class RecordIndexer:
 
     def _index(self, records: DataFrame, batch_id: int) -> None:
         start, end = self._offsets(batch_id)
-        self._record_incarnations(sorted({topic for topic, _ in end}), datetime.now(timezone.utc))
         self._checks.logs.before_reading(start, end)
         ranges = ranges_of(start, end)
         is_part = len(ranges) < len(self._planned(batch_id)[1])
@@ -200,33 +190,3 @@ class RecordIndexer:
         """Cut *rows* as those of a micro-batch, and write nothing."""
         cut = pa.Table.from_batches(list(self._builder([rows])), CUT_SCHEMA)
         to_runs(cut, self._builder.alias, datetime.now(timezone.utc))
-
-    def _record_incarnations(self, topics: list[str], now: datetime) -> None:
-        """Record new topic ids before the runs: a topic is never indexed without its id.
-
-        Raises the ClusterError of a new topic that we may not describe: the micro-batch is retried.
-        """
-        alias = self._builder.alias
-        if self._ids is None:
-            known = self._tables.all_rows(INDEXED_TOPICS)
-            known = known.filter(pc.equal(known.column("cluster"), alias))
-            self._ids = set(zip(*(known.column(name).to_pylist() for name in ("topic", "topic_id")), strict=True))
-        answers, indexed, fresh = (
-            self._checks.topics.describe(topics),
-            {topic for topic, _ in self._ids},
-            list[_Topic](),
-        )
-        for topic in topics:
-            answer = answers.get(topic)
-            if isinstance(answer, ClusterError):
-                if topic not in indexed:
-                    raise answer
-            elif answer is not None:
-                fresh.append((topic, answer.topic_id, answer.partitions))
-            elif topic not in indexed:
-                # Deleted before the query: what was read of it is of no incarnation that could come back.
-                fresh.append((topic, "", None))
-        fresh = [each for each in fresh if each[:2] not in self._ids]
-        rows = [dict(zip(INDEXED_TOPICS.names, (alias, *each, now), strict=True)) for each in fresh]
-        self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
-        self._ids |= {(topic, topic_id) for topic, topic_id, _ in fresh}

@@ -153,7 +153,7 @@ class _RecordQuery:
         parts.progress.expect(alias, {partition: reach.stable for partition, reach in reaches.items()})
         builder = RunBuilder(identities_at(config, alias), config.is_timed)
         left_out = [*(names.outside(alias, each) for each in refused), *strays(config, self._admin)]
-        checks = Checks(self._admin, self._logs(), self._again)
+        checks = Checks(self._logs(), self._again)
         indexer = RecordIndexer(parts.tables, checkpoint, builder, checks, parts.progress)
         records = with_mirror_headers(
             read_whole_records(parts.spark, config, alias, left_out, only=only), config.mirror

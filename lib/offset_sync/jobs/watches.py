@@ -150,11 +150,10 @@ class PartitionWatch:
         """Note how many partitions a cluster's ``__consumer_offsets`` and some *topics* have; raises ClusterError."""
         of_commits = [] if alias in self._polled else [CONSUMER_OFFSETS]
         found = self._admins[alias].describe([*of_commits, *topics])
-        told = {name: (each.topic_id, each.partitions) for name, each in found.items() if isinstance(each, TopicInfo)}
+        told = {name: each for name, each in found.items() if isinstance(each, TopicInfo)}
         self._incarnations.topics.note(alias, told)
         if CONSUMER_OFFSETS in told:
-            _, partitions = told[CONSUMER_OFFSETS]
-            self._partitions[alias] = partitions
+            self._partitions[alias] = partitions = told[CONSUMER_OFFSETS].partitions
             with self._state.lock:
                 self._state.offsets.clusters[alias].partitions = partitions
 

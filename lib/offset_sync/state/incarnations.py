@@ -23,12 +23,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd
+from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition, EpochEnd, TopicPartition
 from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.tables.catalog import (
     ARRIVED,
@@ -67,80 +67,138 @@ def log_of(row: Mapping[str, Any]) -> ClusterPartition:
     return ClusterPartition(row["cluster"], row["topic"], row["partition"])
 
 
-def end_of_epoch(leader_epoch: int, begins_at: int, known: int | None) -> EpochEnd:
-    """Return the epoch end in a row of a new leader, or of a cut; *known* was the leader epoch of the row before."""
-    return EpochEnd(leader_epoch, begins_at, known if known is not None and known < leader_epoch else None)
+class IncarnationRow(NamedTuple):
+    """A row: the log continues, or (*begins_at*, *reason*) has other records; see the table's description."""
+
+    log: ClusterPartition
+    topic_id: str
+    leader_epoch: int | None
+    begins_at: int | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> IncarnationRow:
+        """Return a *row* of the table."""
+        return cls(log_of(row), row["topic_id"], row["leader_epoch"], row["begins_at"], row["reason"])
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the log has other records from *begins_at* on."""
+        return self.reason in _BEGINNINGS
+
+
+class KnownLog(NamedTuple):
+    """The last recorded state of a log; *unread_from* is the offset from which it must be re-read.
+
+    *uncut*: the index may have rows from before this incarnation. *incarnations* are all but the first, in the order
+    they were noticed. *checked* are the topic id and the leader epoch under which the log was last checked by a broker
+    that names epochs. *all_ended* are the ends of earlier epochs, each with its topic id.
+    """
+
+    topic_id: str
+    leader_epoch: int | None = None
+    unread_from: int | None = None
+    uncut: Incarnation | None = None
+    incarnations: tuple[Incarnation, ...] = ()
+    checked: tuple[str, int] | None = None
+    all_ended: tuple[tuple[str, EpochEnd], ...] = ()
+
+    @property
+    def ended(self) -> list[EpochEnd]:
+        """The ends of earlier epochs, of the topic's present incarnation."""
+        return [end for topic_id, end in self.all_ended if topic_id == self.topic_id]
+
+    def followed_by(self, row: IncarnationRow, noticed_ms: int) -> KnownLog:
+        """Return the state after *row*, which may come again."""
+        now = self._replace(topic_id=row.topic_id, leader_epoch=row.leader_epoch)
+        if row.leader_epoch is not None:
+            now = now._replace(checked=(row.topic_id, row.leader_epoch))
+            if row.reason in (ELECTED, TRUNCATED):
+                before = self.leader_epoch if self.topic_id == row.topic_id else None
+                known = before if before is not None and before < row.leader_epoch else None
+                end = EpochEnd(row.leader_epoch, row.begins_at or 0, known)
+                now = now._replace(all_ended=(*self.all_ended, (row.topic_id, end)))
+        if row.reason == READ_AGAIN:
+            return now._replace(unread_from=row.begins_at, uncut=None)
+        begins_at = row.begins_at or 0
+        begun = Incarnation(begins_at, noticed_ms, row.topic_id, row.reason == RECREATED)
+        if not row.is_new or begun in self.incarnations:
+            return now
+        unread_from = begins_at if self.unread_from is None else min(begins_at, self.unread_from)
+        return now._replace(unread_from=unread_from, uncut=begun, incarnations=(*self.incarnations, begun))
 
 
 class KnownIncarnations:
-    """All incarnations of logs but the first, and their leader epochs. It does not change once it is made.
+    """What the table says of all logs of topics, or *of_commits*. It does not change once it is made.
 
     It is caught up *after* the runs were read: an incarnation is recorded before its first run. That the index was cut
     is recorded after the cut, so it counts once the runs were read *after* that: with the next catch-up. Until then the
     log :meth:`is_uncut`, and its runs may be of an earlier incarnation.
+
+    *begun* are the incarnations of all logs of a partition but the first, each with its cluster. *arrived* says of a
+    log when its end was last recorded as ARRIVED, in ms, and that end. *noticed_ms* is the time of the newest row: one
+    job writes all rows of one kind, each later than those before.
     """
 
-    def __init__(self) -> None:
-        self._incarnations: dict[ClusterPartition, list[Incarnation]] = {}
-        self._uncut: set[ClusterPartition] = set()
-        self._uncut_now: set[ClusterPartition] = set()
-        self._epochs: dict[ClusterPartition, tuple[datetime, str, int]] = {}
-        self._epoch_ends: dict[ClusterPartition, list[tuple[str, EpochEnd]]] = {}
+    def __init__(self, *, of_commits: bool = False) -> None:
+        self._of_commits = of_commits
+        self.logs: dict[ClusterPartition, KnownLog] = {}
+        self.begun: dict[TopicPartition, tuple[tuple[str, Incarnation], ...]] = {}
+        self.arrived: dict[ClusterPartition, tuple[int, int]] = {}
+        self.noticed_ms = 0
+        self._topic_ids: dict[tuple[str, str], frozenset[str]] = {}
+        self._uncut: frozenset[ClusterPartition] = frozenset()
+        self._uncut_now: frozenset[ClusterPartition] = frozenset()
         self._version: int | None = None
 
     def of(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the incarnations of *log* but the first, in the order they were noticed."""
-        return self._incarnations.get(log, ())
+        return self.logs[log].incarnations if log in self.logs else ()
 
     def is_uncut(self, log: ClusterPartition) -> bool:
         """Return whether the runs that were read may be from before the last cut of *log*."""
         return log in self._uncut
+
+    def topic_ids(self, cluster: str, topic: str) -> frozenset[str]:
+        """Return the ids of a topic under which any of its logs was checked."""
+        return self._topic_ids.get((cluster, topic), frozenset())
 
     def caught_up(self, tables: TableStore) -> KnownIncarnations:
         """Return the state by the table now, for runs that were read since the last time."""
         rows, version = tables.rows_since(LOG_INCARNATIONS, self._version)
         if version == self._version and self._uncut == self._uncut_now:
             return self
-        found = KnownIncarnations()
-        found._incarnations = {log: list(each) for log, each in self._incarnations.items()}
-        found._uncut, found._uncut_now = set(self._uncut_now), set(self._uncut_now)
-        found._epochs, found._version = dict(self._epochs), version
-        found._epoch_ends = {log: list(ends) for log, ends in self._epoch_ends.items()}
-        found._take_in(rows)
+        found = KnownIncarnations(of_commits=self._of_commits)
+        found.logs, found.begun, found.arrived = dict(self.logs), dict(self.begun), dict(self.arrived)
+        found._topic_ids = dict(self._topic_ids)
+        found._version, found.noticed_ms, found._uncut = version, self.noticed_ms, self._uncut_now
+        for row in sorted(rows.to_pylist(), key=lambda row: row["noticed_at"]):
+            found._take_in(IncarnationRow.of(row), epoch_ms(row["noticed_at"]))
+        found._uncut_now = frozenset(log for log, each in found.logs.items() if each.uncut is not None)
         return found
 
-    def _take_in(self, rows: pa.Table) -> None:
-        for log, incarnation in incarnations_of(rows):
-            known = self._incarnations.setdefault(log, [])
-            if incarnation not in known:  # rows may come again
-                known.append(incarnation)
-                known.sort(key=lambda each: each.noticed_ms)
-                self._uncut.add(log)
-        for row in sorted(rows.to_pylist(), key=lambda row: row["noticed_at"]):
-            log, reason = log_of(row), row["reason"]
-            if reason in _BEGINNINGS:
-                self._uncut_now.add(log)
-            elif reason == READ_AGAIN:
-                self._uncut_now.discard(log)
-            if row["leader_epoch"] is None:
-                continue
-            now = (row["noticed_at"], row["topic_id"], row["leader_epoch"])
-            _, topic_id, epoch = before = self._epochs.get(log, now)
-            self._epochs[log] = max(now, before)
-            if reason in (ELECTED, TRUNCATED):
-                known_epoch = epoch if topic_id == row["topic_id"] else None
-                end = end_of_epoch(row["leader_epoch"], row["begins_at"], known_epoch)
-                self._epoch_ends.setdefault(log, []).append((row["topic_id"], end))
+    def _take_in(self, row: IncarnationRow, noticed_ms: int) -> None:
+        log, is_of_commits = row.log, row.log.topic == CONSUMER_OFFSETS
+        if is_of_commits != self._of_commits or noticed_ms < self.noticed_ms:  # all rows may come again
+            return
+        self.noticed_ms = noticed_ms
+        if row.reason == ARRIVED:
+            self.arrived[log] = noticed_ms, row.begins_at or 0
+            return
+        self._topic_ids[log.cluster, log.topic] = self.topic_ids(log.cluster, log.topic) | {row.topic_id}
+        known = self.logs[log] = self.logs.get(log, KnownLog(row.topic_id)).followed_by(row, noticed_ms)
+        if row.is_new:
+            self._uncut |= {log}
+            begun = self.begun.get(log.topic_partition, ())
+            self.begun[log.topic_partition] = *begun, (log.cluster, known.incarnations[-1])
 
-    def epoch_ends(self, log: ClusterPartition) -> list[EpochEnd]:
+    def epoch_ends(self, log: ClusterPartition) -> Sequence[EpochEnd]:
         """Return the ends of earlier leaders' records, of the present incarnation of the topic."""
-        _, now, _ = self._epochs.get(log, (None, "", 0))
-        return [end for topic_id, end in self._epoch_ends.get(log, ()) if topic_id == now]
+        return self.logs[log].ended if log in self.logs else ()
 
     def leader_epoch(self, log: ClusterPartition) -> tuple[str, int] | None:
         """Return topic id and leader epoch under which *log* was last checked; None: unknown."""
-        known = self._epochs.get(log)
-        return known[1:] if known is not None else None
+        return self.logs[log].checked if log in self.logs else None
 
 
 class NamedEpochs:

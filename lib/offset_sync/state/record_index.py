@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import timedelta
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +19,7 @@ from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader, j
 from offset_sync.state.index_start import IndexStart
 from offset_sync.state.seal import MOST_UNSEALED, seal
 from offset_sync.state.sealed_parts import SealedParts
-from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.catalog import RECORD_RUNS
 from offset_sync.tables.segments import TableFiles
 from offset_sync.tables.store import TableStore
 from offset_sync.tables.transaction_log import Added
@@ -59,8 +58,6 @@ class RecordIndex:
         self._taken = IndexLogs()
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
-        self._topics_version: int | None = None
-        self._ids: dict[tuple[str, str], set[str]] = {}
         self._grown: set[TopicPartition] = set()
         self._incarnations = KnownIncarnations()
         self._now_ms = now_ms
@@ -95,8 +92,8 @@ class RecordIndex:
 
     def _follow(self, version: int, rows: pa.Table) -> None:
         """Take in the *rows* that were added up to *version*."""
-        # These are read after the runs and written before them: no run is visible without its topic's id.
-        incarnations, (topics_version, topics) = self._incarnations.caught_up(self._tables), self._topics_after()
+        # Read after the runs and written before them: no run is visible without its topic's id.
+        incarnations = self._incarnations.caught_up(self._tables)
         added = self._reader.read(rows.select(COLUMNS)).in_order()
         with self.lock:
             self._compare_clocks(int(added.seen_ms.max()) if len(added) else None)
@@ -107,7 +104,8 @@ class RecordIndex:
                 self._taken.take_in(log, of_log, is_timed=self._is_timed(log.topic))
                 # In another order the rows may agree: read as at a start, once.
                 self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
-            self._note(version, incarnations, topics_version, topics)
+            # After the logs, because readers of leader epochs take no lock.
+            self._incarnations, self._version = incarnations, version
 
     def _read_all(self, *, is_cut: bool = True) -> None:
         """Read all of the tables again; readers see what was known before, or nothing, meanwhile.
@@ -124,7 +122,7 @@ class RecordIndex:
                 logger.warning("retrying the read of record_runs: %s", problem)
         else:
             files, start, taken = self._all_logs()
-        incarnations, (topics_version, topics) = before_runs.caught_up(self._tables), self._topics_after()
+        incarnations = before_runs.caught_up(self._tables)
         with self.lock:
             before, self._taken = self._taken, taken
             self._compare_clocks(start.newest_ms)
@@ -133,7 +131,7 @@ class RecordIndex:
             if self._version is not None:
                 void = {place.topic_partition for place, log in logs if is_cut or log.reorder_count()}
                 self._rebuilt |= {each: self.rebuilt(each) + 1 for each in void}
-            self._note(files.version, incarnations, topics_version, topics)
+            self._incarnations, self._version = incarnations, files.version
         self._is_stale = False
 
     def _all_logs(self) -> tuple[TableFiles, IndexStart, IndexLogs]:
@@ -161,24 +159,6 @@ class RecordIndex:
             files = self._segments.newest()
         return files
 
-    def _topics_after(self) -> tuple[int, list[dict[str, Any]]]:
-        rows, version = self._tables.rows_since(INDEXED_TOPICS, self._topics_version)
-        return version, rows.select(["cluster", "topic", "topic_id"]).to_pylist()
-
-    def _note(
-        self,
-        version: int,
-        incarnations: KnownIncarnations,
-        topics_version: int,
-        topics: Sequence[Mapping[str, Any]],
-    ) -> None:
-        """Note what was read beside the runs."""
-        # After the logs, because readers of leader epochs take no lock.
-        self._incarnations = incarnations
-        for row in topics:
-            self._ids.setdefault((row["cluster"], row["topic"]), set()).add(row["topic_id"])
-        self._version, self._topics_version = version, topics_version
-
     @property
     def is_loaded(self) -> bool:
         """Whether the tables were read once."""
@@ -198,9 +178,9 @@ class RecordIndex:
         """Return all that is indexed, by cluster, topic and partition."""
         return self._taken.logs
 
-    def topic_ids(self, cluster: str, topic: str) -> set[str]:
+    def topic_ids(self, cluster: str, topic: str) -> Set[str]:
         """Return the ids of a topic that were indexed."""
-        return self._ids.get((cluster, topic), set())
+        return self._incarnations.topic_ids(cluster, topic)
 
     def partitions(self, cluster: str, topic: str) -> int:
         """Return how many partitions of a topic are indexed, empty ones included."""

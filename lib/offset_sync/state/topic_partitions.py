@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.model.values import ABSENT, CONSUMER_OFFSETS, GroupPartition
+from offset_sync.kafka.requests import TopicInfo
+from offset_sync.model.values import ABSENT, GroupPartition
 from offset_sync.state.cluster_clock import epoch_ms
 from offset_sync.state.committed_offsets import NEVER_MS
 from offset_sync.state.sync_state import SyncState
@@ -87,21 +88,22 @@ class TopicPartitions:
             known = self._known.get((cluster, topic))
             return known.came_ms if known is not None else {}
 
-    def note(self, cluster: str, found: Mapping[str, tuple[str, int]]) -> None:
-        """Record the topic id and the number of partitions of topics of a cluster, where there are more than before.
-
-        New incarnations of topics are recorded by the index: one that it has not met is left out.
-        """
+    def note(self, cluster: str, found: Mapping[str, TopicInfo]) -> None:
+        """Record topics of a cluster that are new, or recreated, or have more partitions than before."""
         self.refresh()
         now, rows = datetime.now(timezone.utc), []
         with self._lock:
-            for topic, (topic_id, partitions) in found.items():
+            for topic, each in found.items():
                 known = self._known.get((cluster, topic))
-                is_same = known is not None and known.topic_id == topic_id
-                if partitions > known.partitions if known is not None and is_same else topic == CONSUMER_OFFSETS:
-                    rows.append({"cluster": cluster, "topic": topic, "topic_id": topic_id, "partitions": partitions})
+                if known is None or known.topic_id != each.topic_id or each.partitions > known.partitions:
+                    rows.append(
+                        dict(
+                            zip(
+                                INDEXED_TOPICS.names, (cluster, topic, each.topic_id, each.partitions, now), strict=True
+                            )
+                        )
+                    )
         if rows:
-            rows = [{**row, "seen_at": now} for row in rows]
             self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
             self.refresh()
 

@@ -34,7 +34,7 @@ INDEXED_TOPICS = Table(
     columns(
         "cluster | string | its alias",
         "topic | string | its name there, or at the source",
-        "topic_id | string | Kafka's id of it; empty: deleted before we could ask",
+        "topic_id | string | Kafka's id of it",
         "partitions | int | how many",
         "seen_at | timestamp | when it was first so",
     ),
@@ -47,7 +47,7 @@ LOG_INCARNATIONS = Table(
         "cluster | string | its alias",
         "topic | string | its name there, or at the source",
         "partition | int | partition",
-        "topic_id | string | Kafka's id of it",
+        "topic_id | string | Kafka's id of it; empty: deleted before we could ask",
         "leader_epoch | int | newest leader epoch; null: the broker named none",
         "begins_at | bigint | first offset with other records; with ARRIVED and ELECTED: end of the log",
         "reason | string | TOPIC_RECREATED, LOG_TRUNCATED; READ_AGAIN: record_runs is cut, and read again up to "

@@ -47,11 +47,6 @@ def begin(offset: int, *, place: LogKey = ("Y", "orders", 0)) -> dict[str, Any]:
     return run(offset, 0, place[0], -1, place=place)
 
 
-def topic(topic_id: str, *, cluster: str = "Y") -> dict[str, Any]:
-    """The index has met this incarnation of the topic."""
-    return {"cluster": cluster, "topic": "orders", "topic_id": topic_id, "partitions": 1, "seen_at": EPOCH}
-
-
 def life(alias: str, begins_at: int, noticed_ms: int = 0, reason: str = TRUNCATED) -> dict[str, Any]:
     """The log of ``orders`` at *alias* has had other records from *begins_at* on since *noticed_ms*."""
     log = {"cluster": alias, "topic": "orders", "partition": 0, "topic_id": "id", "leader_epoch": noticed_ms}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -157,7 +157,7 @@ class MemoryIndex(RecordIndex):
 
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
-        self.logs, self.ids = self._taken.logs, self._ids
+        self.logs, self.ids = self._taken.logs, dict[tuple[str, str], set[str]]()
         self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self.uncut: set[ClusterPartition] = set()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
@@ -168,6 +168,10 @@ class MemoryIndex(RecordIndex):
     def grown(self) -> set[TopicPartition]:
         """The partitions extended since they were taken last."""
         return self._grown
+
+    def topic_ids(self, cluster: str, topic: str) -> Set[str]:
+        """Return the ids of a topic that were indexed."""
+        return self.ids.get((cluster, topic), set())
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""

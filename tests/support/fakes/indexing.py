@@ -21,6 +21,7 @@ from offset_sync.ingest.origin_check import OriginCheck
 from offset_sync.ingest.record_indexer import Checks, RecordIndexer
 from offset_sync.ingest.run_builder import RunBuilder, StreamIdentities
 from offset_sync.ingest.run_cuts import cut_logs
+from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
@@ -76,25 +77,24 @@ class Job:
         incarnations = IncarnationCheck(self.tables, clusters, self.reaches, 60_000, cut)  # type: ignore[arg-type]
         self.incarnations = incarnations
         logs = LogCheck("Y", Asked(self, self, self.reread), OriginCheck("Y", ["X", "Y"]), incarnations)  # type: ignore[arg-type]
-        checks = Checks(self, logs, ONLY_SPARK)
+        checks = Checks(logs, ONLY_SPARK)
         self.indexer = RecordIndexer(self.tables, self.plan, cutter, checks, self.progress)  # type: ignore[arg-type]
-
-    def describe(self, topics: list[str]) -> dict[str, Any]:
-        return {topic: info for topic, info in self.topics.items() if topic in topics}
 
     def fetch_each(self, wanted: dict[str, Collection[TopicPartition]]) -> dict[str, ClusterMetadata]:
         """Return the log ends: by default beyond all that is read here."""
         return {alias: self._said_of(alias, partitions) for alias, partitions in wanted.items()}
 
     def _said_of(self, alias: str, partitions: Collection[TopicPartition]) -> ClusterMetadata:
-        topics = self.topics if alias == "Y" else self.topics_of_x
+        asked, topics = {topic for topic, _ in partitions}, self.topics if alias == "Y" else self.topics_of_x
+        topics = {name: topic for name, topic in topics.items() if name in asked}
         there = {name: topic for name, topic in topics.items() if isinstance(topic, MemoryTopic)}
         default = MemoryEnds(0, 1 << 40 if alias == "Y" else self.ends_at_x)
         logs = self.logs.get(alias, {})
         ends = {each: logs.get(each, default) for each in partitions if each.topic in there}
         if alias == "Y":
             ends = {each: end for each, end in ends.items() if each not in self.without_ends}
-        return ClusterMetadata(there, ends)
+        refused = {name: topic for name, topic in topics.items() if isinstance(topic, ClusterError)}
+        return ClusterMetadata(there, ends, refused)
 
     def ends(self, epochs: dict[TopicPartition, EpochChange]) -> dict[TopicPartition, ReportedEnd]:
         """Say where leader epochs end."""

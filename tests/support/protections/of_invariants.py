@@ -69,9 +69,9 @@ BY_NUMBER[3] = protections(
 )
 BY_NUMBER[4] = protections(
     "a topic's id is recorded before its first run",
-    kept_by("record_indexer.RecordIndexer._record_incarnations", nothing, "record_indexer killed_at_any_point_and"),
+    kept_by("incarnation_log.IncarnationLog.write", nothing, "record_indexer killed_at_any_point_and[record_runs]"),
     "a log with another leader, or a shorter one, is asked where the epoch before has ended",
-    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, seed(74, "cut_grows")),
+    kept_by("incarnation_check.IncarnationCheck._is_questionable", no, "incarnation_check a_cut_that_was_not[False]"),
     "copies of truncated records are unread",
     kept_by("run_cuts.RowCutter._number", without.cut_by("origin"), seed(29, "third_anew")),
     "a copy that may be of either incarnation is unread",

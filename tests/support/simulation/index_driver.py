@@ -55,7 +55,7 @@ class Indexer:
         """Begin as a new process does."""
         origins = {header.decode(): alias for alias, header in ORIGIN_HEADERS.items()}
         builder = RunBuilder(StreamIdentities(self.alias, origins, "text"), lambda _topic: False)
-        checks = Checks(self.world.clusters[self.alias], self.checks.of(self.alias, self._reread), ONLY_SPARK)  # type: ignore[arg-type]
+        checks = Checks(self.checks.of(self.alias, self._reread), ONLY_SPARK)  # type: ignore[arg-type]
         tables: Any = self.tables
         self.indexer = RecordIndexer(tables, self.checkpoint, builder, checks, IndexProgress())  # type: ignore[arg-type]
 

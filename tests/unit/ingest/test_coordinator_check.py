@@ -54,7 +54,7 @@ class Site:
         """Begin as a new process does."""
         self.state, self.read = SyncState(CONFIG, MemoryIndex(), lambda: self.now_ms), getattr(self, "read", 0)
         self.lives = CommitLogIncarnations(self.tables)
-        self.lives.topics.note("X", {CONSUMER_OFFSETS: ("id", 1)})
+        self.lives.topics.note("X", {CONSUMER_OFFSETS: TopicInfo("id", 1)})
         restore_commits(self.tables, self.state, self.lives)
         this: Any = self
         self.check = CoordinatorCheck(this, self.state, CONFIG.is_group_included, self)

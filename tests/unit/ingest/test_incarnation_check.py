@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.clusters import MemoryEnds, MemoryTopic
-from fakes.indexing import ORDERS, SECOND, Job, Plan, mirrored
+from fakes.indexing import ORDERS, SECOND, TOPICS, Job, Plan, mirrored
 from offset_sync.ingest.incarnation_check import OvertakenError
 from offset_sync.model.errors import ClusterError, OtherClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, OffsetRange, ReportedEnd, TopicPartition
@@ -87,6 +87,15 @@ def test_what_a_cluster_said_before_another_query_noticed_more_is_asked_again() 
         *((1, None, None), (2, 6, "LOG_TRUNCATED")),
         *((2, 6, "READ_AGAIN"), (2, None, "READ_AGAIN")),
     ]
+
+
+def test_a_log_that_ends_below_its_copies_when_it_is_first_met_was_truncated() -> None:
+    job = Job(Plan({ORDERS: 0}, [{ORDERS: 1}, {ORDERS: 2}]), topics_of_x={})
+    job.index(0, (ORDERS, 0, mirrored(100)))
+    job.topics_of_x, job.ends_at_x = dict(TOPICS), 50
+    job.restart()
+    job.index(1, (ORDERS, 1, mirrored(10)))
+    assert ("X", None, 0, "LOG_TRUNCATED") in lives(job)
 
 
 def noticed_by_another_query(job: Job) -> None:

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from fakes.tables import MemoryTables
-from offset_sync.ingest.incarnation_log import IncarnationLog
 from offset_sync.model.values import ClusterPartition
 from offset_sync.state.incarnations import KEPT, KnownIncarnations, NamedEpochs, retired_elections
 from offset_sync.tables.catalog import ARRIVED, ELECTED, LOG_INCARNATIONS, READ_AGAIN, RECREATED, TRUNCATED
@@ -51,17 +50,12 @@ def to_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def seen(rows: Sequence[dict[str, Any]], commits: Sequence[tuple[Any, ...]]) -> Any:
-    """Return the leaders and lives of all logs as both jobs take them from the table, and which commits are lost."""
+    """Return what is known of all logs by the table, and which commits are lost."""
     tables: Any = MemoryTables()
     tables.append(LOG_INCARNATIONS, to_table(rows))
     known = KnownIncarnations().caught_up(tables).caught_up(tables)
-    noted = IncarnationLog(tables, of_commits=False)
-    logs = {ClusterPartition(*log) for *log, _, _ in commits} | {ClusterPartition("X", "orders", 0)}
     lost = [
         any(epoch < each.below and offset > each.end for each in known.epoch_ends(ClusterPartition(*log)))
         for *log, epoch, offset in commits
     ]
-    last = {log: each._replace(ended=()) for log in logs if (each := noted.known(log)) is not None}
-    by_log = {log: (last.get(log), list(known.of(log))) for log in logs}
-    epochs = {log: known.leader_epoch(log) for log in logs}
-    return lost, epochs, by_log, {alias: noted.unread(alias) for alias in "XY"}, noted.arrived
+    return lost, {log: each._replace(all_ended=()) for log, each in known.logs.items()}, known.arrived

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders.commits import acknowledge, commit, take_in
-from builders.index_rows import add, begin, edge, life, run, topic
+from builders.index_rows import add, begin, edge, life, run
 from fakes.sealed_tables import SealedInMemory
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, TopicPartition
@@ -16,7 +16,7 @@ from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.committed_offsets import CommittedOffsets
 from offset_sync.state.index_retention import Retention, lowest_commits
 from offset_sync.state.record_index import RecordIndex
-from offset_sync.tables.catalog import INDEXED_TOPICS, LOG_INCARNATIONS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 ORDERS = TopicPartition("orders", 0)
 X, Y = ClusterPartition("X", "orders", 0), ClusterPartition("Y", "orders", 0)
@@ -31,7 +31,7 @@ class World:
         for place in (X, Y):
             rows = [run(start, 10, "X", start, place=place) for start in range(0, 100, 10)]
             add(self.tables, RECORD_RUNS, begin(0, place=place), *rows, edge(100, place=place))
-            add(self.tables, INDEXED_TOPICS, topic("id", cluster=place.cluster))
+            add(self.tables, LOG_INCARNATIONS, life(place.cluster, 0, reason="ELECTED"))
             self.describe(place.cluster)
         self.tables.seal(100)
 
@@ -64,7 +64,10 @@ UNDESCRIBED = ClusterMetadata({}, {}, {"orders": SILENT})
         (lambda world: world.metadata.update(Z=UNDESCRIBED), "Z does not let it be described"),
         (lambda world: world.metadata["Y"].ends.clear(), "Y has no leader for it"),
         (lambda world: world.describe("Y", topic_id="another"), "Y has another log than was indexed"),
-        (lambda world: add(world.tables, INDEXED_TOPICS, topic("second")), "Y has another log than was indexed"),
+        (
+            lambda world: add(world.tables, LOG_INCARNATIONS, life("Y", 0, reason="ELECTED") | {"topic_id": "second"}),
+            "Y has another log than was indexed",
+        ),
         (lambda world: add(world.tables, LOG_INCARNATIONS, life("Y", 70)), "Y had other records before"),
         (lambda world: world.describe("Y", end=101), "Y has not indexed it to its end"),
         (lambda world: world.describe("Z"), "Z has not indexed it"),
