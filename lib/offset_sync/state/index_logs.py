@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 from offset_sync.model.values import ClusterPartition
@@ -14,13 +15,14 @@ logger = logging.getLogger(__name__)
 
 
 class IndexLogs:
-    """One :class:`LogIndex` per (cluster, topic, partition)."""
+    """One :class:`LogIndex` per (cluster, topic, partition); *is_timed* says of which topics timestamps are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_timed: Callable[[str], bool]) -> None:
+        self.is_timed = is_timed
         self.logs: dict[ClusterPartition, LogIndex] = {}
         self.partitions: dict[tuple[str, str], int] = {}
 
-    def take_in(self, of_log: ClusterPartition, rows: IndexRows, *, is_timed: bool) -> None:
+    def take_in(self, of_log: ClusterPartition, rows: IndexRows) -> None:
         """Take in *rows* of a log, which are in order; there is at least one."""
         runs = rows.runs
         log = self.logs.get(of_log) or self.begin(of_log, int(runs.start[0]))
@@ -31,7 +33,7 @@ class IndexLogs:
         if whole.length.sum() > runs.length.sum():
             logger.warning("clusters.%s: %s-%d: not all of it is in the index; its gaps are repeated", *of_log)
         log.extend(whole, int(runs.end.max()))
-        _note_times(log, rows, is_timed=is_timed)
+        _note_times(log, rows, is_timed=self.is_timed(of_log.topic))
 
     def is_contradicted(self, of_log: ClusterPartition) -> bool:
         """Return whether a log has two different records for one offset."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.model.values import ClusterPartition
-from offset_sync.state.index_rows import NO_ROWS, IndexRows, RowReader, joined, with_gaps
+from offset_sync.state.index_rows import NO_ROWS, IndexRows, RowReader, with_gaps
 from offset_sync.state.sealed_parts import SealedParts
 from offset_sync.tables.segments import Segments
 from offset_sync.translate.index.log_index import LogIndex
@@ -91,8 +91,7 @@ class Page:
 
     def all_rows(self) -> IndexRows:
         """Return its rows, in order."""
-        found = [self.source.reader.read(self.source.parts, part) for part in self.numbers]
-        rows = joined([*found, self.rows])
+        rows = self.rows.followed_by(*(self.source.reader.read(self.source.parts, part) for part in self.numbers))
         return rows.take((rows.start >= self.low) & (rows.start < self.high)).in_order()
 
     def runs(self) -> Runs:

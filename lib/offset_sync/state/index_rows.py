@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from offset_sync.model.values import ClusterPartition
 from offset_sync.tables.catalog import BEGINS
+from offset_sync.translate.index.columns import Columns
 from offset_sync.translate.index.runs import UNKNOWN_ORIGIN, Int64s, Runs
 
 TIMES = ("indexed_at", "min_timestamp", "max_timestamp", "complete_until")
@@ -22,7 +23,7 @@ UNTIMED = [name for name in COLUMNS if name not in ("min_timestamp", "max_timest
 
 
 @dataclass(frozen=True, eq=False)
-class IndexRows:
+class IndexRows(Columns):
     """Rows of many logs; shapes (rows,), times in ms since the epoch, 0 where the table has none.
 
     *log* is the log's number at a :class:`RowReader`, *origin* the code of the row's origin.
@@ -38,14 +39,6 @@ class IndexRows:
     most_ms: Int64s
     complete_ms: Int64s
 
-    def __len__(self) -> int:
-        return len(self.log)
-
-    @property
-    def columns(self) -> list[Int64s]:
-        """All columns, in their order."""
-        return [getattr(self, name) for name in _COLUMNS]
-
     @property
     def runs(self) -> Runs:
         """The rows as runs, those of length 0 among them."""
@@ -55,9 +48,6 @@ class IndexRows:
     def extent(self) -> tuple[int, int]:
         """The first offset, and the highest end of a row; there is at least one row."""
         return int(self.start.min()), int((self.start + np.maximum(self.length, 0)).max())
-
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> IndexRows:
-        return IndexRows(*(column[rows] for column in self.columns))
 
     def by_log(self) -> Iterator[tuple[int, IndexRows]]:
         """Yield the number of each log and its rows, of rows in order."""
@@ -86,31 +76,20 @@ class IndexRows:
         return order
 
 
-_COLUMNS = [field.name for field in fields(IndexRows)]
-
-
-NO_ROWS = IndexRows(*(np.empty(0, np.int64) for _ in _COLUMNS))
-
-
-def joined(parts: Sequence[IndexRows]) -> IndexRows:
-    """Return the rows of all *parts*."""
-    if len(parts) == 1:
-        return parts[0]
-    return IndexRows(*map(np.concatenate, zip(*(part.columns for part in (NO_ROWS, *parts)), strict=True)))
+NO_ROWS = IndexRows.none()
 
 
 class RowReader:
-    """Makes arrays of rows of the table; *code* gives codes to origins, *is_timed* says which topics need timestamps.
+    """Makes arrays of rows of the table, which may be without timestamps; *code* gives codes to origins.
 
     It numbers logs: :attr:`numbers` by log, :attr:`logs` by number. Threads may share it.
     """
 
-    def __init__(self, code: Callable[[str], int], is_timed: Callable[[str], bool]) -> None:
-        self._code, self.is_timed = code, is_timed
+    def __init__(self, code: Callable[[str], int]) -> None:
+        self._code = code
         self.numbers: dict[ClusterPartition, int] = {}
         self.logs: list[ClusterPartition] = []
         self._numbering = threading.Lock()
-        self._timed: list[bool] = []  # by number too: name patterns are matched once
 
     def read(self, rows: pa.Table) -> IndexRows:
         """Return *rows*, in no order."""
@@ -119,12 +98,10 @@ class RowReader:
         log = self._logs_of(rows)
         start, length, origin_start = (int64s(rows.column(n)) for n in ("start_offset", "length", "origin_start"))
         codes, origin = _encoded(rows.column("origin"))
-        is_timed = np.array(self._timed, np.bool_)
         seen_ms, complete_ms = (int64s(rows.column(name)) // 1000 for name in ("indexed_at", "complete_until"))
         least_ms = most_ms = np.zeros(len(log), np.int64)
-        if is_timed.any():
-            times = (int64s(rows.column(name)) // 1000 for name in ("min_timestamp", "max_timestamp"))
-            least_ms, most_ms = (np.where(is_timed[log], each, 0) for each in times)
+        if "min_timestamp" in rows.column_names:
+            least_ms, most_ms = (int64s(rows.column(name)) // 1000 for name in ("min_timestamp", "max_timestamp"))
         known = np.array([self._code(name) for name in codes], np.int64)[origin]
         columns = (start, length, known, origin_start, seen_ms, least_ms, most_ms, complete_ms)
         return IndexRows(log, *columns)
@@ -150,7 +127,6 @@ class RowReader:
         with self._numbering:
             if log not in self.numbers:
                 self.logs.append(log)
-                self._timed.append(self.is_timed(log.topic))
                 self.numbers[log] = len(self.logs) - 1
             return self.numbers[log]
 

@@ -82,7 +82,7 @@ class _LogStart:
         """Return which parts can become pages unread, shape (parts,)."""
         source, column = self.source, self.source.parts.column
         start, end = column("start", self.parts), column("end", self.parts)
-        if source.reader.rows.is_timed(source.place.topic):
+        if self.found.is_timed(source.place.topic):
             return np.zeros(len(start), np.bool_)
         highest = np.maximum.accumulate(end)
         reach = np.concatenate((start[:1], highest[:-1]))
@@ -139,6 +139,4 @@ class _LogStart:
 
     def _take(self, rows: IndexRows) -> None:
         if len(rows):
-            source = self.source
-            is_timed = source.reader.rows.is_timed(source.place.topic)
-            self.found.take_in(source.place, rows, is_timed=is_timed)
+            self.found.take_in(self.source.place, rows)

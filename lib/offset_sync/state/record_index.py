@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import timedelta
+from functools import cache
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from offset_sync.state.cluster_clock import ClockOffset, system_now_ms
 from offset_sync.state.incarnations import KnownIncarnations
 from offset_sync.state.index_logs import IndexLogs
 from offset_sync.state.index_pages import PageCache, PartReader
-from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader, joined
+from offset_sync.state.index_rows import COLUMNS, NO_ROWS, UNTIMED, RowReader
 from offset_sync.state.index_start import IndexStart
 from offset_sync.state.seal import MOST_UNSEALED, seal
 from offset_sync.state.sealed_parts import SealedParts
@@ -51,11 +52,11 @@ class RecordIndex:
     ) -> None:
         self.lock = threading.RLock()
         self._tables, self._segments = tables, tables.segments(RECORD_RUNS)
-        self._is_timed = is_timed or (lambda topic: False)
+        self._is_timed = cache(is_timed or (lambda topic: False))
         names = UNTIMED if is_timed is None else COLUMNS
         self._schema = pa.schema([RECORD_RUNS.arrow_schema.field(name) for name in names])
         self._cache, self._keep = PageCache(memory_bytes), keep
-        self._taken = IndexLogs()
+        self._taken = IndexLogs(self._is_timed)
         self._codes: dict[str, int] = {"": UNKNOWN_ORIGIN}
         self._version: int | None = None
         self._grown: set[TopicPartition] = set()
@@ -65,7 +66,7 @@ class RecordIndex:
         self._rebuilt: dict[TopicPartition, int] = {}
         self._reading = threading.Lock()
         self._coding = threading.Lock()
-        self._reader = RowReader(self.code, self._is_timed)
+        self._reader = RowReader(self.code)
         self._parts = PartReader(self._segments, self._reader, self._schema)
         self._is_stale = False
 
@@ -101,7 +102,7 @@ class RecordIndex:
                 log = self._reader.logs[number]
                 self._grown.add(log.topic_partition)
                 was_contradicted = self._taken.is_contradicted(log)
-                self._taken.take_in(log, of_log, is_timed=self._is_timed(log.topic))
+                self._taken.take_in(log, of_log)
                 # In another order the rows may agree: read as at a start, once.
                 self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
             # After the logs, because readers of leader epochs take no lock.
@@ -136,10 +137,10 @@ class RecordIndex:
 
     def _all_logs(self) -> tuple[TableFiles, IndexStart, IndexLogs]:
         """Read the directories of sealed files, and all rows of others."""
-        files, taken = self._sealed_enough(), IndexLogs()
-        rows = [NO_ROWS, *(self._reader.read(piece) for piece in self._segments.rows(files, self._schema))]
+        files, taken = self._sealed_enough(), IndexLogs(self._is_timed)
+        rows = NO_ROWS.followed_by(*map(self._reader.read, self._segments.rows(files, self._schema)))
         parts = SealedParts.of(files.sealed.values(), self._reader, self.code)
-        start = IndexStart(self._parts, self._cache, parts, joined(rows).in_order())
+        start = IndexStart(self._parts, self._cache, parts, rows.in_order())
         for number in range(len(self._reader.logs)):
             start.take_in(taken, number)
         return files, start, taken

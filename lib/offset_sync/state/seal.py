@@ -163,7 +163,7 @@ def sealed(rows: pa.Table) -> tuple[pa.Table, Directory]:
 
 
 def _reader(codes: dict[str, int]) -> RowReader:
-    return RowReader(lambda origin: codes.setdefault(origin, len(codes) - 1), lambda _topic: False)
+    return RowReader(lambda origin: codes.setdefault(origin, len(codes) - 1))
 
 
 class _Parts:
