@@ -154,13 +154,13 @@ class MaintainJob:
             return 0, failures
         index.refresh()
         retention = Retention(index, metadata, self._lowest(index), self._old_before_ms())
-        for reason, count in sorted(retention.reasons(partitions).items()):
+        begins, reasons = retention.begins(partitions)
+        for reason, count in sorted(reasons.items()):
             logger.info("no runs of %d partitions are removed: %s", count, reason)
-        begins = to_begins(retention.begins(partitions), config.names)
         lease.renew()
         gone = 0
         with _left_to_the_next_pass("no runs were removed"):
-            gone = cut(TableStore.of(config), begins, config.maintenance.keep_versions)
+            gone = cut(TableStore.of(config), to_begins(begins, config.names), config.maintenance.keep_versions)
         return gone, failures
 
     def _lowest(self, index: RecordIndex) -> dict[ClusterPartition, int]:

@@ -19,10 +19,8 @@ is then believed as to where its records and those of later leaders diverge (``E
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -207,19 +205,14 @@ class NamedEpochs:
     schema = pa.schema([OFFSET_COMMITS.arrow_schema.field(name) for name in (*LOG, "leader_epoch", "committed_offset")])
 
     def __init__(self, rows: pa.Table) -> None:
-        by_log: dict[ClusterPartition, dict[int, int]] = {}
+        self._highest: dict[ClusterPartition, dict[int, int]] = {}
         for row in rows.to_pylist():
-            offsets, epoch = by_log.setdefault(log_of(row), {}), row["leader_epoch"]
-            offsets[epoch] = max(row["committed_offset"], offsets.get(epoch, 0))
-        self._epochs = {log: sorted(offsets) for log, offsets in by_log.items()}
-        self._highest = {
-            log: list(accumulate((by_log[log][epoch] for epoch in epochs), max)) for log, epochs in self._epochs.items()
-        }
+            of_log, epoch = self._highest.setdefault(log_of(row), {}), row["leader_epoch"]
+            of_log[epoch] = max(row["committed_offset"], of_log.get(epoch, 0))
 
     def highest_below(self, log: ClusterPartition, epoch: int) -> int:
         """Return the highest offset that was committed in an epoch below *epoch*; 0 where none was."""
-        before = bisect_left(self._epochs.get(log, ()), epoch)
-        return self._highest[log][before - 1] if before else 0
+        return max((offset for each, offset in self._highest.get(log, {}).items() if each < epoch), default=0)
 
 
 def retired_elections(rows: pa.Table, named: NamedEpochs, old_before: datetime, read: Collection[str]) -> pa.Table:

@@ -6,6 +6,7 @@ incarnation that was indexed, and its index has reached the log end. What is unk
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -52,28 +53,18 @@ class Retention:
         self._index, self._metadata, self._lowest = index, metadata, lowest
         self._old_before_ms = old_before_ms
 
-    def begins(self, partitions: Iterable[TopicPartition]) -> dict[ClusterPartition, int]:
-        """Return where the index of each partition may begin; partitions kept whole are left out."""
-        found: dict[ClusterPartition, int] = {}
+    def begins(self, partitions: Iterable[TopicPartition]) -> tuple[dict[ClusterPartition, int], Counter[str]]:
+        """Return where the index of each partition may begin; and why others are kept whole, and how many."""
+        found, reasons = dict[ClusterPartition, int](), Counter[str]()
         for partition in sorted(set(partitions), key=lambda each: (each.topic, each.partition)):
             logs = {alias: log for alias in self._metadata if (log := self._log(alias, partition)) is not None}
-            if not any(isinstance(log, str) for log in logs.values()):
-                known = [log for log in logs.values() if isinstance(log, IndexedLog)]
-                offsets = begins(known, old_before_ms=self._old_before_ms)
-                found |= {
-                    ClusterPartition(alias, *partition): offset for alias, offset in zip(logs, offsets, strict=True)
-                }
-        return found
-
-    def reasons(self, partitions: Iterable[TopicPartition]) -> dict[str, int]:
-        """Return why partitions are kept whole, and how many."""
-        counts: dict[str, int] = {}
-        for partition in set(partitions):
-            for alias in self._metadata:
-                if isinstance(reason := self._log(alias, partition), str):
-                    counts[reason] = counts.get(reason, 0) + 1
-                    break
-        return counts
+            if unknown := [log for log in logs.values() if isinstance(log, str)]:
+                reasons[unknown[0]] += 1
+                continue
+            known = [log for log in logs.values() if isinstance(log, IndexedLog)]
+            offsets = begins(known, old_before_ms=self._old_before_ms)
+            found |= {ClusterPartition(alias, *partition): offset for alias, offset in zip(logs, offsets, strict=True)}
+        return found, reasons
 
     def _log(self, alias: str, partition: TopicPartition) -> IndexedLog | str | None:
         """Return the log of a partition, why it cannot be judged, or None where the cluster has nothing of it."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,71 +39,57 @@ class _Known(NamedTuple):
     came_ms: Mapping[int, int]  # of partitions that came after the topic was first seen
 
 
+_NEVER_MET = _Known("", 0, MappingProxyType({}))
+
+
 class TopicPartitions:
     """Follows the table; threads may share it."""
 
     def __init__(self, tables: TableStore) -> None:
         self._tables, self._lock = tables, threading.Lock()
         self._version: int | None = None
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: Mapping[tuple[str, str], _Known] = {}  # never changed, but replaced as a whole
 
     def refresh(self) -> None:
         """Catch up with the table."""
         with self._lock:
             rows, version = self._tables.rows_since(INDEXED_TOPICS, self._version)
+            known = dict(self._known)
             for row in sorted(rows.to_pylist(), key=lambda row: row["seen_at"]):
-                self._take_in((row["cluster"], row["topic"]), row["topic_id"], row["partitions"], row["seen_at"])
-            self._version = version
-
-    def _take_in(self, place: tuple[str, str], topic_id: str, partitions: int | None, seen_at: datetime) -> None:
-        before, count = self._known.get(place), partitions or 0
-        if before is None or before.topic_id != topic_id:
-            self._known[place] = _Known(topic_id, count, {})
-        elif count > before.partitions:
-            came = dict.fromkeys(range(before.partitions, count), epoch_ms(seen_at))
-            self._known[place] = _Known(topic_id, count, {**before.came_ms, **came})
+                place = row["cluster"], row["topic"]
+                before, topic_id, count = known.get(place), row["topic_id"], row["partitions"] or 0
+                if before is None or before.topic_id != topic_id:
+                    known[place] = _Known(topic_id, count, {})
+                elif count > before.partitions:
+                    came = dict.fromkeys(range(before.partitions, count), epoch_ms(row["seen_at"]))
+                    known[place] = _Known(topic_id, count, {**before.came_ms, **came})
+            self._known, self._version = known, version
 
     def count(self, cluster: str, topic: str) -> int:
         """Return how many partitions a topic had when it was last checked; 0: never."""
-        with self._lock:
-            known = self._known.get((cluster, topic))
-            return known.partitions if known is not None else 0
+        return self._known.get((cluster, topic), _NEVER_MET).partitions
 
     def counts(self, topic: str) -> dict[str, int]:
         """Return the same for every cluster where the topic was checked."""
-        with self._lock:
-            return {
-                cluster: each.partitions
-                for (cluster, name), each in self._known.items()
-                if name == topic and each.partitions
-            }
+        return {a: each.partitions for (a, name), each in self._known.items() if name == topic and each.partitions}
 
     def has_grown(self, topic: str) -> bool:
         """Return whether a topic has got partitions at any cluster since it was first seen."""
-        with self._lock:
-            return any(each.came_ms for (_, name), each in self._known.items() if name == topic)
+        return any(each.came_ms for (_, name), each in self._known.items() if name == topic)
 
     def came_ms(self, cluster: str, topic: str) -> Mapping[int, int]:
         """Return the partitions that were added since the topic was first seen, with when that was noticed, in ms."""
-        with self._lock:
-            known = self._known.get((cluster, topic))
-            return known.came_ms if known is not None else {}
+        return self._known.get((cluster, topic), _NEVER_MET).came_ms
 
     def note(self, cluster: str, found: Mapping[str, TopicInfo]) -> None:
         """Record topics of a cluster that are new, or recreated, or have more partitions than before."""
         self.refresh()
         now, rows = datetime.now(timezone.utc), []
-        with self._lock:
-            for topic, each in found.items():
-                known = self._known.get((cluster, topic))
-                if known is None or known.topic_id != each.topic_id or each.partitions > known.partitions:
-                    rows.append(
-                        dict(
-                            zip(
-                                INDEXED_TOPICS.names, (cluster, topic, each.topic_id, each.partitions, now), strict=True
-                            )
-                        )
-                    )
+        for topic, each in found.items():
+            known = self._known.get((cluster, topic), _NEVER_MET)
+            if known.topic_id != each.topic_id or each.partitions > known.partitions:
+                values = (cluster, topic, each.topic_id, each.partitions, now)
+                rows.append(dict(zip(INDEXED_TOPICS.names, values, strict=True)))
         if rows:
             self._tables.append(INDEXED_TOPICS, pa.Table.from_pylist(rows, INDEXED_TOPICS.arrow_schema))
             self.refresh()

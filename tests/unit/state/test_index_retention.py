@@ -45,8 +45,8 @@ class World:
         tables: Any = self.tables
         index = RecordIndex(tables)
         index.refresh()
-        retention = Retention(index, self.metadata, self.lowest, 1000)
-        return list(retention.begins([ORDERS]).values()), retention.reasons([ORDERS])
+        found, reasons = Retention(index, self.metadata, self.lowest, 1000).begins([ORDERS])
+        return list(found.values()), reasons
 
 
 SILENT = ClusterError("Y", "no answer")
