@@ -22,10 +22,14 @@ class IndexLogs:
         self.logs: dict[ClusterPartition, LogIndex] = {}
         self.partitions: dict[tuple[str, str], int] = {}
 
-    def take_in(self, of_log: ClusterPartition, rows: IndexRows) -> None:
-        """Take in *rows* of a log, which are in order; there is at least one."""
+    def take_in(self, of_log: ClusterPartition, rows: IndexRows) -> bool:
+        """Take in *rows* of a log, which are in order; there is at least one.
+
+        Return whether the log has two different records for one offset now, and had not before.
+        """
         runs = rows.runs
         log = self.logs.get(of_log) or self.begin(of_log, int(runs.start[0]))
+        was_contradicted = log.is_contradicted
         if (is_lost := runs.length < 0).any():
             lost = runs.take(is_lost)
             log.lose(replace(lost, length=-lost.length))
@@ -34,10 +38,7 @@ class IndexLogs:
             logger.warning("clusters.%s: %s-%d: not all of it is in the index; its gaps are repeated", *of_log)
         log.extend(whole, int(runs.end.max()))
         _note_times(log, rows, is_timed=self.is_timed(of_log.topic))
-
-    def is_contradicted(self, of_log: ClusterPartition) -> bool:
-        """Return whether a log has two different records for one offset."""
-        return of_log in self.logs and self.logs[of_log].is_contradicted
+        return log.is_contradicted and not was_contradicted
 
     def begin(self, of_log: ClusterPartition, first: int) -> LogIndex:
         """Begin the index of a log at its offset *first*."""

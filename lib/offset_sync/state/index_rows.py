@@ -65,15 +65,9 @@ class IndexRows(Columns):
 
     def order(self) -> NDArray[np.intp]:
         """Return how the rows are put :meth:`in_order`, shape (rows,)."""
-        order = np.lexsort((self.start, self.log))
-        log, start = self.log[order], self.start[order]
-        is_next = (log[1:] == log[:-1]) & (start[1:] == start[:-1])
-        if is_next.any():
-            tied = (np.append(is_next, False) | np.append(False, is_next)).nonzero()[0]
-            tie = self.take(order[tied])
-            by_tie = np.lexsort((tie.origin, tie.seen_ms, -tie.origin_start, tie.length, tie.start, tie.log))
-            order[tied] = order[tied][by_tie]
-        return order
+        keys = (self.origin, self.seen_ms, -self.origin_start, self.length, self.start, self.log)
+        found: NDArray[np.intp] = np.lexsort(keys)
+        return found
 
 
 NO_ROWS = IndexRows.none()

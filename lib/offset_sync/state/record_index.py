@@ -101,10 +101,8 @@ class RecordIndex:
             for number, of_log in added.by_log():
                 log = self._reader.logs[number]
                 self._grown.add(log.topic_partition)
-                was_contradicted = self._taken.is_contradicted(log)
-                self._taken.take_in(log, of_log)
                 # In another order the rows may agree: read as at a start, once.
-                self._is_stale |= self._taken.is_contradicted(log) and not was_contradicted
+                self._is_stale |= self._taken.take_in(log, of_log)
             # After the logs, because readers of leader epochs take no lock.
             self._incarnations, self._version = incarnations, version
 
