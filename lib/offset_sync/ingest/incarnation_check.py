@@ -101,12 +101,12 @@ class IncarnationCheck:
         self._elected: dict[ClusterPartition, dict[int, int]] = {}
         self._is_read = False
 
-    def moment(self) -> int:
-        """Return a version to take before querying clusters; incarnations recorded later supersede their answers."""
+    def moment(self) -> datetime:
+        """Return a time to take before querying clusters; incarnations recorded later supersede their answers."""
         with self._lock:
-            return self._log.moment
+            return self._log.now()
 
-    def note(self, said: Said, plans: Plans, moment: int) -> datetime:
+    def note(self, said: Said, plans: Plans, moment: datetime) -> datetime:
         """Record which of the logs in *said* have other records than before, and from which offset on.
 
         Return the timestamp for rows that were read before the clusters were queried, at *moment*: later than every
@@ -194,7 +194,7 @@ class IncarnationCheck:
                         found[origin] = min(each.begins_at, found.get(origin, each.begins_at))
             return found
 
-    def _refuse_overtaken(self, said: Said, moment: int) -> None:
+    def _refuse_overtaken(self, said: Said, moment: datetime) -> None:
         for log, _, _ in _logs(said):
             if self._log.noticed_since(log, moment):
                 raise OvertakenError(log.cluster, f"{log!r}: new incarnation recorded meanwhile; retrying")

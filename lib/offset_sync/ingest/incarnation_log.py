@@ -24,13 +24,12 @@ _REASONS = {RECREATED: "topic recreated", TRUNCATED: "log truncated"}
 class IncarnationLog:
     """The table as first loaded, and with what was written since; not thread-safe.
 
-    It has the logs of topics, or *of_commits*, whichever this job writes. *moment* counts writes.
+    It has the logs of topics, or *of_commits*, whichever this job writes.
     """
 
     def __init__(self, tables: TableStore, *, of_commits: bool) -> None:
         self._tables, self._known = tables, KnownIncarnations(of_commits=of_commits)
-        self._latest_ms, self.moment, self._is_loaded = 0, 0, False
-        self._noticed_at: dict[ClusterPartition, int] = {}
+        self._latest_ms, self._is_loaded = 0, False
 
     @property
     def table(self) -> KnownIncarnations:
@@ -67,9 +66,9 @@ class IncarnationLog:
         """Return the logs by whose last incarnation the index is still to be cut."""
         return {log: known.uncut for log, known in self.table.logs.items() if known.uncut is not None}
 
-    def noticed_since(self, log: ClusterPartition, moment: int) -> bool:
-        """Return whether an incarnation of *log* was recorded after *moment*."""
-        return self._noticed_at.get(log, 0) > moment
+    def noticed_since(self, log: ClusterPartition, moment: datetime) -> bool:
+        """Return whether an incarnation of *log* was recorded since *moment*, an answer of :meth:`now`."""
+        return any(each.noticed_ms >= epoch_ms(moment) for each in self.table.of(log))
 
     def now(self) -> datetime:
         """Return the time, or 1 ms after the last row if the clock was set back since."""
@@ -88,10 +87,8 @@ class IncarnationLog:
         now = max(self.now(), to_datetime(self._latest_ms))
         rows = [{**entry.log._asdict(), **entry._asdict(), "noticed_at": now} for entry in entries]
         self._tables.append(LOG_INCARNATIONS, pa.Table.from_pylist(rows, LOG_INCARNATIONS.arrow_schema))
-        self.moment += 1
         for entry in entries:
             if entry.is_new:
-                self._noticed_at[entry.log] = self.moment
                 logger.error(
                     "clusters.%s: %s-%d: %s; re-reading from offset %d on, where its records have been replaced",
                     *entry.log,
