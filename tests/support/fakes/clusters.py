@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -158,6 +158,7 @@ class MemoryIndex(RecordIndex):
     def __init__(self) -> None:
         super().__init__(MemoryTables())  # type: ignore[arg-type]
         self.logs, self.ids = self._taken.logs, dict[tuple[str, str], set[str]]()
+        self._incarnations._topic_ids = self.ids  # type: ignore[assignment]
         self.epochs: dict[ClusterPartition, tuple[str, int]] = {}
         self.uncut: set[ClusterPartition] = set()
         self.lives: dict[ClusterPartition, list[Incarnation]] = {}
@@ -168,10 +169,6 @@ class MemoryIndex(RecordIndex):
     def grown(self) -> set[TopicPartition]:
         """The partitions extended since they were taken last."""
         return self._grown
-
-    def topic_ids(self, cluster: str, topic: str) -> Set[str]:
-        """Return the ids of a topic that were indexed."""
-        return self.ids.get((cluster, topic), set())
 
     def incarnations(self, log: ClusterPartition) -> Sequence[Incarnation]:
         """Return the lives of a log after its first."""

@@ -25,7 +25,7 @@ from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import ClusterPartition, EpochChange, ReportedEnd, TopicPartition
 from offset_sync.state.cluster_metadata import ClusterMetadata
 from offset_sync.state.highest_indexed import highest_indexed
-from offset_sync.tables.catalog import INDEXED_TOPICS, RECORD_RUNS
+from offset_sync.tables.catalog import LOG_INCARNATIONS, RECORD_RUNS
 
 Partition = TopicPartition
 ORDERS, SECOND, PAY = (TopicPartition(*each) for each in (("orders", 0), ("orders", 1), ("pay", 0)))
@@ -120,8 +120,8 @@ class Job:
         names = ("topic", "partition", "start_offset", "length", "origin", "origin_start")
         return self.tables.rows(RECORD_RUNS, *names)
 
-    def topic_ids(self) -> list[tuple[str, int | None]]:
-        return self.tables.rows(INDEXED_TOPICS, "topic_id", "partitions")
+    def topic_ids(self) -> list[tuple[str]]:
+        return self.tables.rows(LOG_INCARNATIONS, "topic_id")
 
 
 def to_frame(records: Iterable[tuple[Partition, int, Headers | None]]) -> MemoryFrame:

@@ -82,13 +82,6 @@ class SimCluster(MemoryCluster):
         """Return whether the topic has fewer partitions here."""
         return place.topic in self.partitions and place.partition >= self.partitions[place.topic]
 
-    def describe(self, topics: Sequence[str]) -> Mapping[str, MemoryTopic]:  # type: ignore[override]
-        """Say what the index asks; raises when silent."""
-        said = self.answer()
-        if isinstance(said, ClusterError):
-            raise said
-        return {name: each for name, each in {**said.topics, **said.refused}.items() if name in topics}  # type: ignore[misc]
-
     def committed_offsets(self, groups: Sequence[str], deadline: float) -> Mapping[str, Any]:
         found: dict[str, Any] = {**super().committed_offsets(groups, deadline)}
         if self.list_fault == "silent":

@@ -53,7 +53,7 @@ def seen(rows: Sequence[dict[str, Any]], commits: Sequence[tuple[Any, ...]]) -> 
     """Return what is known of all logs by the table, and which commits are lost."""
     tables: Any = MemoryTables()
     tables.append(LOG_INCARNATIONS, to_table(rows))
-    known = KnownIncarnations().caught_up(tables).caught_up(tables)
+    known = KnownIncarnations().caught_up(tables)
     lost = [
         any(epoch < each.below and offset > each.end for each in known.epoch_ends(ClusterPartition(*log)))
         for *log, epoch, offset in commits
