@@ -81,8 +81,6 @@ class ReconcilePass:
             return Turn([])
         commits, snapshot = self._ask(source, target, rows)
         with self._target_locks[target]:
-            if request.selection is not Selection.DECIDED:
-                self._tell_gone(source, target, self._deleted(source, target, commits, snapshot))
             due = self._still_due(source, target, commits, snapshot, request)
             commits = due.take(slice(self._paces[target].turn))
             rest = request.rest(np.concatenate([due.key[len(commits.key) :], later]))
@@ -152,9 +150,11 @@ class ReconcilePass:
         state = self._state
         with state.lock:
             counts = state.counts(source, commits.key)
+            is_kept = state.is_kept(source, target, commits, snapshot)
+            if request.selection is not Selection.DECIDED:
+                self._tell_gone(source, target, commits.key[counts & ~is_kept])
             now = state.commits(source, commits.key)
-            chosen = counts & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
-            chosen &= state.is_kept(source, target, commits, snapshot)
+            chosen = counts & is_kept & (now.offset == commits.offset) & (now.at_ms == commits.at_ms)
             if request.selection in (Selection.UNSETTLED, Selection.EVERY, Selection.DECIDED):
                 self._unsettle_changed(source, target, commits.key, snapshot)
             if request.selection is Selection.UNSETTLED:
@@ -180,12 +180,6 @@ class ReconcilePass:
             translated, plan, None, now_ms, none, none, outcome, {}, outcome == _GONE, members, contest
         )
         self._history.append(done)
-
-    def _deleted(self, source: str, target: str, commits: Commits, snapshot: Snapshot) -> KeyRows:
-        """Return the rows of *commits* that still count at their home, and are deleted there."""
-        with self._state.lock:
-            is_kept = self._state.is_kept(source, target, commits, snapshot)
-            return commits.key[self._state.counts(source, commits.key) & ~is_kept]
 
     def _refresh_before_ms(self) -> int:
         """Return the time before which our own values are due for a refresh."""
