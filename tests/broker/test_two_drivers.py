@@ -5,13 +5,11 @@ The tests of this file go through the life of one installation in order, from dr
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -26,11 +24,8 @@ from broker.committed_offsets import commits_recorded
 from broker.crafted_logs import Clusters
 from broker.installation import Installation, install, until
 from broker.job import Job
-from broker.story import SHIFT, Story
-from offset_sync.config import load_config
+from broker.story import Story
 from offset_sync.ingest.query_supervisor import QuerySupervisor, has_caught_up
-from offset_sync.jobs import sync_offsets as job_module
-from offset_sync.jobs.sync_offsets import SyncJob, sync_offsets
 from offset_sync.model.errors import ConfigError
 
 pytestmark = [pytest.mark.in_order, pytest.mark.timeout(1200)]
@@ -115,39 +110,6 @@ def test_a_driver_ends_with_3_that_another_has_followed_and_a_paused_one_that_wa
     second.terminate()
     assert second.exit_code == 0
     assert stage.epochs() == [(1, False), (2, False), (2, True)]
-
-
-def test_a_driver_that_restarts_in_its_process_goes_on_as_the_same_driver(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ready = [threading.Event() for _ in range(3)]
-    lives = iter(ready)
-
-    def begin_again_at_once(job: SyncJob) -> None:
-        if not job._over.is_set() and (mine := next(lives, None)) is not None:
-            mine.set()
-            if mine is not ready[-1]:
-                least = 10 * (ready.index(mine) + 1)  # the next commit may be answered before we look
-                until(lambda: (stage.story.offset("drivers-lives") or 0) >= least)
-                job._over.set()
-
-    monkeypatch.setattr(SyncJob, "_renew", begin_again_at_once)
-    monkeypatch.setattr(job_module, "RENEWAL_S", 0.1)
-    stop, epochs = threading.Event(), {epoch for epoch, _ in stage.epochs()}
-    arguments = argparse.Namespace(once=False, dry_run=False)
-    with ThreadPoolExecutor(1) as pool:
-        job = pool.submit(sync_offsets, load_config(stage.installation.config_file), arguments, stop)
-        try:
-            for number, is_ready in enumerate(ready, 1):
-                stage.story.commit("drivers-lives", 10 * number)
-                stage.story.arrives("drivers-lives", 10 * number)
-                until(is_ready.is_set)  # its watch looks now and then, and an answer may be quicker
-        finally:
-            stop.set()  # else a failure would wait for the job for ever
-        assert job.result() == []
-    assert len({epoch for epoch, _ in stage.epochs()} - epochs) == 1
-    rows = stage.installation.translations(group_id="drivers-lives", outcome="COMMITTED")
-    assert [row["target_offset"] - SHIFT for row in rows] == [10, 20, 30]
 
 
 def test_a_micro_batch_that_was_planned_before_the_start_is_not_the_end_of_the_log(

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from offset_sync.ingest.query_errors import failure_of, reason_of, with_full_disk
 from offset_sync.model.errors import TakenOverError
-from offset_sync.spark.jvm import hear_batches, silence_batches
+from offset_sync.spark.jvm import silence_batches
 from offset_sync.tables.files import for_hadoop
 
 logger = logging.getLogger(__name__)
@@ -50,31 +50,6 @@ def has_caught_up(query: StreamingQuery) -> bool:
 
 def _is_of_before(source: Mapping[str, str]) -> bool:
     return source["latestOffset"] == _NO_OFFSET and source["description"].startswith(_OF_A_LOG)
-
-
-class HeldFunction:
-    """Calls *function*, which may reference all state of a job, until :meth:`let_go` releases it.
-
-    Spark keeps a function of foreachBatch and its last error until its JVM collects garbage, if ever.
-    """
-
-    def __init__(self, function: BatchFunction) -> None:
-        self._function: BatchFunction | None = function
-        self._error = Exception()
-
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Call the function; RuntimeError, so that the micro-batch is repeated, once it was released."""
-        if (function := self._function) is None:
-            raise RuntimeError("the job whose micro-batch this is has ended")
-        try:
-            function(batch, batch_id)
-        except Exception as error:
-            self._error = error
-            raise
-
-    def let_go(self) -> None:
-        """Release the function, and what the traceback of its last error references."""
-        self._function = self._error.__traceback__ = self._error.__cause__ = self._error.__context__ = None
 
 
 class QueryStarter(Protocol):
@@ -113,14 +88,13 @@ class _Supervised:
 
 
 class QuerySupervisor:
-    """Named queries of one job; they end when *stop* is set for the job, or *over* for the queries alone."""
+    """Named queries of one job; they end when *stop* is set. *over* is set when they have to."""
 
     def __init__(self, stop: threading.Event, over: threading.Event | None = None, folders: Sequence[str] = ()) -> None:
         self._stop, self._over = stop, over or threading.Event()
         self._folders = folders
         self._queries: dict[str, _Supervised] = {}
-        self._held: list[HeldFunction] = []
-        self._is_silent, self._deadline, self._noting = False, float("inf"), threading.Lock()
+        self._deadline, self._noting = float("inf"), threading.Lock()
 
     def _must_end(self) -> bool:
         return self._stop.is_set() or self._over.is_set()
@@ -143,12 +117,10 @@ class QuerySupervisor:
                 self._stop.set()
             except StopRequestedError:
                 pass
-            self._is_silent = True
             silence_batches(_is_no_stop)
             raise StopRequestedError
 
-        self._held.append(held := HeldFunction(guarded))
-        return held
+        return guarded
 
     def stream(
         self, name: str, records: DataFrame, checkpoint: str, function: BatchFunction, interval: timedelta | None
@@ -219,11 +191,6 @@ class QuerySupervisor:
         for each in self._queries.values():
             while each.is_alive and not each.is_starting:
                 time.sleep(_ENDING_POLL_SECONDS)
-        for held in self._held:
-            held.let_go()
-        if self._is_silent and not self._stop.is_set():  # the job goes on, with other queries
-            self._is_silent = False
-            hear_batches(_is_no_stop)
 
     def _begin(self, *, is_once: bool) -> None:
         for name, each in self._queries.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import logging
 import os
 import socket
@@ -56,7 +55,7 @@ from offset_sync.tables.files import files_of
 logger = logging.getLogger(__name__)
 _MOVES_S, _ASK_S, _SUMMARY_S, _DUE_S = 1.0, 10.0, 60.0, 0.2
 RENEWAL_S = 24 * 3600.0
-"""How often memory is checked; a key is over a week after its group was deleted, and a renewal takes some seconds."""
+"""How often memory is checked; a key is over a week after its group was deleted."""
 DRY_BESIDE = (
     "--dry-run: {} runs sync_offsets, and would be taken over; stop it (if it was killed, start it again), or give "
     "tables.root and tables.checkpoints other places"
@@ -78,11 +77,7 @@ def sync_offsets(config: Config, arguments: argparse.Namespace, stop: threading.
                 raise ConfigError([DRY_BESIDE.format(claim.who)])
         config = with_first_ids(config, tables.files)
         with held(Lease(tables, "sync_offsets", stop)) as lease:
-            job = partial(SyncJob, config, spark, lease, is_writing=not arguments.dry_run)
-            while not arguments.once and not stop.is_set():
-                job(is_once=False).run()
-                gc.collect()  # its state and its clients go before the next one restores its own
-            return job(is_once=True).run() if arguments.once else []
+            return SyncJob(config, spark, lease, is_writing=not arguments.dry_run, is_once=arguments.once).run()
 
 
 def may_run(claim: Claim) -> bool:
@@ -105,6 +100,7 @@ class SyncJob:
 
     def __init__(self, config: Config, spark: SparkSession, lease: Lease, *, is_writing: bool, is_once: bool) -> None:
         self._config, self._lease, self._is_writing, self._is_once = config, lease, is_writing, is_once
+        self._failures = list[str]()
         self._over, self._is_ready, soon = threading.Event(), threading.Event(), threading.Event()
         names, folders = config.names, (config.tables.root, config.tables.checkpoints)
         tables = FencedTables(config.tables.root, lease, files_of(config), names)
@@ -174,7 +170,7 @@ class SyncJob:
     def run(self) -> list[str]:
         """Sync once or until stopped; return one line per failure of the former."""
         try:
-            return self._run_once() if self._is_once else self._run_until_over()
+            return self._run_once() if self._is_once else self._run_until_stopped()
         finally:
             for each in self._at_once.values():
                 each.close()
@@ -195,13 +191,13 @@ class SyncJob:
         logger.info("done: %s", self._metrics.summary())
         return failures + ([self._history.error] if self._history.error else [])
 
-    def _run_until_over(self) -> list[str]:
-        """Sync until the job is stopped, or has to restart in the process; failures are retried."""
+    def _run_until_stopped(self) -> list[str]:
+        """Sync until the job is stopped; failures are retried."""
         logs = LogWatch(self._config, self._admins, self._state.index)
         told = [*self._metrics.collectors(), Gauges(HEALTH, self._health), Gauges(LOGS, lambda: logs)]
         with served("sync_offsets", self._config.metrics, told):
             self._run_beside(logs)
-        return []
+        return self._failures
 
     def _run_beside(self, logs: LogWatch) -> None:
         """Run the queries, and beside them all that is looked at from time to time."""
@@ -228,8 +224,7 @@ class SyncJob:
             each.start()
         self._queries.run_until_stopped(self._note_readiness)
         self._reconciler.close()
-        for each in beside[:1] if self._lease.stop.is_set() else beside:  # a stop waits for no silent cluster
-            each.join()
+        beside[0].join()  # the others may wait for a silent cluster
         self._close()
 
     def _close(self) -> None:
@@ -274,16 +269,16 @@ class SyncJob:
             )
 
     def _renew(self) -> None:
-        """End the job, for the next one in this process, when many of its keys are over.
+        """Stop the job, to be started again, when many of its keys are over.
 
-        Rows of keys are never reused while they may be referenced. The next one has no references, and restores no keys
-        that are over (``state/last_known.py``): so memory follows the number of existing groups.
+        Rows of keys are never reused while they may be referenced. A start restores no keys that are over
+        (``state/last_known.py``): so memory follows the number of existing groups.
         """
         with self._state.lock:
             known, gone = len(self._state.offsets.keys), int(is_over(self._state.offsets).sum())
         if gone >= WORTH_WHILE and gone > known // 2:
-            logger.info("%d of %d keys belong to deleted groups: restarting the job without them", gone, known)
-            self._over.set()
+            self._failures.append(f"{gone:,} of {known:,} keys belong to deleted groups: start it again, without them")
+            self._lease.stop.set()
 
     def _beat(self) -> None:
         """Tell readers of the tables that the answers there are of now."""

@@ -84,20 +84,11 @@ _BATCHES = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 def silence_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
     """Keep the requested end of a micro-batch out of the logs, where Spark would print two screens of it.
 
-    Records of py4j about it pass only where *is_worth_telling*. Until :func:`hear_batches`.
+    Records of py4j about it pass only where *is_worth_telling*.
     """
-    _set_level(java("org.apache.logging.log4j.Level").OFF)
+    off = java("org.apache.logging.log4j.Level").OFF
+    java("org.apache.logging.log4j.core.config.Configurator").setLevel(_BATCHES, off)
     logging.getLogger("py4j.clientserver").addFilter(is_worth_telling)
-
-
-def hear_batches(is_worth_telling: Callable[[logging.LogRecord], bool]) -> None:
-    """Undo :func:`silence_batches`."""
-    _set_level(None)  # inherit that of the parent logger
-    logging.getLogger("py4j.clientserver").removeFilter(is_worth_telling)
-
-
-def _set_level(level: Any) -> None:
-    java("org.apache.logging.log4j.core.config.Configurator").setLevel(_BATCHES, level)
 
 
 def jar_of(name: str) -> str:

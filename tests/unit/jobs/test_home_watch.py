@@ -78,9 +78,10 @@ def test_partitions_that_are_added_are_noted_for_order_and_start_the_query_again
 def test_it_is_over_when_most_keys_are(known: int, gone: int, is_due: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     state = SimpleNamespace(offsets=SimpleNamespace(keys=range(known)), lock=threading.RLock())
     monkeypatch.setattr(sync_offsets, "is_over", lambda offsets: np.arange(len(offsets.keys)) < gone)
-    job: Any = SimpleNamespace(_state=state, _over=threading.Event())
+    lease = SimpleNamespace(stop=threading.Event())
+    job: Any = SimpleNamespace(_state=state, _lease=lease, _failures=[])
     SyncJob._renew(job)
-    assert job._over.is_set() == is_due
+    assert (lease.stop.is_set(), len(job._failures)) == (is_due, is_due)
 
 
 @pytest.mark.parametrize("is_read", [False, True])
