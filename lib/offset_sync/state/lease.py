@@ -3,19 +3,14 @@
 A process may be suspended between any two instructions, and another driver may take over meanwhile. So a write checks
 twice: first by a look at the table, and again for each request, as late as possible, by the age of that look. A task
 checks the time since its start instead. A look asks the storage whether the table ``drivers`` has a new version. It is
-valid for the length of the claim, by this machine's monotonic clock and from its beginning::
+valid for :data:`FRESH_S`, by this machine's monotonic clock and from its beginning::
 
     this driver   claim 7 · look · write · look · write · · · (stopped) · · · · look: 8 is newer, end
     the next one                                 claim 8 · restore · read to the end · look · write
 
 The newest claim holds a job, so a restarted driver need not wait until the former one times out. If that one still
-runs, it looks before it writes and finds the newer claim.
-
-**The length** follows the storage: four looks, two seconds at least. It is part of the claim, so another driver does
-not measure it. That one writes only when the lengths of all unended claims before its own have passed since its own is
-in the table: each look that has not seen it began before, and is over by then. When looks take longer, the driver
-enters its claim again with a greater length, and uses that only for looks begun afterwards. Either they see the other
-claim, or the other driver has read the greater length, for entries have one order. A length never shrinks.
+runs, it looks before it writes and finds the newer claim. The new driver writes only when that time has passed since
+its claim is in the table: each look that has not seen it began before, and is over by then.
 """
 
 from __future__ import annotations
@@ -44,10 +39,10 @@ from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
 
-FRESH_S = 2.0
-"""The least length of a claim, and that of one without any."""
-_LOOKS = 4
-"""How many looks a claim lasts. The next one begins two before its end, so that writers seldom wait."""
+FRESH_S = 6.0
+"""How long a look is valid; where one takes as long nothing is written."""
+_EARLY_S = 3.0
+"""How long before its end the next one begins, so that writers seldom wait."""
 SETTLE_S = 2.0
 """How long the last requests of the former driver may be on their way; a start takes longer anyway."""
 _WATCH_S = 1.0
@@ -80,11 +75,6 @@ class Claim:
     def who(self) -> str:
         """Who claimed it and when, for a person."""
         return f"process {self.pid} on {self.host}, since {self.claimed_at:%Y-%m-%d %H:%M:%S} UTC"
-
-    @property
-    def length_s(self) -> float:
-        """For how many seconds its looks are valid: the end of *driver_id*."""
-        return float(self.driver_id.partition("-")[2] or FRESH_S)
 
 
 def next_epoch(claims: Iterable[Claim], job: str) -> int:
@@ -162,7 +152,6 @@ class Lease:
         self._tables, self._job, self._now = tables, job, now
         self._mine: list[Claim] = []
         self._version: int | None = None
-        self._length_s, self._look_s = FRESH_S, 0.0
         self._open_until = float("-inf")
         self._newer: Claim | None = None
         self._settled_at = float("-inf")
@@ -173,22 +162,18 @@ class Lease:
         driver_id, host = uuid.uuid4().hex, socket.gethostname()
         for _ in range(_ATTEMPTS):
             rows, version = self._tables.rows_since(DRIVERS, None)
-            began = self._now()
-            more, version = self._tables.rows_since(DRIVERS, version)
-            self._length_s = self._needed_s(self._now() - began)
-            claims = to_claims(rows) + to_claims(more)
+            claims = to_claims(rows)
             epoch, at = next_epoch(claims, self._job), datetime.now(timezone.utc)
-            own = f"{driver_id}-{self._length_s}"
-            mine = [Claim(self._job, group, epoch, own, host, os.getpid(), at) for group in groups or (None,)]
+            mine = [Claim(self._job, group, epoch, driver_id, host, os.getpid(), at) for group in groups or (None,)]
             began = self._now()
             # One append per epoch of the job: a second driver with the same epoch appends nothing, and takes the next.
             self._tables.append(DRIVERS, to_rows(mine), (f"driver-{self._job}", epoch))
             rows, after = self._tables.rows_since(DRIVERS, version)
             added = to_claims(rows)
-            if any(claim.driver_id == own for claim in added):
+            if any(claim.driver_id == driver_id for claim in added):
                 self._hold(mine, claims + added)
                 self._newer = newer_than(added, mine)
-                self._version, self._open_until = after, began + self._length_s
+                self._version, self._open_until = after, began + FRESH_S
                 return
         raise TableError(f"tables.drivers: {_ATTEMPTS} others have claimed {self._job} first; start it again")
 
@@ -196,11 +181,11 @@ class Lease:
         self._mine, groups = mine, {each.group_id for each in mine}
         before = [each for each in claims if each.job == self._job and each.epoch < mine[0].epoch]
         left = [each for group_id in groups for each in unended(before, self._job, group_id)]
+        wait_s = FRESH_S + SETTLE_S
         if left:
-            self._settled_at = self._now() + max(each.length_s for each in left) + SETTLE_S
+            self._settled_at = self._now() + wait_s
         logger.info("this is driver %d of %s (%s)", mine[0].epoch, self._job, mine[0].driver_id)
         for claim in left:
-            wait_s = claim.length_s + SETTLE_S
             logger.info("%s is taken over from %s, without its end: writes wait %.1f s", claim.what, claim.who, wait_s)
 
     @property
@@ -244,36 +229,22 @@ class Lease:
         began = self._now()  # what is seen may be as old as this
         try:
             rows, version = self._tables.rows_since(DRIVERS, self._version)
-            self._newer = self._newer or newer_than(to_claims(rows), self._mine)
-            self._version, self._open_until = version, began + self._length_s
-            if not rows.num_rows and (needed_s := self._needed_s(self._now() - began)) > self._length_s:
-                own = f"{self._mine[0].driver_id.partition('-')[0]}-{needed_s}"
-                longer = [replace(each, driver_id=own) for each in self._mine]
-                self._tables.append(DRIVERS, to_rows(longer))
-                self._mine, self._length_s = longer, needed_s  # for looks from now on
         except Exception as problem:
             reason = next(iter(str(problem).splitlines()), type(problem).__name__)
             raise TableError(f"tables.drivers cannot be read, so nothing is written: {reason}") from problem
-
-    def _needed_s(self, look_s: float) -> float:
-        """Return the length of a claim where looks take so long: at least the present one."""
-        self._look_s = look_s
-        if 2 * look_s <= self._length_s:
-            return self._length_s
-        needed_s = round(_LOOKS * look_s, 1)
-        logger.warning(
-            "slow storage: %.1f s to look at %s, so a new driver waits %.1f s",
-            look_s,
-            self._tables.path(DRIVERS),
-            needed_s,
-        )
-        return needed_s
+        self._newer = self._newer or newer_than(to_claims(rows), self._mine)
+        self._version, self._open_until = version, began + FRESH_S
+        if (look_s := self._now() - began) > _EARLY_S - _WATCH_S:  # writers wait for the rest
+            slow = f"slow storage: {look_s:.1f} s to look at {self._tables.path(DRIVERS)}"
+            if look_s >= FRESH_S:
+                raise TableError(f"{slow}, so nothing is written; move the tables nearer to the drivers")
+            logger.warning("%s", slow)
 
     def watch(self) -> None:
         """Look from time to time until it is given back, so that a driver with nothing to write ends too."""
         while not self._has_ended.wait(_WATCH_S):
             try:
-                if self._now() + 2 * self._look_s >= self._open_until:
+                if self._now() + _EARLY_S >= self._open_until:
                     with self._lock:
                         self._look()
                 self.raise_if_lost()

@@ -150,7 +150,7 @@ DRIVERS = Table(
         "job | string | index_records, sync_offsets, maintain_tables or cutover",
         "group_id | string | group that a cutover moves; null: the whole job",
         "epoch | bigint | the previous claim's + 1",
-        "driver_id | string | one start of a job, and the length of its lease",
+        "driver_id | string | one start of a job",
         "host | string | its machine",
         "pid | int | its process there",
         "claimed_at | timestamp | by its own clock",

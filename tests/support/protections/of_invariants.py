@@ -201,8 +201,6 @@ BY_NUMBER[12] = protections(
     kept_by("lease.newer_than", nothing, "lease no_driver_writes_while_a"),
     "a driver that takes over waits as long as the one before may write",
     kept_by("lease.unended", gives([]), "lease no_driver_writes_while_a"),
-    "a driver that takes over waits as long as the claim before says, which follows the storage",
-    kept_by("lease.Claim.length_s", 2.0, "lease no_driver_writes_while_a"),
     "a driver that was taken over enters nothing in the tables",
     kept_by("lease.Lease.renew", nothing, "lease who_was_taken_over_appends"),
     "each request is sent only while the lease is valid",

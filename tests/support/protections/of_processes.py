@@ -12,7 +12,7 @@ import numpy as np
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.versions import Match
 from offset_sync.state.group_homes import GroupHomes
-from offset_sync.state.lease import Lease, OpenFence
+from offset_sync.state.lease import FRESH_S, Lease, OpenFence
 from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.sync_state import SyncState
 from offset_sync.sync.offset_writer import TargetWriter, _Batch
@@ -49,7 +49,7 @@ def _with_fence(other: Callable[[Any], Any], try_once: Any = _Batch._try) -> Cal
 def _counted_from_its_end(real: Callable[..., None]) -> Callable[..., None]:
     def counted(lease: Lease, *groups: Any) -> None:
         real(lease, *groups)
-        lease._open_until = lease._now() + lease._length_s
+        lease._open_until = lease._now() + FRESH_S
 
     return counted
 

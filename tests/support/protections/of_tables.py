@@ -10,25 +10,18 @@ from typing import Any
 from deltalake import DeltaTable
 
 from offset_sync.state import seal
-from offset_sync.state.lease import Lease, unended
+from offset_sync.state.lease import Lease
 from offset_sync.tables import files
 from offset_sync.tables.definition import Table
 from offset_sync.tables.maintenance import Maintainer
 from offset_sync.tables.table_log import Change, TableLog
-from protections.entry import gives, kept_by, kept_together, no, nothing, protections, setting, yes
+from protections.entry import gives, kept_by, kept_together, no, nothing, protections, yes
 
 
-def _length_used_at_once(lease: Lease, look: Callable[[Lease], None] = Lease._look) -> None:
-    length_s = lease._length_s
-    look(lease)
-    if lease._length_s > length_s:
-        lease._newer, lease._open_until = None, lease._now() + lease._length_s
-
-
-def _no_time_for_a_check(lease: Lease, look_s: float, needed: Any = Lease._needed_s) -> float:
-    length_s: float = needed(lease, look_s)
-    lease._look_s = 0.0
-    return length_s
+def _looks_once_it_is_closed(lease: Lease, watch: Callable[[Lease], None] = Lease.watch) -> None:
+    look = lease._look
+    lease._look = lambda: None if lease.is_open() else look()  # type: ignore[method-assign]
+    watch(lease)
 
 
 def _entered_unchecked(self: Maintainer, table: Table, removed: Any, into: Any, began_at: float, *, moves: Any) -> None:
@@ -96,16 +89,12 @@ PROTECTIONS = protections(
     "a driver that could overwrite the entries of others does not start",
     kept_by("files._are_two_accepted", no, "create a_server_that_accepts_two"),
     # A request to the storage of the tables takes seconds.
-    "a claim lasts four checks where the storage is slow",
-    kept_by("lease._LOOKS", 1.5, "lease on_slow_storage_a_claim"),
-    "a new driver waits for all claims before its own that have not ended",
-    kept_by("lease.unended", lambda *claims, _all=unended: _all(*claims)[-1:], "lease no_driver_writes_while_a"),
-    "a greater length counts only for checks that began after its entry",
-    kept_by("lease.Lease._look", _length_used_at_once, "lease what_a_claim_or_a"),
-    "a greater length that could not be entered is not used",
-    kept_by("lease.Lease._look", setting(Lease._look, _length_s=60.0), "lease no_driver_writes_while_a"),
-    "the next check begins two checks before the end of the last one",
-    kept_by("lease.Lease._needed_s", _no_time_for_a_check, "lease a_watched_lease_looks_before"),
+    "a driver whose checks take seconds writes",
+    kept_by("lease.FRESH_S", 2.0, "lease on_slow_storage_a_driver"),
+    "a check that took longer than it is valid lets nothing through",
+    kept_by("lease.Lease.is_open", yes, "lease on_storage_that_is_too_slow"),
+    "the next check begins long before the end of the last one",
+    kept_by("lease.Lease.watch", _looks_once_it_is_closed, "lease a_watched_lease_looks_before"),
     "check warns of a slow storage",
     kept_by("check._SLOW_S", float("inf"), "check_command a_place_elsewhere_is_left"),
     # A checkpoint is an older copy (see also of_processes), or an append is missing.

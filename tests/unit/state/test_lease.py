@@ -12,7 +12,7 @@ import pytest
 
 from fakes.claims_table import Watched
 from offset_sync.model.errors import TableError, TakenOverError
-from offset_sync.state.lease import FRESH_S, SETTLE_S, FencedTables, Lease, TaskFence, to_claims
+from offset_sync.state.lease import FRESH_S, SETTLE_S, FencedTables, Lease, TaskFence
 from offset_sync.tables.catalog import DRIVERS, INDEXED_TOPICS
 from offset_sync.tables.definition import Table
 from offset_sync.tables.store import TableStore
@@ -114,11 +114,8 @@ def test_what_a_claim_or_a_look_sees_is_as_old_as_its_beginning() -> None:
     assert not lease.is_open()
     tables.look_s = 0.9
     lease.renew()
-    tables.pass_time(1.2)
+    tables.pass_time(FRESH_S - 0.8)
     assert not lease.is_open()
-    before, tables.look_s = tables.looks, 5.0
-    lease.renew()
-    assert (lease.is_open(), tables.looks - before) == (True, 2), "the first one only shows how long the next may count"
 
 
 def test_a_task_may_write_for_some_seconds_from_its_own_start() -> None:
@@ -150,32 +147,33 @@ def test_who_was_taken_over_appends_nothing(tmp_path: Path) -> None:
 # Where a request to the storage takes long
 
 
-@pytest.mark.parametrize("look_s", [2.2, 4.4, 8.0, 60.0])
-def test_on_slow_storage_a_claim_is_longer_and_its_driver_writes(
-    look_s: float, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("look_s", [2.2, 4.4])
+def test_on_slow_storage_a_driver_writes_and_the_log_says_so(look_s: float, caplog: pytest.LogCaptureFixture) -> None:
     tables = Watched(look_s=look_s)
     lease = tables.claimed()
+    tables.pass_time(FRESH_S)
     lease.renew()
     assert lease.is_open()
-    tables.pass_time(look_s)  # as long as the next look takes
-    assert lease.is_open()
-    assert [claim.length_s for claim in to_claims(tables.all_rows(DRIVERS))] == pytest.approx([4 * look_s])
-    assert caplog.messages == [
-        f"slow storage: {look_s:.1f} s to look at drivers, so a new driver waits {4 * look_s:.1f} s"
-    ]
+    assert caplog.messages == [f"slow storage: {look_s:.1f} s to look at drivers"]
+
+
+def test_on_storage_that_is_too_slow_nothing_is_written() -> None:
+    lease = Watched(look_s=FRESH_S).claimed()
+    with pytest.raises(TableError, match=r"^slow storage: 6\.0 s to look at drivers, so nothing is written"):
+        lease.renew()
+    assert not lease.is_open()
 
 
 def test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time() -> None:
-    tables = Watched(look_s=3.0)
+    tables = Watched(look_s=1.9)
     lease = tables.claimed()
     lease.renew()
     is_open, looked = list[bool](), threading.Event()
 
     def seen(known: float) -> bool:
         """Let a second pass, which is how long the watch waits, as fast as it can look."""
-        is_open.append(lease.is_open())
         tables.pass_time(known)
+        is_open.append(lease.is_open())
         if len(is_open) == 40:
             looked.set()
         return looked.is_set()
@@ -184,4 +182,4 @@ def test_a_watched_lease_looks_before_it_ends_so_that_it_is_open_all_the_time() 
     before = tables.looks
     lease.watch()
     assert all(is_open)
-    assert 5 <= tables.looks - before <= 15
+    assert 5 <= tables.looks - before <= 20
