@@ -21,13 +21,12 @@ from offset_sync.jobs.sync_metrics import HEALTH, CountedHistory, Health, SyncMe
 from offset_sync.jobs.watches import (
     LOGS,
     CoordinatorWatch,
-    HomeWatch,
     LogWatch,
     PartitionWatch,
-    active_groups,
     look_until,
 )
 from offset_sync.kafka.cluster_admin import ClusterAdmin
+from offset_sync.kafka.requests import side_by_side
 from offset_sync.model.errors import ConfigError
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.state.checked_metadata import checked_metadata
@@ -35,6 +34,7 @@ from offset_sync.state.cluster_clock import WRONG_MS, system_now_ms
 from offset_sync.state.cluster_ids import with_first_ids
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import EVERY_S, beat
+from offset_sync.state.held_positions import note_members
 from offset_sync.state.known_names import open_clusters
 from offset_sync.state.last_known import LOOK_S, LastKnown, is_over
 from offset_sync.state.lease import Claim, FencedTables, Lease, held, to_claims, unended
@@ -54,6 +54,8 @@ from offset_sync.tables.files import files_of
 
 logger = logging.getLogger(__name__)
 _MOVES_S, _ASK_S, _SUMMARY_S, _DUE_S = 1.0, 10.0, 60.0, 0.2
+_MEMBERS_S = 5.0
+"""How long a cluster may take to list its groups."""
 RENEWAL_S = 24 * 3600.0
 """How often memory is checked; a key is over a week after its group was deleted."""
 DRY_BESIDE = (
@@ -101,7 +103,8 @@ class SyncJob:
     def __init__(self, config: Config, spark: SparkSession, lease: Lease, *, is_writing: bool, is_once: bool) -> None:
         self._config, self._lease, self._is_writing, self._is_once = config, lease, is_writing, is_once
         self._failures = list[str]()
-        self._over, self._is_ready, soon = threading.Event(), threading.Event(), threading.Event()
+        self._over, self._is_ready = threading.Event(), threading.Event()
+        self._soon = soon = threading.Event()  # a reconcile pass is due
         names, folders = config.names, (config.tables.root, config.tables.checkpoints)
         tables = FencedTables(config.tables.root, lease, files_of(config), names)
         self._at_once = {
@@ -124,8 +127,8 @@ class SyncJob:
         self._last_known = LastKnown(tables, config, replaces=True)
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self._queries = QuerySupervisor(lease.stop, self._over, folders)
-        self._homes = HomeWatch(state, partial(active_groups, self._admins), Moves(tables, dates=True), soon.set)
-        state.before_foreign = self._homes.follow_moves
+        self._moves = Moves(tables, dates=True)
+        state.before_foreign = self._follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)
         parts = SyncParts(
@@ -163,7 +166,7 @@ class SyncJob:
             self._state.before_write = self._noted.note
         for query in self._by_alias.values():
             query.begin_after(captured_ms)
-        self._homes.follow_moves()
+        self._follow_moves()
         self._partitions.begin_new_partitions()
         self._state.unread.begin(self._config.clusters)
 
@@ -181,7 +184,7 @@ class SyncJob:
         failures = self._queries.failures()
         # Do not wait for an unreachable cluster: the next run reads its commits.
         self._note_read([alias for alias, query in self._by_alias.items() if alias not in errors or query.is_gone])
-        self._homes.ask_members()
+        self._ask_members()
         self._partitions.note_growth()
         if STOPPED not in errors.values():
             failures += self._coordinators.compare(errors)
@@ -205,8 +208,8 @@ class SyncJob:
         looks: list[tuple[Callable[[], object], float, threading.Event | None]] = [
             (self._loop.pass_if_due, _DUE_S, None),
             (self._loop.follow_index, max(_DUE_S, (self._config.sync.trigger_interval / LOOKS).total_seconds()), None),
-            (self._homes.follow_moves, _MOVES_S, None),
-            (self._homes.ask_members, _ASK_S, None),
+            (self._follow_moves, _MOVES_S, None),
+            (self._ask_members, _ASK_S, None),
             (self._partitions.note_growth, _ASK_S, None),
             (self._summarize, _SUMMARY_S, ready),
             (self._coordinators.compare, _MOVES_S, ready),
@@ -235,6 +238,13 @@ class SyncJob:
                     self._noted.note_held(target)
                 except OSError as problem:
                     logger.warning("clusters.%s: our offsets are not noted for a rebuild: %s", target, problem)
+
+    def _follow_moves(self) -> None:
+        if self._moves.follow(self._state):
+            self._soon.set()
+
+    def _ask_members(self) -> None:
+        note_members(self._state, side_by_side(lambda alias: self._admins[alias].groups(_MEMBERS_S), self._admins))
 
     def _summarize(self) -> None:
         logger.info("%s", self._metrics.summary())

@@ -1,8 +1,7 @@
 """Polls for changes other than commits, each kind in a thread of its own.
 
-Inputs of the homes of groups: moves by ``cutover``, and members. What coordinators hold. Partition counts: of
-``__consumer_offsets``, for the order of commits, and of the topics that groups commit. And log ends, for metrics:
-neither a micro-batch nor a scrape waits for a cluster.
+What coordinators hold. Partition counts: of ``__consumer_offsets``, for the order of commits, and of the topics that
+groups commit. And log ends, for metrics: neither a micro-batch nor a scrape waits for a cluster.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
 from offset_sync.jobs.endpoint import Gauge, Labels, worst
 from offset_sync.kafka.cluster_admin import ClusterAdmin
-from offset_sync.kafka.requests import TopicInfo, side_by_side
+from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError, TakenOverError
 from offset_sync.model.values import CONSUMER_OFFSETS, ClusterPartition
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
-from offset_sync.state.moves import Moves
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
 from offset_sync.state.topic_partitions import begin_new_partitions
 
 logger = logging.getLogger(__name__)
-_FAILED_S, _AGAIN_S, _DAY_S, _MEMBERS_S, _DEADLINE_S = 1.0, 60.0, 86_400.0, 5.0, 10.0
+_FAILED_S, _AGAIN_S, _DAY_S, _DEADLINE_S = 1.0, 60.0, 86_400.0, 10.0
 
 
 def look_until(
@@ -44,45 +42,6 @@ def look_until(
                 logger.exception("a periodic task failed; retrying")
                 stop.wait(_FAILED_S)
         stop.wait(pause_s)
-
-
-def active_groups(admins: Mapping[str, ClusterAdmin]) -> dict[str, Collection[str] | None]:
-    """Return which classic and consumer groups have members at each cluster; None: one does not answer in time.
-
-    librdkafka (2.16) lists no group whose protocol type is not "consumer": streams groups (KIP-1071), share groups
-    (KIP-932), Connect's workers. Whether such a group has members is unknown; a broker refuses our commit while it has.
-    """
-    answers = side_by_side(lambda alias: admins[alias].groups(_MEMBERS_S), admins)
-    return {
-        alias: None if isinstance(found, ClusterError) else {group for group in found if found[group]}
-        for alias, found in answers.items()
-    }
-
-
-class HomeWatch:
-    """Keeps the homes in *state* up to date by :func:`active_groups`, *ask*; *on_change*: when groups were moved."""
-
-    def __init__(
-        self,
-        state: SyncState,
-        ask: Callable[[], Mapping[str, Collection[str] | None]],
-        moves: Moves,
-        on_change: Callable[[], None],
-    ) -> None:
-        self._state, self._ask, self._moves, self._on_change = state, ask, moves, on_change
-        self._following = threading.Lock()
-
-    def follow_moves(self) -> None:
-        """Read the moves by ``cutover``."""
-        with self._following:
-            if self._moves.follow(self._state):
-                self._on_change()
-
-    def ask_members(self) -> None:
-        """Ask the clusters which groups have members."""
-        for alias, active in self._ask().items():
-            with self._state.lock:
-                self._state.homes.note_members(alias, active, self._state.now_ms())
 
 
 class CoordinatorWatch:

@@ -1,4 +1,4 @@
-"""Positions that coordinators hold and no table has: a state that is opened without a driver takes them in."""
+"""What clusters say of groups: members, and positions that no table has, which a state without a driver takes in."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ from offset_sync.state.sync_state import SyncState
 def groups_of(state: SyncState, rows: KeyRows) -> set[str]:
     """Return the groups of *rows*."""
     return {state.offsets.keys[row].group_id for row in rows.tolist()}
+
+
+def note_members(state: SyncState, listed: Mapping[str, Mapping[str, bool] | ClusterError]) -> None:
+    """Note which groups have members, by what each cluster lists, see :meth:`ClusterAdmin.groups`; an error: unknown.
+
+    librdkafka (2.16) lists no group whose protocol type is not "consumer": streams groups (KIP-1071), share groups
+    (KIP-932), Connect's workers. Whether such a group has members is unknown; a broker refuses our commit while it has.
+    """
+    for alias, found in listed.items():
+        active = None if isinstance(found, ClusterError) else {group for group in found if found[group]}
+        with state.lock:
+            state.homes.note_members(alias, active, state.now_ms())
 
 
 def take_in_unread(state: SyncState, homes: Mapping[str, KeyRows], answers: Mapping[str, GroupAnswers]) -> None:

@@ -32,7 +32,6 @@ import pyarrow as pa
 from offset_sync.model.errors import TableError, TakenOverError
 from offset_sync.state.failpoints import in_append
 from offset_sync.tables.catalog import DRIVERS
-from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files
 from offset_sync.tables.rows import TopicNames
 from offset_sync.tables.store import TableStore
@@ -122,19 +121,6 @@ def elapsed_s() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-class ClaimsTable(Protocol):
-    """Where claims are kept, see :class:`offset_sync.tables.store.TableStore`."""
-
-    def path(self, table: Table) -> str:
-        """Return the place of a table."""
-
-    def rows_since(self, table: Table, known: int | None) -> tuple[pa.Table, int]:
-        """Return what was appended after the version *known*, all rows for None; and the version that it is now."""
-
-    def append(self, table: Table, rows: pa.Table, writer: tuple[str, int] | None = None) -> None:
-        """Append *rows*, unless *writer* has written this version or a later one before."""
-
-
 class Lease:
     """One driver's hold on *job* or, of a cutover, on some groups; threads may share it.
 
@@ -143,7 +129,7 @@ class Lease:
 
     def __init__(
         self,
-        tables: ClaimsTable,
+        tables: TableStore,
         job: str,
         stop: threading.Event,
         now: Callable[[], float] = elapsed_s,

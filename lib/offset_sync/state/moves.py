@@ -5,6 +5,7 @@ A commit is in the table before it is sent. So it is ours in the log of the targ
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,11 +33,12 @@ machine on which ``cutover`` ran is wrong, or the driver could not read the tabl
 
 
 class Moves:
-    """Follows the moves in *tables*; not for several threads. With *dates* it records when it noticed them."""
+    """Follows the moves in *tables*. With *dates* it records when it noticed them."""
 
     def __init__(self, tables: TableStore, *, dates: bool = False) -> None:
         self._tables, self._dates = tables, dates
         self._version: int | None = None
+        self._following = threading.Lock()
         self._seen: set[tuple[str, str, str, str]] = set()
 
     def follow(self, state: SyncState) -> bool:
@@ -45,6 +47,10 @@ class Moves:
         Moves that appear while we follow the table happened now, by our clock; that of the machine on which ``cutover``
         ran is not trusted. Those from before the first call have that machine's time, but no time in the future.
         """
+        with self._following:
+            return self._follow(state)
+
+    def _follow(self, state: SyncState) -> bool:
         rows, version = self._tables.rows_since(CUTOVERS, self._version)
         is_live, self._version = self._version is not None, version
         if not rows.num_rows:

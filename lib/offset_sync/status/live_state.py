@@ -22,7 +22,7 @@ from offset_sync.state.cluster_metadata import Fetcher
 from offset_sync.state.cluster_queries import ClusterQueries, GroupAnswers
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.heartbeat import is_living
-from offset_sync.state.held_positions import groups_of, take_in_unread, take_in_untold
+from offset_sync.state.held_positions import groups_of, note_members, take_in_unread, take_in_untold
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.last_known import LastKnown
 from offset_sync.state.lease import to_claims
@@ -239,10 +239,8 @@ class LiveState:
         """Ask for members, and the coordinators for the offsets of *groups*, None: of all; before :meth:`follow`."""
         listed, state, rows = self.ask_of_untold(), self.state, self.keys_of(groups)
         self.silent = [each for each in listed.values() if isinstance(each, ClusterError)]
+        note_members(state, listed)
         with state.lock:
-            for alias, found in listed.items():
-                active = None if isinstance(found, ClusterError) else {group for group in found if found[group]}
-                state.homes.note_members(alias, active, state.now_ms())
             home, included = state.homes_of(rows).home, state.keys.is_included(rows)
             homes = {alias: rows[(home == n) & included] for n, alias in enumerate(state.offsets.clusters)}
         held = self._reporter.ask({alias: groups_of(state, each) for alias, each in homes.items() if len(each)})

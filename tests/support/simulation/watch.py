@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from offset_sync.jobs.watches import HomeWatch, PartitionWatch
+from offset_sync.jobs.watches import PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
+from offset_sync.state.held_positions import note_members
 from offset_sync.state.moves import Moves
 from simulation.index_driver import PatchedTime
 from simulation.knowledge import Moved
@@ -31,32 +32,36 @@ class _Admin:
 
 
 class Watch:
-    """The job's HomeWatch and PartitionWatch by the clock of a world; it answers for the clusters' members too."""
+    """What the job looks at, by the clock of a world; it answers for the clusters' members too."""
 
     def __init__(self, driver: SyncDriver) -> None:
         self._driver, world = driver, driver.world
         self._clusters = world.clusters
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
-        self._homes = HomeWatch(driver.state, self.ask, Moves(tables, dates=True), lambda: None)
+        self._table = Moves(tables, dates=True)
         self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._start)
         self._is_live, self._moves = False, 0  # so many moves were noticed
         self._members_ms = self._moves_ms = 0
         self._read: dict[str, int] = {}  # so many partitions the query of a cluster reads
 
-    def ask(self) -> dict[str, frozenset[str] | None]:
+    def _ask_members(self) -> None:
         """Ask every cluster who is there."""
-        active = self._driver.world.active
+        active, knowledge = self._driver.world.active, self._driver.knowledge
         here = {a: frozenset(group for group, at in active.items() if at == a) for a in self._clusters}
-        told = {a: here[a] for a, cluster in self._clusters.items() if not cluster.is_down}
-        self._driver.knowledge.note_members(told, self._driver.now_ms())
-        return {alias: self._driver.knowledge.members.get(alias) for alias in self._clusters}
+        knowledge.note_members(
+            {a: here[a] for a, cluster in self._clusters.items() if not cluster.is_down}, self._driver.now_ms()
+        )
+        no_answer = ClusterError("any", "does not answer")
+        told = {a: knowledge.members.get(a) for a in self._clusters}
+        found = {a: no_answer if each is None else dict.fromkeys(each, True) for a, each in told.items()}
+        note_members(self._driver.state, found)
 
     def begin(self) -> None:
         """Look at what decides from the start."""
         self._follow_moves()
         self._is_live = True
-        self._homes.ask_members()
+        self._ask_members()
 
     def look(self) -> None:
         now_ms = self._driver.world.clock_ms[0]
@@ -65,7 +70,7 @@ class Watch:
             self._follow_moves()
         if now_ms - self._members_ms >= _MEMBERS_MS:
             self._members_ms = now_ms
-            self._homes.ask_members()
+            self._ask_members()
             if "coordinators" in self._driver.world.shape.faults:
                 self._date()
                 self._partitions.note_growth()
@@ -92,7 +97,7 @@ class Watch:
 
         One from before the start has its own time, or that at which a driver noticed it, if they differ by much.
         """
-        self._homes.follow_moves()
+        self._table.follow(self._driver.state)
         driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves
         fresh = moves[self._moves :]
         for move, later in zip(fresh, reversed(range(len(fresh))), strict=True):

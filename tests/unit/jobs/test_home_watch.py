@@ -20,12 +20,13 @@ from fakes.reconciler_site import config_of
 from fakes.tables import MemoryTables
 from offset_sync.jobs import sync_offsets
 from offset_sync.jobs.sync_offsets import SyncJob, may_run
-from offset_sync.jobs.watches import PartitionWatch, active_groups
+from offset_sync.jobs.watches import PartitionWatch
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.cluster_clock import WRONG_MS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
+from offset_sync.state.held_positions import note_members
 from offset_sync.state.lease import Claim
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
@@ -96,10 +97,9 @@ def test_nothing_is_reconciled_before_the_index_was_read_once(is_read: bool) -> 
 
 
 def test_of_a_cluster_that_does_not_answer_no_members_are_known() -> None:
-    x, y = MagicMock(), MagicMock()
-    x.groups.return_value = {"a": True, "empty": False}
-    y.groups.side_effect = ClusterError("Y", "no answer")
-    assert active_groups({"X": x, "Y": y}) == {"X": {"a"}, "Y": None}
+    state = SyncState(config_of(["X", "Y"]), MemoryIndex())
+    note_members(state, {"X": {"a": True, "empty": False}, "Y": ClusterError("Y", "no answer")})
+    assert [state.homes.with_members(alias) for alias in "XY"] == [{"a"}, set()]
 
 
 def test_a_clock_that_is_wrong_is_said_with_the_summary(caplog: pytest.LogCaptureFixture) -> None:
