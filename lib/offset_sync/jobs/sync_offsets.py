@@ -127,7 +127,7 @@ class SyncJob:
         self._last_known = LastKnown(tables, config, replaces=True)
         self._incarnations = CommitLogIncarnations(tables, config.polled())
         self._queries = QuerySupervisor(lease.stop, self._over, folders)
-        self._moves = Moves(tables, dates=True)
+        self._moves = Moves(tables)
         state.before_foreign = self._follow_moves
         restart = self._queries.restart
         self._partitions = PartitionWatch(state, self._admins, self._incarnations, soon.set, restart)

@@ -6,7 +6,6 @@ A commit is in the table before it is sent. So it is ours in the log of the targ
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offset_sync.model.values import GroupPartition
-from offset_sync.state.cluster_clock import WRONG_MS, to_datetime
 from offset_sync.state.group_homes import Move
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import CUTOVERS
@@ -27,16 +25,12 @@ COMMIT = "commit"
 BEGUN = "begun"
 """``result`` in the row that is written before a commit is sent."""
 
-NOTICED = "noticed"
-"""``result`` in the row that a driver adds where it noticed moves at another time than the rows say: the clock of the
-machine on which ``cutover`` ran is wrong, or the driver could not read the table for a while."""
-
 
 class Moves:
-    """Follows the moves in *tables*. With *dates* it records when it noticed them."""
+    """Follows the moves in *tables*."""
 
-    def __init__(self, tables: TableStore, *, dates: bool = False) -> None:
-        self._tables, self._dates = tables, dates
+    def __init__(self, tables: TableStore) -> None:
+        self._tables = tables
         self._version: int | None = None
         self._following = threading.Lock()
         self._seen: set[tuple[str, str, str, str]] = set()
@@ -45,7 +39,8 @@ class Moves:
         """Update *state*; return whether any group was moved since the last call.
 
         Moves that appear while we follow the table happened now, by our clock; that of the machine on which ``cutover``
-        ran is not trusted. Those from before the first call have that machine's time, but no time in the future.
+        ran is not trusted. Those from before the first call have that machine's time, but no time in the future. If its
+        clock is behind, commits before the move count as made after it: errs to ``COMMITTED_AT_BOTH``, for a while.
         """
         with self._following:
             return self._follow(state)
@@ -58,20 +53,14 @@ class Moves:
         _note_commits(state, rows, is_live=is_live)
         _note_answers(state, rows)
         now_ms = state.now_ms()
-        # Rows may repeat, and rows NOTICED follow those of the moves: these did not happen now.
+        # Rows may repeat: these did not happen now.
         fresh = [row for row in _home_rows(rows) if row[:-1] not in self._seen]
         self._seen.update(row[:-1] for row in fresh)
-        # A millisecond apart, to keep their order.
-        dated = [
-            row._replace(at_ms=now_ms - later if is_live else min(row.at_ms, now_ms - later))
-            for later, row in zip(reversed(range(len(fresh))), fresh, strict=True)
-        ]
         with state.lock:
-            state.homes.note_moves(Move(row.group_id, row.stream, row.cluster, row.at_ms) for row in dated)
-        redated = [(old, new) for old, new in zip(fresh, dated, strict=True) if new != old]
-        if self._dates and any(abs(new.at_ms - old.at_ms) > WRONG_MS for old, new in redated):
-            # All of them: a row that kept its own time could change places with one that has a new time.
-            self._tables.append(CUTOVERS, _to_table([new for _, new in redated]))
+            # A millisecond apart, to keep their order.
+            for last_ms, row in zip(range(now_ms + 1 - len(fresh), now_ms + 1), fresh, strict=True):
+                at_ms = last_ms if is_live else min(row.at_ms, last_ms)
+                state.homes.note_moves([Move(row.group_id, row.stream, row.cluster, at_ms)])
         return bool(fresh)
 
 
@@ -96,7 +85,7 @@ def _note_answers(state: SyncState, rows: pa.Table) -> None:
 
 
 class _Row(NamedTuple):
-    """A step ``home``, by the clock of the machine on which ``cutover`` ran, or by a driver's."""
+    """A step ``home``, by the clock of the machine on which ``cutover`` ran."""
 
     cutover_id: str
     group_id: str
@@ -106,25 +95,9 @@ class _Row(NamedTuple):
 
 
 def _home_rows(rows: pa.Table) -> list[_Row]:
-    """Return the steps ``home``, by their time; a row NOTICED replaces that of its move."""
-    is_home = pc.and_(pc.equal(rows.column("step"), HOME), pc.is_in(rows.column("result"), pa.array(["done", NOTICED])))
-    rows = rows.filter(is_home)
-    is_noticed = pc.equal(rows.column("result"), NOTICED).to_pylist()
+    """Return the steps ``home``, by their time."""
+    rows = rows.filter(pc.and_(pc.equal(rows.column("step"), HOME), pc.equal(rows.column("result"), "done")))
     columns = [rows.column(name) for name in ("cutover_id", "group_id", "stream", "target_cluster")]
     at_ms = pc.divide(rows.column("at").cast(pa.int64()), 1000)
     found = [_Row(*each) for each in zip(*(column.to_pylist() for column in [*columns, at_ms]), strict=True)]
-    noticed = {row[:-1]: row for row, is_ours in zip(found, is_noticed, strict=True) if is_ours}
-    return sorted({noticed.get(row[:-1], row): None for row in found}, key=lambda row: row.at_ms)
-
-
-def _to_table(rows: Sequence[_Row]) -> pa.Table:
-    names = ("cutover_id", "group_id", "stream", "target_cluster")
-    columns = {
-        **dict(zip(names, (list(each) for each in zip(*(row[:-1] for row in rows), strict=True)), strict=True)),
-        "at": [to_datetime(row.at_ms) for row in rows],
-        "step": [HOME] * len(rows),
-        "result": [NOTICED] * len(rows),
-        "detail": ["when sync_offsets noticed it, by its clock"] * len(rows),
-    }
-    absent = {name: [None] * len(rows) for name in CUTOVERS.arrow_schema.names if name not in columns}
-    return pa.table({**columns, **absent}).select(CUTOVERS.arrow_schema.names).cast(CUTOVERS.arrow_schema)
+    return sorted(dict.fromkeys(found), key=lambda row: row.at_ms)

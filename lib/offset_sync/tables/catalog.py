@@ -283,8 +283,7 @@ CUTOVERS = Table(
         "mode | string | planned or disaster",
         "step | string | plan, check, wait, translate, commit, read_back, home (the group now reads this stream at the "
         "target), verify or rehearse (nothing is moved)",
-        "result | string | done, refused or failed; of commit also begun: it is about to be sent; of home also "
-        "noticed: when sync_offsets noticed the move, by its own clock",
+        "result | string | done, refused or failed; of commit also begun: it is about to be sent",
         "source_cluster | string | moved from",
         "target_cluster | string | moved to",
         "group_id | string | consumer group",

@@ -39,7 +39,7 @@ class Watch:
         self._clusters = world.clusters
         tables: Any = driver.tables
         admins: Any = {alias: _Admin(cluster) for alias, cluster in self._clusters.items()}
-        self._table = Moves(tables, dates=True)
+        self._table = Moves(tables)
         self._partitions = PartitionWatch(driver.state, admins, driver.lives, lambda: None, self._start)
         self._is_live, self._moves = False, 0  # so many moves were noticed
         self._members_ms = self._moves_ms = 0
@@ -95,7 +95,7 @@ class Watch:
     def _follow_moves(self) -> None:
         """Follow moves, and note when they were noticed, in the order in which they were made, whatever the table says.
 
-        One from before the start has its own time, or that at which a driver noticed it, if they differ by much.
+        One from before the start has its own time.
         """
         self._table.follow(self._driver.state)
         driver, now_ms, moves = self._driver, self._driver.now_ms(), self._driver.world.moves
@@ -104,6 +104,6 @@ class Watch:
             noticed_ms = [now_ms, now_ms - later]  # a millisecond apart
             if self._is_live:
                 move.noticed_ms += noticed_ms
-            at_ms = noticed_ms if self._is_live else [min(each, now_ms) for each in (move.at_ms, *move.noticed_ms)]
+            at_ms = noticed_ms if self._is_live else [min(move.at_ms, now_ms)]
             driver.knowledge.moved[move.stream] = [Moved(move.cluster, each) for each in at_ms]
         self._moves = len(moves)
