@@ -14,12 +14,11 @@ import heapq
 import ipaddress
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app, start_http_server
@@ -29,7 +28,7 @@ from prometheus_client.registry import Collector
 
 from offset_sync.config import Metrics
 from offset_sync.model.text import escaped
-from offset_sync.status.assessment import STATUS_WORDS, Row
+from offset_sync.status.assessment import STATUS_WORDS
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -43,37 +42,32 @@ LONGEST_LABEL = 200
 """Characters of a group or topic that a label shows; Kafka allows 32,767."""
 Labels = tuple[str, ...]
 PAIR = ("source", "target")
-T = TypeVar("T")
+_PAIR = itemgetter("source_cluster", "target_cluster")
 
 
-@dataclass(frozen=True)
-class Gauge(Generic[T]):
-    """A gauge by its *name*, without ``offset_sync_``, and its help; *values* returns its samples by labels."""
-
-    name: str
-    text: str
-    labels: Labels
-    values: Callable[[T], Mapping[Labels, float]]
-
-    def family(self, now: T) -> Metric:
-        """Return the gauge with its samples."""
-        found = GaugeMetricFamily(f"offset_sync_{self.name}", self.text, labels=self.labels)
-        for labels, value in self.values(now).items():
-            found.add_metric(labels, value)
-        return found
+def gauge(name: str, text: str, labels: Labels, values: Mapping[Labels, float]) -> Metric:
+    """Return a gauge by its *name*, without ``offset_sync_``, and its help *text*, with samples by labels."""
+    found = GaugeMetricFamily(f"offset_sync_{name}", text, labels=labels)
+    for at, value in values.items():
+        found.add_metric(at, value)
+    return found
 
 
-class Gauges(Collector, Generic[T]):
-    """All *gauges* of what *now* returns at a scrape. If that fails they are missing: an exception would void it."""
+def of_pairs(found: Iterable[tuple[Labels, Mapping[Labels, float]]]) -> dict[Labels, float]:
+    """Return the samples of all pairs, each by its pair and its other labels."""
+    return {(*pair, *labels): value for pair, values in found for labels, value in values.items()}
 
-    def __init__(self, gauges: Sequence[Gauge[T]], now: Callable[[], T]) -> None:
-        self._gauges, self._now = gauges, now
+
+class Gauges(Collector):
+    """The gauges that *now* returns at a scrape. If that fails they are missing: an exception would void it."""
+
+    def __init__(self, now: Callable[[], Iterable[Metric]]) -> None:
+        self._now = now
 
     def collect(self) -> Iterable[Metric]:
         """Return the gauges as of now."""
         try:
-            now = self._now()
-            return [each.family(now) for each in self._gauges]
+            return [*self._now()]
         except Exception:
             logger.exception("metrics: some failed at a scrape, and are missing")
             return []
@@ -154,57 +148,44 @@ class ReportMetrics:
         """Return the time since the last report, or since the start."""
         return self._clock() - self._shown_at
 
+    def gauges(self) -> Iterator[Metric]:
+        """Yield the gauges of the last report."""
+        rows = [(_PAIR(row), row) for row in self.report.document["pairs"]] if self.report is not None else []
+        yield gauge("report_age_seconds", "time since the last report, or since the start", (), {(): self.age_s()})
+        yield gauge(
+            "report_positions",
+            "group partitions by status",
+            (*PAIR, "status"),
+            of_pairs((pair, {(word,): row["statuses"].get(word, 0) for word in STATUS_WORDS}) for pair, row in rows),
+        )
+        yield gauge(
+            "report_lost",
+            "unread records that groups would never see if moved now",
+            (*PAIR, "why"),
+            of_pairs(
+                (pair, {("not_mirrored",): row["not_mirrored"], ("deleted",): row["skipped"]}) for pair, row in rows
+            ),
+        )
+        yield gauge(
+            "report_mirror_lag_seconds",
+            "age of the oldest record not mirrored yet",
+            PAIR,
+            {pair: row["mirror_lag_ms"] / 1000 for pair, row in rows},
+        )
+        drifts = {pair: row["drift"] for pair, row in rows if row["drift"]}
+        yield gauge(
+            "report_windowed_drift",
+            "change of f - g, offsets at source minus target, over ten minutes",
+            PAIR,
+            {pair: drift["windowed_change"] for pair, drift in drifts.items()},
+        )
+        yield gauge(
+            "report_drift_converged",
+            "1 while the windowed drift is within its threshold",
+            PAIR,
+            {pair: drift["is_converged"] for pair, drift in drifts.items()},
+        )
 
-def _of_pairs(values: Callable[[Row], Mapping[Labels, float]]) -> Callable[[ReportMetrics], dict[Labels, float]]:
-    def found(shown: ReportMetrics) -> dict[Labels, float]:
-        rows = shown.report.document["pairs"] if shown.report is not None else ()
-        return {
-            (row["source_cluster"], row["target_cluster"], *labels): value
-            for row in rows
-            for labels, value in values(row).items()
-        }
-
-    return found
-
-
-REPORT: Sequence[Gauge[ReportMetrics]] = (
-    Gauge(
-        "report_age_seconds",
-        "time since the last report, or since the start",
-        (),
-        lambda shown: {(): shown.age_s()},
-    ),
-    Gauge(
-        "report_positions",
-        "group partitions by status",
-        (*PAIR, "status"),
-        _of_pairs(lambda row: {(word,): row["statuses"].get(word, 0) for word in STATUS_WORDS}),
-    ),
-    Gauge(
-        "report_lost",
-        "unread records that groups would never see if moved now",
-        (*PAIR, "why"),
-        _of_pairs(lambda row: {("not_mirrored",): row["not_mirrored"], ("deleted",): row["skipped"]}),
-    ),
-    Gauge(
-        "report_mirror_lag_seconds",
-        "age of the oldest record not mirrored yet",
-        PAIR,
-        _of_pairs(lambda row: {(): row["mirror_lag_ms"] / 1000}),
-    ),
-    Gauge(
-        "report_windowed_drift",
-        "change of f - g, offsets at source minus target, over ten minutes",
-        PAIR,
-        _of_pairs(lambda row: {(): row["drift"]["windowed_change"]} if row["drift"] else {}),
-    ),
-    Gauge(
-        "report_drift_converged",
-        "1 while the windowed drift is within its threshold",
-        PAIR,
-        _of_pairs(lambda row: {(): row["drift"]["is_converged"]} if row["drift"] else {}),
-    ),
-)
 
 _HTML = "text/html; charset=utf-8"
 # By a script: a browser treats a refresh of an address with a # as a jump within the page.

@@ -120,10 +120,10 @@ def report_status(config: Config, arguments: argparse.Namespace, stop: threading
             job.show(report)
             return [each["text"] for each in report.select(arguments.group).document["problems"]]
         # Imported here: a single report needs no endpoint, and starts faster.
-        from offset_sync.jobs.endpoint import REPORT, Gauges, PageServer, ReportMetrics, is_open_to_others, served
+        from offset_sync.jobs.endpoint import Gauges, PageServer, ReportMetrics, is_open_to_others, served
 
         metrics, pages = ReportMetrics(), PageServer(is_open=is_open_to_others(config.metrics))
-        with served("report_status", config.metrics, [Gauges(REPORT, lambda: metrics)], pages) as port:
+        with served("report_status", config.metrics, [Gauges(metrics.gauges)], pages) as port:
             if port is not None:
                 logger.info("status page: http://localhost:%d/", port)
             shown = open_outputs(config, arguments, sys.stdout, None if port is None else pages.put)

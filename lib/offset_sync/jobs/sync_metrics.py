@@ -9,19 +9,19 @@ import logging
 import threading
 import time
 from collections import Counter as Counts
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import Counter, Histogram, disable_created_metrics
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from pyspark.sql import DataFrame
 
 from offset_sync.config import Config
 from offset_sync.ingest.query_supervisor import BatchFunction
-from offset_sync.jobs.endpoint import PAIR, Gauge, Gauges, Labels, worst
+from offset_sync.jobs.endpoint import PAIR, Gauges, Labels, gauge, of_pairs, worst
 from offset_sync.model.text import to_count, to_duration
 from offset_sync.model.values import (
     ABSENT,
@@ -43,19 +43,6 @@ _HAS_IT = np.array([each in (Outcome.COMMITTED, Outcome.UNCHANGED, Outcome.NOT_F
 _LACKS = np.append(~_HAS_IT, True)
 _LATENCIES = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each counter, which no rule needs
-
-
-class Health(NamedTuple):
-    """Whether sync_offsets translates, and reads the commits of each cluster; *history_error*: why rows are missing.
-
-    Seconds since the last reconcile pass, and of the running micro-batch of each cluster, 0 for none.
-    """
-
-    is_ready: bool
-    history_error: str | None
-    is_read: Mapping[str, bool]
-    reconcile_age_s: float
-    batches_s: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -130,7 +117,7 @@ class SyncMetrics:
 
     def collectors(self) -> list[Collector]:
         """Return what Prometheus reads."""
-        return [self._records, self._latencies, Gauges(_POSITIONS, self.positions)]
+        return [self._records, self._latencies, Gauges(self.gauges)]
 
     def count(self, reconciliation: Reconciliation) -> None:
         """Count the commits that have moved the target; an offset that is only refreshed has no latency."""
@@ -162,12 +149,83 @@ class SyncMetrics:
         """Note that a reconcile pass has ended."""
         self._reconciled = time.monotonic()
 
-    def health(self, is_ready: bool, history_error: str | None, failed: Collection[str]) -> Health:
-        """Return the health of a driver whose queries of the clusters *failed* do not run."""
+    def health(self, is_ready: bool, history_error: str | None, failed: Collection[str]) -> Iterator[Metric]:
+        """Yield whether the driver translates, and reads the commits of each cluster but those that *failed*.
+
+        *history_error*: why rows are missing.
+        """
         now, aliases = time.monotonic(), self._aliases
-        running = {alias: now - self._batch_began.get(alias, now) for alias in aliases}
-        is_read = {alias: alias not in failed for alias in aliases}
-        return Health(is_ready, history_error, is_read, now - self._reconciled, running)
+        yield gauge(
+            "ready",
+            "1 once every cluster's commits were read to their end, and the index once; before that nothing is synced",
+            (),
+            {(): is_ready},
+        )
+        yield gauge("history_up", "0 while appends to offset_translations are failing", (), {(): history_error is None})
+        yield gauge(
+            "query_up",
+            "1 while the cluster's commits are read; 0: failed, will be restarted",
+            ("cluster",),
+            {(alias,): alias not in failed for alias in aliases},
+        )
+        yield gauge(
+            "reconcile_age_seconds",
+            "time since the last reconcile pass ended, or since the start",
+            (),
+            {(): now - self._reconciled},
+        )
+        yield gauge(
+            "batch_running_seconds",
+            "age of the running micro-batch; 0: none",
+            ("cluster",),
+            {(alias,): now - self._batch_began.get(alias, now) for alias in aliases},
+        )
+
+    def gauges(self) -> Iterator[Metric]:
+        """Yield the gauges of the group partitions as they are now."""
+        found = [(each.pair, each) for each in self.positions()]
+        yield gauge(
+            "positions",
+            "group partitions by outcome of their newest commit; PENDING: not answered yet",
+            (*PAIR, "outcome"),
+            of_pairs((pair, each.outcomes()) for pair, each in found),
+        )
+        yield gauge(
+            "withheld",
+            "group partitions without an answer, by reason",
+            (*PAIR, "reason"),
+            of_pairs((pair, each.withheld()) for pair, each in found),
+        )
+        yield gauge(
+            "staleness_seconds",
+            "age of the oldest commit that the target does not have, by outcome; 0: it has all",
+            (*PAIR, "outcome"),
+            of_pairs((pair, each.staleness()) for pair, each in found),
+        )
+        yield gauge(
+            "duplicates",
+            "records that all groups would read again if moved now",
+            PAIR,
+            {pair: int(each.duplicates.sum()) for pair, each in found},
+        )
+        yield gauge(
+            "lost",
+            "unread records that the target has deleted and the source has not",
+            PAIR,
+            {pair: int(each.lost.sum()) for pair, each in found},
+        )
+        yield gauge(
+            "group_staleness_seconds",
+            "staleness of the worst groups",
+            (*PAIR, "outcome", "group_id"),
+            of_pairs((pair, each.stale_groups()) for pair, each in found),
+        )
+        yield gauge(
+            "group_duplicates",
+            "duplicates of the worst groups",
+            (*PAIR, "group_id"),
+            of_pairs((pair, each.repeating_groups()) for pair, each in found),
+        )
 
     def positions(self) -> list[PairPositions]:
         """Return the group partitions of every pair as they are now; the state is locked for a copy only."""
@@ -201,90 +259,6 @@ class SyncMetrics:
 
 def _list(counts: Counts[Labels]) -> str:
     return ", ".join(f"{name} {to_count(count)}" for (name,), count in counts.most_common() if count) or "none"
-
-
-def _of_pairs(
-    values: Callable[[PairPositions], Mapping[Labels, float]],
-) -> Callable[[Sequence[PairPositions]], dict[Labels, float]]:
-    return lambda pairs: {(*each.pair, *labels): value for each in pairs for labels, value in values(each).items()}
-
-
-HEALTH: Sequence[Gauge[Health]] = (
-    Gauge(
-        "ready",
-        "1 once every cluster's commits were read to their end, and the index once; before that nothing is synced",
-        (),
-        lambda health: {(): health.is_ready},
-    ),
-    Gauge(
-        "history_up",
-        "0 while appends to offset_translations are failing",
-        (),
-        lambda health: {(): health.history_error is None},
-    ),
-    Gauge(
-        "query_up",
-        "1 while the cluster's commits are read; 0: failed, will be restarted",
-        ("cluster",),
-        lambda health: {(alias,): is_read for alias, is_read in health.is_read.items()},
-    ),
-    Gauge(
-        "reconcile_age_seconds",
-        "time since the last reconcile pass ended, or since the start",
-        (),
-        lambda health: {(): health.reconcile_age_s},
-    ),
-    Gauge(
-        "batch_running_seconds",
-        "age of the running micro-batch; 0: none",
-        ("cluster",),
-        lambda health: {(alias,): seconds for alias, seconds in health.batches_s.items()},
-    ),
-)
-_POSITIONS: Sequence[Gauge[Sequence[PairPositions]]] = (
-    Gauge(
-        "positions",
-        "group partitions by outcome of their newest commit; PENDING: not answered yet",
-        (*PAIR, "outcome"),
-        _of_pairs(PairPositions.outcomes),
-    ),
-    Gauge(
-        "withheld",
-        "group partitions without an answer, by reason",
-        (*PAIR, "reason"),
-        _of_pairs(PairPositions.withheld),
-    ),
-    Gauge(
-        "staleness_seconds",
-        "age of the oldest commit that the target does not have, by outcome; 0: it has all",
-        (*PAIR, "outcome"),
-        _of_pairs(PairPositions.staleness),
-    ),
-    Gauge(
-        "duplicates",
-        "records that all groups would read again if moved now",
-        PAIR,
-        _of_pairs(lambda each: {(): int(each.duplicates.sum())}),
-    ),
-    Gauge(
-        "lost",
-        "unread records that the target has deleted and the source has not",
-        PAIR,
-        _of_pairs(lambda each: {(): int(each.lost.sum())}),
-    ),
-    Gauge(
-        "group_staleness_seconds",
-        "staleness of the worst groups",
-        (*PAIR, "outcome", "group_id"),
-        _of_pairs(PairPositions.stale_groups),
-    ),
-    Gauge(
-        "group_duplicates",
-        "duplicates of the worst groups",
-        (*PAIR, "group_id"),
-        _of_pairs(PairPositions.repeating_groups),
-    ),
-)
 
 
 class CountedHistory:

@@ -7,9 +7,10 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
+from prometheus_client.metrics_core import Metric
 from pyspark.sql import SparkSession
 
 from offset_sync.config import Config
@@ -17,9 +18,8 @@ from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.jobs.commit_query import LOOKS, CommitQuery, SyncParts
 from offset_sync.jobs.endpoint import Gauges, served
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.sync_metrics import HEALTH, CountedHistory, Health, SyncMetrics
+from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
 from offset_sync.jobs.watches import (
-    LOGS,
     CoordinatorWatch,
     LogWatch,
     PartitionWatch,
@@ -197,7 +197,7 @@ class SyncJob:
     def _run_until_stopped(self) -> list[str]:
         """Sync until the job is stopped; failures are retried."""
         logs = LogWatch(self._config, self._admins, self._state.index)
-        told = [*self._metrics.collectors(), Gauges(HEALTH, self._health), Gauges(LOGS, lambda: logs)]
+        told = [*self._metrics.collectors(), Gauges(self._health), Gauges(logs.gauges)]
         with served("sync_offsets", self._config.metrics, told):
             self._run_beside(logs)
         return self._failures
@@ -297,5 +297,5 @@ class SyncJob:
         if is_publishing and self._lease.is_open() and self._history.error is None:
             beat(files_of(self._config), self._config, self._lease.epoch, system_now_ms())
 
-    def _health(self) -> Health:
+    def _health(self) -> Iterator[Metric]:
         return self._metrics.health(self._is_ready.is_set(), self._history.error, self._queries.errors())

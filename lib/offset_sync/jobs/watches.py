@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from prometheus_client.metrics_core import Metric
 
 from offset_sync.config import Config
 from offset_sync.ingest.polled_commits import PollIngester
-from offset_sync.jobs.endpoint import Gauge, Labels, worst
+from offset_sync.jobs.endpoint import Labels, gauge, worst
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import TopicInfo
 from offset_sync.model.errors import ClusterError, TakenOverError
@@ -172,6 +174,27 @@ class LogWatch:
         self._stalled.note(now_s, stable)
         self._behind.note(now_s, indexed)
 
+    def gauges(self) -> Iterator[Metric]:
+        """Yield the gauges of the last check."""
+        yield gauge(
+            "cluster_up", "1 if the cluster answered the last request for log ends", ("cluster",), {**self.is_up}
+        )
+        yield gauge(
+            "index_behind_seconds", "least age of the oldest offset not in the index", ("cluster",), self.behind()
+        )
+        yield gauge(
+            "log_stalled_seconds",
+            "least age of the oldest record above a topic's last stable offset, of the worst; __consumer_offsets too",
+            ("cluster", "topic"),
+            worst(self.stalled()),
+        )
+        yield gauge(
+            "index_unknown_records",
+            "records of unknown origin in the index, unread by all groups",
+            ("cluster",),
+            self.unknown_records(),
+        )
+
     def stalled(self) -> dict[Labels, float]:
         """Return the longest wait of each topic in seconds: a transaction is open there."""
         return self._stalled.longest(lambda log: (log.cluster, self._config.names.outside(log.cluster, log.topic)))
@@ -217,31 +240,3 @@ class Waits:
             labels = labels_of(log)
             found[labels] = max(found.get(labels, 0.0), self._noted_s - since_s)
         return found
-
-
-LOGS: Sequence[Gauge[LogWatch]] = (
-    Gauge(
-        "cluster_up",
-        "1 if the cluster answered the last request for log ends",
-        ("cluster",),
-        lambda watch: {**watch.is_up},
-    ),
-    Gauge(
-        "index_behind_seconds",
-        "least age of the oldest offset not in the index",
-        ("cluster",),
-        LogWatch.behind,
-    ),
-    Gauge(
-        "log_stalled_seconds",
-        "least age of the oldest record above a topic's last stable offset, of the worst; __consumer_offsets too",
-        ("cluster", "topic"),
-        lambda watch: worst(watch.stalled()),
-    ),
-    Gauge(
-        "index_unknown_records",
-        "records of unknown origin in the index, unread by all groups",
-        ("cluster",),
-        LogWatch.unknown_records,
-    ),
-)

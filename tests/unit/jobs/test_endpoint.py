@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from urllib.error import URLError
 
 import pytest
+from prometheus_client.metrics_core import Metric
 
 from offset_sync.config import Metrics
-from offset_sync.jobs.endpoint import Gauge, Gauges, Labels, served, worst
+from offset_sync.jobs.endpoint import Gauges, gauge, served, worst
 from tools.prometheus_scrape import fetch
 
 HOSTILE = 'a"} 1\nfake{x="\\" 🐘 \x00\x1b[31m\r\ud800end'
@@ -18,15 +19,14 @@ SHOWN = 'a"} 1\\u000afake{x="\\" 🐘 \\u0000\\u001b[31m\\u000d\\ud800end'
 HERE = "127.0.0.1"
 
 
-def repeating(names: Sequence[str]) -> dict[Labels, float]:
-    return worst({("dc1", "dc2", name): len(name) for name in names})
+def repeating(names: Sequence[str]) -> list[Metric]:
+    found = worst({("dc1", "dc2", name): len(name) for name in names})
+    return [gauge("group_duplicates", "of the worst", ("source", "target", "group_id"), found)]
 
 
 def test_a_scrape_brings_what_the_gauges_say_now() -> None:
     names = ["billing"]
-    gauge = Gauge("group_duplicates", "of the worst", ("source", "target", "group_id"), repeating)
-    broken = Gauge("broken", "fails", (), lambda given: {(): given[7]})
-    told = [Gauges([gauge], lambda: names), Gauges([broken], lambda: [0.0])]
+    told = [Gauges(lambda: repeating(names)), Gauges(lambda: [gauge("broken", "fails", (), {(): names.index("")})])]
     with served("sync_offsets", Metrics(address=HERE, sync_offsets_port=0), told) as port:
         assert port is not None
         scraped = fetch(port)

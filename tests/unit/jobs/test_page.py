@@ -11,9 +11,8 @@ from builders.logs import log
 from builders.status_rows import status_rows
 from fakes.metrics_site import Watched
 from fakes.reconciler_site import mirrored_site
-from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
-from offset_sync.jobs.sync_metrics import HEALTH
-from offset_sync.jobs.watches import LOGS, LogWatch
+from offset_sync.jobs.endpoint import Gauges, ReportMetrics
+from offset_sync.jobs.watches import LogWatch
 from offset_sync.kafka.requests import Reach
 from offset_sync.model.values import TopicPartition
 from offset_sync.status.report import Report
@@ -50,8 +49,8 @@ def told_by_sync() -> Scrape:
     watch = LogWatch(config, dict.fromkeys(config.clusters, cluster), told.site.index)
     for seconds in (0.0, 30.0):
         watch.check(seconds)
-    health = told.metrics.health(True, None, ())
-    return read([*told.metrics.collectors(), Gauges(HEALTH, lambda: health), Gauges(LOGS, lambda: watch)])
+    health = Gauges(lambda: told.metrics.health(True, None, ()))
+    return read([*told.metrics.collectors(), health, Gauges(watch.gauges)])
 
 
 def told_by_reports() -> Scrape:
@@ -61,7 +60,7 @@ def told_by_reports() -> Scrape:
     drift = {"at": NOON, "group_id": None, "drift": 1, "windowed_change": 1, "is_converged": True}
     series = pa.Table.from_pylist([pair | drift], SYNC_DRIFT.arrow_schema)
     metrics.show(Report(status_rows(pair | costs), series, NOON))
-    return read([Gauges(REPORT, lambda: metrics)])
+    return read([Gauges(metrics.gauges)])
 
 
 TOLD = {"sync_offsets": told_by_sync, "report_status": told_by_reports}

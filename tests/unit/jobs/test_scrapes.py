@@ -13,7 +13,7 @@ from builders.status_rows import Row, status_rows
 from fakes.clusters import MemoryTopic
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, mirrored_site
-from offset_sync.jobs.endpoint import REPORT, Gauges, ReportMetrics
+from offset_sync.jobs.endpoint import Gauges, ReportMetrics
 from offset_sync.jobs.sync_metrics import CountedHistory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
@@ -146,7 +146,7 @@ def test_a_scrape_is_what_the_golden_file_has() -> None:
         lines += ["", *told.lines]
     now = [1000.0]
     metrics = ReportMetrics(lambda: now[0])
-    told_reports = [Gauges(REPORT, lambda: metrics)]
+    told_reports = [Gauges(metrics.gauges)]
     now[0] += 40
     lines += ["", "# report_status", "", "before the first report; 40 s later", *samples(told_reports)]
     for title, (rows, series) in REPORTS.items():
