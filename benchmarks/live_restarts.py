@@ -33,7 +33,18 @@ from offset_sync.state import failpoints
 from offset_sync_demo.kafka.brokers import running_clusters
 from offset_sync_demo.load.mirror import Mirror
 
-POINTS = {"index_records": failpoints.INDEX_RECORDS, "sync_offsets": failpoints.SYNC_OFFSETS}
+_INDEX_RECORDS = (failpoints.BEFORE_RUNS, failpoints.IN_RUNS, failpoints.AFTER_RUNS)
+_SYNC_OFFSETS = (
+    failpoints.AFTER_TRANSLATING,
+    failpoints.BEFORE_COMMIT,
+    failpoints.AFTER_COMMIT,
+    failpoints.BEFORE_HISTORY,
+    failpoints.IN_HISTORY,
+    failpoints.IN_COMMITS,
+    failpoints.AFTER_HISTORY,
+)
+POINTS = {"index_records": _INDEX_RECORDS, "sync_offsets": _SYNC_OFFSETS}
+"""The points of each job that are passed repeatedly while it runs."""
 EXACT_WITHIN_S = 30.0
 
 

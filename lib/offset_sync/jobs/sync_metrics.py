@@ -98,10 +98,13 @@ class PairPositions:
 
 
 class SyncMetrics:
-    """What one driver has done, and the positions of its groups. Threads may share it."""
+    """What one driver has done, and the positions of its groups. Threads may share it.
 
-    def __init__(self, config: Config, state: SyncState) -> None:
-        self._aliases, self._state = list(config.clusters), state
+    It counts what *history* records.
+    """
+
+    def __init__(self, config: Config, state: SyncState, history: ReconciliationLog) -> None:
+        self._aliases, self._state, self._history = list(config.clusters), state, history
         self._stale_since = {pair: StaleSince() for pair in config.pairs()}
         self._batch_began: dict[str, float] = {}
         self._reconciled = time.monotonic()
@@ -119,7 +122,15 @@ class SyncMetrics:
         """Return what Prometheus reads."""
         return [self._records, self._latencies, Gauges(self.gauges)]
 
-    def count(self, reconciliation: Reconciliation) -> None:
+    def append(self, reconciliation: Reconciliation) -> None:
+        """Record a reconciliation, and count it; an error in counting is logged only."""
+        self._history.append(reconciliation)
+        try:
+            self._count(reconciliation)
+        except Exception:
+            logger.exception("metrics: a reconciliation was not counted")
+
+    def _count(self, reconciliation: Reconciliation) -> None:
         """Count the commits that have moved the target; an offset that is only refreshed has no latency."""
         translated, outcome = reconciliation.translated, reconciliation.outcome
         pair, at_ms = (translated.source, translated.target), translated.commits.at_ms
@@ -259,21 +270,6 @@ class SyncMetrics:
 
 def _list(counts: Counts[Labels]) -> str:
     return ", ".join(f"{name} {to_count(count)}" for (name,), count in counts.most_common() if count) or "none"
-
-
-class CountedHistory:
-    """Appends to *history*, then counts for *metrics*."""
-
-    def __init__(self, history: ReconciliationLog, metrics: SyncMetrics) -> None:
-        self._history, self._metrics = history, metrics
-
-    def append(self, reconciliation: Reconciliation) -> None:
-        """Append and count a reconciliation; an error in counting is logged only."""
-        self._history.append(reconciliation)
-        try:
-            self._metrics.count(reconciliation)
-        except Exception:
-            logger.exception("metrics: a reconciliation was not counted")
 
 
 class StaleSince:

@@ -18,7 +18,7 @@ from offset_sync.ingest.query_supervisor import STOPPED, QuerySupervisor
 from offset_sync.jobs.commit_query import LOOKS, CommitQuery, SyncParts
 from offset_sync.jobs.endpoint import Gauges, served
 from offset_sync.jobs.spark_session import opened_tables
-from offset_sync.jobs.sync_metrics import CountedHistory, SyncMetrics
+from offset_sync.jobs.sync_metrics import SyncMetrics
 from offset_sync.jobs.watches import (
     CoordinatorWatch,
     LogWatch,
@@ -117,11 +117,11 @@ class SyncJob:
         self._state = state = SyncState(config, index)
         self._noted = NotedWrites(tables.files, config, lease.epoch, state)
         self._history = TranslationHistory(tables, state.offsets.keys, config)
-        self._metrics = SyncMetrics(config, state)
+        self._metrics = SyncMetrics(config, state, self._history)
         fetcher = checked_metadata(config, self._admins, index, soon.set, is_once=is_once)
         writers = {alias: self._writer(spark, admin) for alias, admin in self._admins.items()}
-        lists, history = ReadLists(config, state, self._admins), CountedHistory(self._history, self._metrics)
-        self._reconciler = Reconciler(ReconcilePass(config, state, fetcher, writers, history, lists))
+        lists = ReadLists(config, state, self._admins)
+        self._reconciler = Reconciler(ReconcilePass(config, state, fetcher, writers, self._metrics, lists))
         ended = self._metrics.reconciled
         self._loop = ReconcileLoop(config.sync, state, self._reconciler, ended, soon, self._is_ready)
         self._last_known = LastKnown(tables, config, replaces=True)

@@ -35,18 +35,6 @@ IN_COMMITS = "append.offset_commits"
 AFTER_HISTORY = "sync_offsets.after_history"
 """The commits of a micro-batch are in the tables; its checkpoint does not say so yet."""
 
-INDEX_RECORDS = (BEFORE_RUNS, IN_RUNS, AFTER_RUNS)
-SYNC_OFFSETS = (
-    AFTER_TRANSLATING,
-    BEFORE_COMMIT,
-    AFTER_COMMIT,
-    BEFORE_HISTORY,
-    IN_HISTORY,
-    IN_COMMITS,
-    AFTER_HISTORY,
-)
-"""The points of each job that are passed repeatedly while it runs."""
-
 _passed = itertools.count(1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakes.reconciler_site import Site
 from offset_sync.jobs.sync_metrics import SyncMetrics
+from offset_sync.sync.reconciled import Reconciliation
 from tools.prometheus_scrape import Scrape, read
 
 XY = {"source": "X", "target": "Y"}
@@ -18,7 +19,8 @@ class Watched:
 
     def restart(self) -> None:
         """Count from nothing, as a new driver does."""
-        self.metrics = SyncMetrics(self.site.config, self.site.state)
+        self.recorded = list[Reconciliation]()
+        self.metrics = SyncMetrics(self.site.config, self.site.state, self.recorded)
 
     def reconcile(self) -> None:
         """Read everything, reconcile, and count it."""
@@ -28,7 +30,7 @@ class Watched:
     def note(self) -> None:
         """Count what was reconciled."""
         for reconciliation in self.site.reconciliations:
-            self.metrics.count(reconciliation)
+            self.metrics.append(reconciliation)
         self.site.reconciliations.clear()
 
     def scrape(self) -> Scrape:

@@ -14,10 +14,8 @@ from fakes.clusters import MemoryTopic
 from fakes.metrics_site import XY, Watched
 from fakes.reconciler_site import ORDERS, mirrored_site
 from offset_sync.jobs.endpoint import Gauges, ReportMetrics
-from offset_sync.jobs.sync_metrics import CountedHistory
 from offset_sync.model.values import State, TopicPartition
 from offset_sync.status.report import Report
-from offset_sync.sync.reconciled import Reconciliation
 from offset_sync.tables.catalog import SYNC_DRIFT
 from tools.golden_output import expect
 from tools.prometheus_scrape import read
@@ -162,10 +160,10 @@ def test_a_scrape_is_what_the_golden_file_has() -> None:
 def test_a_reconciliation_is_recorded_first_and_a_mistake_in_counting_stops_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told, recorded = Told(), list[Reconciliation]()
+    told = Told()
     told.commit(4)
     told.site.reconcile()
     told.metrics._stale_since.clear()
-    CountedHistory(recorded, told.metrics).append(told.site.reconciliations[-1])
-    assert recorded == told.site.reconciliations[-1:]
+    told.metrics.append(told.site.reconciliations[-1])
+    assert told.recorded == told.site.reconciliations[-1:]
     assert "a reconciliation was not counted" in caplog.text
