@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.batch_rows import ReadBatch, record_runs
 from offset_sync.ingest.run_builder import CUT_SCHEMA, by_partition
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_clock import epoch_ms, to_datetime
 from offset_sync.state.incarnations import log_of

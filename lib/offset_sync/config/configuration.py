@@ -29,8 +29,8 @@ from offset_sync.config.sections import (
     Tables,
     Topics,
 )
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ConfigError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import CLUSTER_ID, OWN_GROUPS
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from offset_sync.config.stream_names import Names
+from offset_sync.model.stream_names import Names
 
 HEARTBEATS = "heartbeats"
 """MirrorMaker's topic that every policy of names renames, also the one that keeps all other names."""

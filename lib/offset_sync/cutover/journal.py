@@ -12,8 +12,8 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import Names
 from offset_sync.cutover.plan import CutoverStep, Direction, Mode, Result, Step
+from offset_sync.model.stream_names import Names
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.state.lease import Fence
 from offset_sync.sync.offset_writer import TargetWriter

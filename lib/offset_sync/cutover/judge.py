@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.plan import (
     NO_OPTIONS,
@@ -19,6 +18,7 @@ from offset_sync.cutover.plan import (
 )
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason, Said
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.text import to_duration
 from offset_sync.model.values import GroupPartition, Status
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import OtherClusterError, TableError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import OffsetRange, Stop, TopicPartition
 from offset_sync.spark import CHECKPOINT_FORMAT
 from offset_sync.tables.files import Files

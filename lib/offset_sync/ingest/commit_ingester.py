@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.commit_batch import (
     DECODED_SCHEMA,
@@ -34,6 +33,7 @@ from offset_sync.ingest.commit_batch import (
 from offset_sync.ingest.commit_log_check import CommitLogCheck, UnknownVersions
 from offset_sync.ingest.kafka_source import COMMITS_PER_TRIGGER, read_by_tasks
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import CONSUMER_OFFSETS
 from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from offset_sync.config.stream_names import Names
 from offset_sync.ingest.batch_rows import ReadBatch, coverage, to_quarantine, to_runs
 from offset_sync.ingest.checkpoint import Checkpoint, OffsetRanges, Offsets, are_few, ranges_of
 from offset_sync.ingest.index_parts import IndexProgress
@@ -28,6 +27,7 @@ from offset_sync.ingest.log_check import LogCheck, retry_overtaken
 from offset_sync.ingest.map_batches import has_executors, in_its_share, map_batches
 from offset_sync.ingest.run_builder import CUT_SCHEMA, is_of
 from offset_sync.ingest.unreadable_logs import SecondReader
+from offset_sync.model.stream_names import Names
 from offset_sync.state import failpoints
 from offset_sync.tables.catalog import QUARANTINE, RECORD_RUNS
 from offset_sync.tables.definition import Table

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from offset_sync.config import Config
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.decode.mirror_headers import (
     HEADER_COLUMNS,
     OTHER_ORIGIN,
@@ -26,6 +25,7 @@ from offset_sync.decode.mirror_headers import (
     all_native,
     decode_stamps,
 )
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import TopicPartition
 from offset_sync.state.index_rows import int64s
 

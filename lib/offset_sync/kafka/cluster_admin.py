@@ -40,7 +40,6 @@ from offset_sync.kafka.requests import (
     Reach,
     SilentError,
     TopicInfo,
-    TopicNames,
     TransientError,
     attempts,
     invalid_group,
@@ -51,6 +50,7 @@ from offset_sync.kafka.requests import (
 )
 from offset_sync.kafka.topic_requests import DEADLINE_S, EARLIEST, LATEST, TopicRequests, allowed
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
 
 _COMMIT_LOG_S = 5.0
@@ -65,14 +65,14 @@ _GROUP_OPTIONS = {"group.id": "offset-sync-admin", "enable.auto.commit": "false"
 class ClusterAdmin(TopicRequests):
     """One cluster, named by its alias; *options* are librdkafka's. Threads may share it; it needs no closing.
 
-    Arguments and results are streams, see :class:`Door`; *names* None: every topic is its own stream.
+    Arguments and results are streams, see :class:`Door`; by default every topic is its own stream.
     """
 
     def __init__(
         self,
         alias: str,
         options: Mapping[str, str],
-        names: TopicNames | None = None,
+        names: Names = SAME_NAMES,
         *,
         at_once: ManyGroups | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class ClusterAdmin(TopicRequests):
         self._at_once, self._connecting = at_once, threading.Lock()
         self._connected: GroupOffsets | None = None
 
-    def take_names(self, names: TopicNames | None) -> None:
+    def take_names(self, names: Names) -> None:
         """Use *names*, which know more by now."""
         self._door = Door(self.alias, names)
 

@@ -13,8 +13,9 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from offset_sync.kafka.clients import open_client
 from offset_sync.kafka.librdkafka import cluster_id_of, refuse_other
-from offset_sync.kafka.requests import Door, TopicNames
+from offset_sync.kafka.requests import Door
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import CLUSTER_ID, OffsetRange, RecordContent, Stop, TopicPartition
 
 DEADLINE_S = 10.0
@@ -151,7 +152,7 @@ def _to_bytes(value: Any) -> bytes | None:
 class StreamReader:
     """Reads logs of the cluster *alias* by streams; *options* are librdkafka's, *names* those of its topics."""
 
-    def __init__(self, alias: str, options: Mapping[str, str], names: TopicNames | None = None) -> None:
+    def __init__(self, alias: str, options: Mapping[str, str], names: Names = SAME_NAMES) -> None:
         self._alias, self._options, self._door = alias, options, Door(alias, names)
 
 
@@ -203,7 +204,7 @@ class RangeReader(StreamReader):
         alias: str,
         options: Mapping[str, str],
         patience: float = PATIENCE_S,
-        names: TopicNames | None = None,
+        names: Names = SAME_NAMES,
     ) -> None:
         super().__init__(alias, options, names)
         self._patience = patience

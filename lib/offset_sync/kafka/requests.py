@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import CONSUMER_OFFSETS, OffsetWrite, TopicPartition
 
 LONGEST_S = 3600.0
@@ -159,33 +160,23 @@ def is_topic_name(topic: str) -> bool:
     return _TOPIC_NAME.fullmatch(topic) is not None and topic not in (".", "..")
 
 
-class TopicNames(Protocol):
-    """The names of topics per cluster, see :class:`offset_sync.config.stream_names.Names`."""
-
-    def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream of *topic* at *cluster*."""
-
-    def called(self, cluster: str, stream: str) -> str | None:
-        """Return the topic of *stream* at *cluster*; None if it has none."""
-
-
 @dataclass(frozen=True)
 class Door:
-    """Converts names at the cluster *alias*; without *names* every topic has the same name everywhere.
+    """Converts names at the cluster *alias*.
 
     A stream without a topic there is not requested: a topic of its name might be another stream's.
     """
 
     alias: str
-    names: TopicNames | None = None
+    names: Names = SAME_NAMES
 
     def name(self, stream: str) -> str | None:
         """Return the cluster's topic of *stream*; None if it has none."""
-        return stream if self.names is None else self.names.called(self.alias, stream)
+        return self.names.called(self.alias, stream)
 
     def stream(self, topic: str) -> str:
         """Return the stream of the cluster's *topic*."""
-        return topic if self.names is None else self.names.inside(self.alias, topic)
+        return self.names.inside(self.alias, topic)
 
     def topics(self, streams: Iterable[str]) -> list[str]:
         """Return the topics of *streams*."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import ClusterPartition, TopicPartition
 from offset_sync.state.cluster_metadata import MetadataByCluster
 from offset_sync.state.committed_offsets import CommittedOffsets

@@ -30,10 +30,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError, TakenOverError
+from offset_sync.model.stream_names import Names
 from offset_sync.state.failpoints import in_append
 from offset_sync.tables.catalog import DRIVERS
 from offset_sync.tables.files import Files
-from offset_sync.tables.rows import TopicNames
 from offset_sync.tables.store import TableStore
 
 logger = logging.getLogger(__name__)
@@ -317,7 +317,7 @@ class FencedTables(TableStore):
     A file that was written before is never read then. Raises TakenOverError.
     """
 
-    def __init__(self, root: str, fence: Fence, files: Files | None = None, names: TopicNames | None = None) -> None:
+    def __init__(self, root: str, fence: Fence, files: Files | None = None, names: Names | None = None) -> None:
         def before_entry(path: str) -> None:
             fence.renew()
             in_append(path)

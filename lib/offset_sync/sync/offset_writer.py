@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import (
     ACTIVE_GROUP,
@@ -25,6 +24,7 @@ from offset_sync.kafka.requests import (
     attempts,
 )
 from offset_sync.model.errors import ClusterError, TableError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.lease import Fence, OpenFence

@@ -6,13 +6,13 @@ Rows in a table have the topic names of the row's cluster; callers of the store 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from offset_sync.model.stream_names import Names
 from offset_sync.tables.catalog import LAST_KNOWN, OFFSET_TRANSLATIONS
 from offset_sync.tables.definition import Table, fitted
 
@@ -38,20 +38,6 @@ def needed_of(table: Table) -> tuple[str, ...]:
     return () if cluster is None else (cluster, TOPIC, *(_ANSWERED if table in ANSWERS else ()))
 
 
-class TopicNames(Protocol):
-    """Names of topics at clusters, see :class:`offset_sync.config.stream_names.Names`."""
-
-    @property
-    def is_same(self) -> bool:
-        """Whether every topic has the same name everywhere."""
-
-    def inside(self, cluster: str, topic: str) -> str:
-        """Return the stream that *cluster* calls *topic*."""
-
-    def outside(self, cluster: str, stream: str) -> str:
-        """Return the name of *stream* at *cluster*; the stream itself where it has none."""
-
-
 def renamed(rows: pa.Table, cluster: str, name_of: Renamed) -> pa.Table:
     """Return *rows* with their topics renamed by *name_of*; the column *cluster* says where.
 
@@ -73,7 +59,7 @@ def with_texts(column: pa.ChunkedArray, other_of: Callable[[str], str]) -> pa.Ar
     return pa.array(map(other_of, known.dictionary.to_pylist()), pa.string()).take(known.indices)
 
 
-def answered_as_now(rows: pa.Table, names: TopicNames) -> pa.Table:
+def answered_as_now(rows: pa.Table, names: Names) -> pa.Table:
     """Return *rows*, by streams, without answers whose stream had another name at the target than now.
 
     They were written to another topic there, which is another stream by now. Where the target had no name nothing was

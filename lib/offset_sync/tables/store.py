@@ -11,13 +11,13 @@ from typing import Self
 import pyarrow as pa
 
 from offset_sync.model.errors import TableError
+from offset_sync.model.stream_names import Names
 from offset_sync.tables.catalog import ALL_TABLES, TABLES
 from offset_sync.tables.definition import Table
 from offset_sync.tables.files import Files, HasPlaces, check_storage, files_of, read_in_pieces
 from offset_sync.tables.log_repair import repair_log
 from offset_sync.tables.rows import (
     ANSWERS,
-    TopicNames,
     answered_as_now,
     cluster_of,
     needed_of,
@@ -52,7 +52,7 @@ class TableStore:
         self,
         root: str,
         files: Files | None = None,
-        names: TopicNames | None = None,
+        names: Names | None = None,
         before_entry: Callable[[str], None] = lambda _path: None,
     ) -> None:
         self.root, self.files, self.names = root.rstrip("/"), files or Files(), names
@@ -60,7 +60,7 @@ class TableStore:
         self._logs: dict[str, TableLog] = {}
 
     @classmethod
-    def of(cls, config: HasPlaces, names: TopicNames | None = None) -> Self:
+    def of(cls, config: HasPlaces, names: Names | None = None) -> Self:
         """Return the tables of *config*."""
         return cls(config.tables.root, files_of(config), names)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.crossed import CrossedPartition
 from offset_sync.cutover.judge import Judge
 from offset_sync.cutover.plan import (
@@ -24,6 +23,7 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import ClusterPartition, GroupPartition, Outcome, State, Status, TopicPartition
 from offset_sync.state.cluster_queries import GroupAnswers
 

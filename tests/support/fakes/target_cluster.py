@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from offset_sync.config.stream_names import Names
 from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
+from offset_sync.model.stream_names import Names
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
 from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets

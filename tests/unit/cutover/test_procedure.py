@@ -11,11 +11,11 @@ import pytest
 
 from fakes.moves import CROSSING, GOOD, MIRRORING, FakeClusters, Move
 from offset_sync.config.prefix_names import PrefixNames
-from offset_sync.config.stream_names import SAME_NAMES, Names
 from offset_sync.cutover.journal import TableJournal
 from offset_sync.cutover.plan import NO_OPTIONS, CutoverStep, Direction, GroupPlan, Mode, Options, Step
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.reasons import Reason
+from offset_sync.model.stream_names import SAME_NAMES, Names
 from offset_sync.model.values import GroupPartition, State, Status, TopicPartition
 
 
