@@ -9,9 +9,9 @@ record before the broker's answer arrives, until a record has matched it::
 Records of one key come in log order, so a match ends every write before it too: compaction may have removed those
 records. But a repetition of what is there ends none, and is by whom that was: clients commit the same position again
 and again. A write that was refused, or never sent, is no longer pending. One whose answer was lost, or of another
-process, is *in doubt*: it was applied or not, and explains no record that was made five minutes after that. A later
-write of a value that has matched is in doubt too, as the record may be that of either. So is every pending one once
-another leader was elected, as its log may lack the record.
+process, is *in doubt*: it was applied or not, and explains no record that was made five minutes after that. One whose
+answer is still awaited may be applied at any time. A later write of a value that has matched is in doubt too, as the
+record may be that of either. So is every pending one once another leader was elected, as its log may lack the record.
 
 A file has the pending writes before they are sent (``noted_writes.py``), so the next driver inherits them. It has those
 that were matched, too, until their records are in ``offset_commits``: else that driver reads these once more.
@@ -39,13 +39,16 @@ a wave of very many groups takes minutes."""
 
 
 class _Write(NamedTuple):
+    """A write; while it *is_open* its answer is awaited, and it may be applied at any time."""
+
     offset: int
     at_ms: int
     is_in_doubt: bool
+    is_open: bool = False
 
     def in_doubt(self, at_ms: int) -> _Write:
         """Return it as it may have been applied until *at_ms*: a process may send it minutes after it was noted."""
-        return _Write(self.offset, max(self.at_ms, at_ms), is_in_doubt=True)
+        return self._replace(at_ms=max(self.at_ms, at_ms), is_in_doubt=True)
 
 
 class Held(NamedTuple):
@@ -72,7 +75,7 @@ class OwnWrites:
         times = np.broadcast_to(at_ms, len(key)).tolist()
         for key_id, value, when in zip(key.tolist(), offset.tolist(), times, strict=True):
             pending = self._pending.setdefault(key_id, [])
-            pending.append(_Write(value, when, is_in_doubt))
+            pending.append(_Write(value, when, is_in_doubt, is_open=not is_in_doubt and when != ABSENT))
             del pending[:-_LONGEST]
 
     def doubt(self, key: NDArray[np.intp], offset: Int64s, at_ms: int = ABSENT) -> None:
@@ -80,6 +83,16 @@ class OwnWrites:
         for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
             if (last := self._last(key_id, value)) is not None:
                 self._pending[key_id][last] = _Write(value, at_ms, is_in_doubt=True)
+
+    def note_answered(self, key: NDArray[np.intp], offset: Int64s, at_ms: int) -> None:
+        """Note the last writes that were acknowledged, *at_ms*; shapes (writes,).
+
+        One for which an election was seen before its answer stays in doubt.
+        """
+        for key_id, value in zip(key.tolist(), offset.tolist(), strict=True):
+            if (last := self._last(key_id, value)) is not None:
+                write = self._pending[key_id][last]._replace(is_open=False)
+                self._pending[key_id][last] = write.in_doubt(at_ms) if write.is_in_doubt else write
 
     def doubt_all(self, at_ms: int = ABSENT) -> None:
         """Note that an election, seen *at_ms*, may have lost the record of any write, even of an acknowledged one."""
@@ -148,7 +161,8 @@ class OwnWrites:
     def _is_ours(self, key_id: int, value: int, since_ms: int, repeats_ours: bool | None) -> bool:
         """Return whether a record is ours; *repeats_ours*: it repeats a value, which is ours or not; None: another."""
         pending = self._pending.get(key_id, [])
-        is_late = [each.is_in_doubt and ABSENT < each.at_ms < since_ms - _ARRIVES_MS for each in pending]
+        doubtful_ms = [each.at_ms if each.is_in_doubt and not each.is_open else ABSENT for each in pending]
+        is_late = [ABSENT < at_ms < since_ms - _ARRIVES_MS for at_ms in doubtful_ms]
         same = (number for number, each in enumerate(pending) if each.offset == value and not is_late[number])
         first = next(same, None)
         if first is None or (repeats_ours is not None and first > 0):

@@ -343,6 +343,8 @@ class ReconcilePass:
         with self._state.lock:
             own_writes.abort(key[is_over], offset[is_over])
             own_writes.doubt(key[is_in_doubt], offset[is_in_doubt], self._state.now_ms())
+            is_done = ~is_over & ~is_in_doubt
+            own_writes.note_answered(key[is_done], offset[is_done], self._state.now_ms())
         if is_over.any():
             with suppress(OSError):  # the next wave notes it
                 self._state.before_write(translated.target)

@@ -8,6 +8,7 @@ from unittest.mock import MagicMock
 from fakes.unchecked import UncheckedLogs
 from offset_sync.ingest.polled_commits import CommitPoller
 from offset_sync.state.group_homes import Activity, Homes, homes
+from offset_sync.state.own_writes import OwnWrites
 from offset_sync.sync.offset_writer import _Batch
 from offset_sync.translate.exact import needs_of_unindexed
 from offset_sync.translate.replication_gap import NEVER_YOUNG
@@ -27,7 +28,7 @@ from protections.entry import (
     yes,
 )
 
-_poll, _try = CommitPoller.poll, _Batch._try
+_poll, _try, _note_answered = CommitPoller.poll, _Batch._try, OwnWrites.note_answered
 
 
 def _newer_by_offset(offsets: Any, records: Any) -> Any:
@@ -150,6 +151,10 @@ PROTECTIONS = protections(
     kept_by("own_writes.OwnWrites.claim", false_for(1), seed(1, "polls")),
     "what coordinators do not hold any more was deleted",
     kept_by("polled_commits.CommitPoller._held", gives({}), seed(1, "polls")),
+    "a write whose answer is awaited may be applied at any time",
+    kept_by("own_writes._Write.is_open", False, "own_writes a_write_in_doubt"),
+    "a write that was sent after an election is as old as its answer",
+    kept_by("own_writes.OwnWrites.note_answered", as_if(_note_answered, 3, -1), seed(9100275, "jumping", steps=600)),
     "a poll ends the writes that it does not show",
     kept_by("own_writes.OwnWrites.note_held", nothing, seed(736779585, "lists,polls", steps=600)),
     "what a poll finds again is no commit",

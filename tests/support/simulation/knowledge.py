@@ -70,13 +70,17 @@ class Knowledge:
         self.seen_ms |= {(alias, group): now_ms for alias, groups in members.items() for group in groups}
 
     def homes(self, group: str, topic: str, now_ms: int) -> set[Home]:
-        """Return where the group may be at home now: a start knows of each partition its last commit, no other."""
-        found = set()
+        """Return where the group may be at home now: a start knows of each partition its last commit, no other.
+
+        Members of long ago may be forgotten: those of a group of which no commit was read at that time are.
+        """
+        found, since_ms = set(), now_ms - self.silence_ms
+        recent = {each: at_ms for each, at_ms in self.seen_ms.items() if at_ms > since_ms}
         moves: list[Moved | None] = [*self.moved.get((group, topic), [])] or [None]
         choices = [self._active(alias, group, topic) for alias in self.clusters]
-        for moved in moves:
+        for moved, seen_ms in product(moves, (self.seen_ms, recent)):
             for committed in product(*choices):
-                found |= self._homes(dict(zip(self.clusters, committed, strict=True)), group, moved, now_ms)
+                found |= self._homes(dict(zip(self.clusters, committed, strict=True)), group, moved, seen_ms, now_ms)
         return found
 
     def _active(self, alias: str, group: str, topic: str) -> list[Span]:
@@ -87,7 +91,14 @@ class Knowledge:
             found.add(reduce(later, (self.by_log.get(key, at) for key, at in of_topic.items()), _NEVER))
         return sorted(found)
 
-    def _homes(self, committed: Mapping[str, Span], group: str, moved: Moved | None, now_ms: int) -> set[Home]:
+    def _homes(
+        self,
+        committed: Mapping[str, Span],
+        group: str,
+        moved: Moved | None,
+        seen: Mapping[tuple[str, str], int],
+        now_ms: int,
+    ) -> set[Home]:
         active = dict[str, int]()  # at the latest
         since = dict[str, int]()  # at the earliest
         for alias, (since_ms, at_ms) in committed.items():
@@ -97,7 +108,7 @@ class Knowledge:
             elif moved is not None and since_ms <= moved.at_ms:  # of before: its consumers were stopped
                 since[alias], active[alias] = _NEVER
             if self.silence_ms and active[alias] != ABSENT:
-                seen_ms = self.seen_ms.get((alias, group), ABSENT)
+                seen_ms = seen.get((alias, group), ABSENT)
                 since[alias], active[alias] = later((since[alias], active[alias]), (seen_ms, seen_ms))
         ordered = sorted(self.clusters, key=lambda alias: (-active[alias], self.clusters.index(alias)))
         if active[ordered[0]] == ABSENT:

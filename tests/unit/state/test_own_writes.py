@@ -145,6 +145,13 @@ def test_a_write_in_doubt_explains_no_commit_of_five_minutes_later() -> None:
     own_writes.begin(key[2:], value[2:], at_ms)
     since_ms = at_ms + np.array([300_000, 300_001, 300_001])
     assert own_writes.claim(key, value, since_ms, nothing(3)).tolist() == [True, False, True]
+    for is_answered in (False, True):  # until then it may be sent at any time, whoever leads by now
+        sent = OwnWrites()
+        sent.begin(key[:1], value[:1], 1)
+        sent.doubt_all(1)
+        if is_answered:
+            sent.note_answered(key[:1], value[:1], at_ms)
+        assert sent.claim(key[:1], value[:1], since_ms[1:2], nothing(1)).tolist() == [not is_answered]
     clock = ClusterClock()
     (read_ms,) = clock.made_ms(np.array([9 * at_ms]), Read(2 * at_ms))
     assert read_ms - clock.undated_ms < at_ms  # nothing tells how far that clock is ahead
