@@ -18,6 +18,8 @@ from offset_sync.state.key_index import KeyRows
 logger = logging.getLogger(__name__)
 Answer = Future[list[str]]
 """One line per failure."""
+Answers = dict[Answer, list[str]]
+"""What callers wait for, with the failures of its turns so far."""
 
 
 class Selection(Enum):
@@ -33,25 +35,21 @@ class Selection(Enum):
 
 @dataclass(frozen=True)
 class ReconcileRequest:
-    """Reconcile *selection* of *rows* where the source of the direction owns them; *batch_id*: of a micro-batch.
-
-    *failures* are the lines of its turns before.
-    """
+    """Reconcile *selection* of *rows* where the source of the direction owns them; *batch_id*: of a micro-batch."""
 
     selection: Selection
     rows: KeyRows
     batch_id: int | None = None
-    failures: tuple[str, ...] = ()
 
     def joined(self, later: ReconcileRequest) -> ReconcileRequest:
         """Return one request for both, which are of the same kind, the earlier rows first."""
         rows = np.concatenate([self.rows, later.rows[~np.isin(later.rows, self.rows)]])
-        return replace(later, rows=rows, failures=(*self.failures, *later.failures))
+        return replace(later, rows=rows)
 
     def rest(self, rows: KeyRows) -> ReconcileRequest | None:
         """Return the request for the *rows* that a turn has left over, None for none."""
         selection = Selection.DUE if self.selection is Selection.UNSETTLED else self.selection
-        return replace(self, selection=selection, rows=rows, failures=()) if len(rows) else None
+        return replace(self, selection=selection, rows=rows) if len(rows) else None
 
 
 @dataclass(frozen=True)
@@ -100,34 +98,34 @@ class DirectionQueue:
     def __init__(self, name: str, reconcile: Callable[[ReconcileRequest], Turn], pause_s: Callable[[], float]) -> None:
         self._name, self._reconcile, self._pause_s = name, reconcile, pause_s
         self._changed = threading.Condition()
-        self._waiting: dict[Selection, tuple[ReconcileRequest, list[Answer]]] = {}
+        self._waiting: dict[Selection, tuple[ReconcileRequest, Answers]] = {}
         self._is_working = self._is_closed = False
 
     def submit(self, request: ReconcileRequest) -> None:
         """Queue *request* after the one in progress, joined with a queued one of its kind; log its failures."""
-        self._put(request, [])
+        self._put(request, {})
 
     def ask(self, request: ReconcileRequest) -> Answer:
         """Queue *request* as :meth:`submit` does; return the failures of all its turns, once they are done."""
         answer = Answer()
-        if not self._put(request, [answer]):
+        if not self._put(request, {answer: []}):
             answer.set_result([])
         return answer
 
     def close(self) -> None:
         """Drop what is queued and what will be, and return when the turn in progress has ended.
 
-        The next driver does the rest. Who waits for an answer to what was dropped gets one without failures.
+        The next driver does the rest. Who waits for an answer to what was dropped gets one the failures so far.
         """
         with self._changed:
             self._is_closed = True
             dropped, self._waiting = self._waiting, {}
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._is_working)
-        for request, answers in dropped.values():
-            self._give(answers, request.failures)
+        for _, answers in dropped.values():
+            self._give(answers)
 
-    def _put(self, request: ReconcileRequest, answers: list[Answer], *, is_rest: bool = False) -> bool:
+    def _put(self, request: ReconcileRequest, answers: Answers, *, is_rest: bool = False) -> bool:
         """Queue *request*, before a queued one of its kind where it *is_rest*; False: the queue is closed."""
         with self._changed:
             if self._is_closed:
@@ -135,7 +133,7 @@ class DirectionQueue:
             if (queued := self._waiting.get(request.selection)) is not None:
                 waiting, others = queued
                 request = request.joined(waiting) if is_rest else waiting.joined(request)
-                answers = [*others, *answers]
+                answers = {**others, **answers}
             self._waiting[request.selection] = request, answers
             begins, self._is_working = not self._is_working, True
         if begins:
@@ -150,18 +148,14 @@ class DirectionQueue:
             except BaseException as problem:
                 self._fail(answers, problem)
                 continue
-            failures = (*request.failures, *turn.failures)
-            if turn.rest is None or not self._put_back(turn.rest, failures, answers):
-                self._give(answers, failures)
+            for failures in answers.values():
+                failures += turn.failures
+            for failure in turn.failures if not answers else ():
+                logger.warning("%s", failure)
+            if turn.rest is None or not self._put(turn.rest, answers, is_rest=True):
+                self._give(answers)
 
-    def _put_back(self, rest: ReconcileRequest, failures: tuple[str, ...], answers: list[Answer]) -> bool:
-        """Queue the *rest* of a request; return whether its *failures* are told with those of the rest.
-
-        They are told now where no caller waits: a target that gets more than its limit would collect them for ever.
-        """
-        return self._put(replace(rest, failures=failures) if answers else rest, answers, is_rest=True) and bool(answers)
-
-    def _next(self) -> tuple[ReconcileRequest, list[Answer]] | None:
+    def _next(self) -> tuple[ReconcileRequest, Answers] | None:
         pause_s = self._pause_s()
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting, pause_s)
@@ -171,13 +165,11 @@ class DirectionQueue:
             self._changed.notify_all()
             return None
 
-    def _give(self, answers: list[Answer], failures: tuple[str, ...]) -> None:
-        for answer in answers:
-            answer.set_result([*failures])
-        for failure in failures if not answers else ():
-            logger.warning("%s", failure)
+    def _give(self, answers: Answers) -> None:
+        for answer, failures in answers.items():
+            answer.set_result(failures)
 
-    def _fail(self, answers: list[Answer], problem: BaseException) -> None:
+    def _fail(self, answers: Answers, problem: BaseException) -> None:
         for answer in answers:
             answer.set_exception(problem)
         if not answers and not isinstance(problem, TakenOverError):  # the job is stopping then, and says why
