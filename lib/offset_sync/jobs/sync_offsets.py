@@ -42,7 +42,7 @@ from offset_sync.state.moves import Moves
 from offset_sync.state.noted_writes import NotedWrites
 from offset_sync.state.record_index import RecordIndex
 from offset_sync.state.sync_state import SyncState
-from offset_sync.sync.distributed_writer import TaskWrites
+from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.groups_at_once import GroupsAtOnce
 from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.read_lists import ReadLists
@@ -140,16 +140,16 @@ class SyncJob:
         self._coordinators = CoordinatorWatch(state, checks, soon.set)
         self._restore()
 
-    def _writer(self, spark: SparkSession, admin: ClusterAdmin) -> TargetWriter:
-        return TargetWriter(
+    def _writer(self, spark: SparkSession, admin: ClusterAdmin) -> DistributedWriter:
+        writer = TargetWriter(
             admin.alias,
             self._config.admin_options(admin.alias),
             not self._is_writing,
             fence=self._lease,
             admin=admin,
-            by_tasks=TaskWrites(spark, self._lease),
             names=self._config.names,
         )
+        return DistributedWriter(spark, writer)
 
     def _restore(self) -> None:
         """Restore the state of previous drivers, once these can write no more.

@@ -7,16 +7,16 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.state.lease import Fence, TaskFence
-from offset_sync.sync.reconciled import OffsetWriter
+from offset_sync.state.lease import Fence, OpenFence, TaskFence
+from offset_sync.sync.offset_writer import TargetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to this many groups the driver commits itself: the requests take less time than a Spark job."""
@@ -26,41 +26,31 @@ _WATCH_S = 1.0
 _OUTCOMES = pa.schema([("row", pa.int64()), ("outcome", pa.binary())])
 
 
-class SharedWriter(Protocol):
-    """The writer pickled to the tasks, see :class:`offset_sync.sync.offset_writer.TargetWriter`."""
+class DistributedWriter:
+    """Commits by *writer*; the writes of more than *groups_per_task* groups in tasks that share the groups.
 
-    def for_tasks(self) -> SharedWriter:
-        """Return one without the driver's collaborators."""
-
-    def fenced_by(self, fence: Fence) -> OffsetWriter:
-        """Return one that writes as long as *fence* is open."""
-
-
-class TaskWrites:
-    """Commits in tasks that share the groups; *fence* is the driver's.
-
-    A task cannot check that fence. It may write for some seconds from its own start, and is cancelled when the driver
-    finds that it was taken over, or cannot verify its lease.
+    A task cannot check the writer's fence. It may write for some seconds from its own start, and is cancelled when the
+    driver finds that it was taken over, or cannot verify its lease.
     """
 
-    def __init__(self, spark: SparkSession, fence: Fence, groups_per_task: int = GROUPS_PER_TASK) -> None:
-        self._spark, self._fence, self._groups_per_task = spark, fence, groups_per_task
+    def __init__(self, spark: SparkSession, writer: TargetWriter, groups_per_task: int = GROUPS_PER_TASK) -> None:
+        self._spark, self._writer, self._groups_per_task = spark, writer, groups_per_task
 
-    def tasks(self, writes: Sequence[OffsetWrite]) -> int:
-        """Return how many tasks would share *writes*; with one the driver writes itself."""
-        return -(-len({write.group_id for write in writes}) // self._groups_per_task)
-
-    def write(self, writer: SharedWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
+    def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
+        tasks = -(-len({write.group_id for write in writes}) // self._groups_per_task)
+        if tasks <= 1:
+            return self._writer.write(writes)
         columns = {
             "row": [*range(len(writes))],
             "group_id": [each.group_id for each in writes],
             "write": [pickle.dumps(each) for each in writes],
         }
-        frame = self._spark.createDataFrame(pa.table(columns)).repartition(self.tasks(writes), "group_id")
-        self._fence.renew()
-        with _ended_when_closed(self._spark, self._fence):
-            task = partial(_write_rows, writer.for_tasks())
+        frame = self._spark.createDataFrame(pa.table(columns)).repartition(tasks, "group_id")
+        fence = self._writer.fence
+        fence.renew()
+        with _ended_when_closed(self._spark, fence):
+            task = partial(_write_rows, replace(self._writer, fence=OpenFence(), admin=None))
             found = frame.mapInArrow(task, "row bigint, outcome binary").toArrow().sort_by("row")["outcome"].to_pylist()
         # With another number of outcomes the caller has to learn here that all writes are in doubt.
         return [pickle.loads(each) for each, _ in zip(found, writes, strict=True)]
@@ -96,8 +86,8 @@ def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
         watching.join()
 
 
-def _write_rows(shared: SharedWriter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    writer = shared.fenced_by(TaskFence())  # its time begins now
+def _write_rows(shared: TargetWriter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    writer = replace(shared, fence=TaskFence())  # its time begins now
     rows = [row for batch in batches for row in batch.to_pylist()]
     outcomes = writer.write([pickle.loads(row["write"]) for row in rows])
     found = [{"row": row["row"], "outcome": pickle.dumps(each)} for row, each in zip(rows, outcomes, strict=True)]

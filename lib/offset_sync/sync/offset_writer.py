@@ -7,9 +7,8 @@ applied. So a retry never overwrites a value that it has not seen. No request is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
 
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import (
@@ -37,23 +36,13 @@ _SILENT_TRIES = 2
 _READ_S = 3.0  # groups without an answer by then are read by the next try, after the others are written
 
 
-class ManyWrites(Protocol):
-    """Tasks that share the groups of many writes, see :class:`offset_sync.sync.distributed_writer.TaskWrites`."""
-
-    def tasks(self, writes: Sequence[OffsetWrite]) -> int:
-        """Return how many tasks would share *writes*."""
-
-    def write(self, writer: TargetWriter, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
-        """Have *writer* write in tasks; return one outcome per write, in order."""
-
-
 @dataclass(frozen=True)
 class TargetWriter:
     """Commits at the cluster *alias* from any process, the driver or an executor's task.
 
     It is pickled to the executors with its options, which may hold secrets. A process keeps one client per target, so
-    that a task reuses the connections of the previous one. Only in the driver may *fence* be a lease, *admin* be the
-    job's own client, and many groups be written *by_tasks*.
+    that a task reuses the connections of the previous one. Only in the driver may *fence* be a lease, and *admin* be
+    the job's own client.
     """
 
     alias: str
@@ -62,21 +51,10 @@ class TargetWriter:
     deadline_seconds: float = COMMIT_TIMEOUT_S
     fence: Fence = field(default_factory=OpenFence)
     admin: ClusterAdmin | None = None
-    by_tasks: ManyWrites | None = None
     names: Names = SAME_NAMES
-
-    def for_tasks(self) -> TargetWriter:
-        """Return one without the driver's collaborators."""
-        return replace(self, fence=OpenFence(), admin=None, by_tasks=None)
-
-    def fenced_by(self, fence: Fence) -> TargetWriter:
-        """Return one that writes as long as *fence* is open."""
-        return replace(self, fence=fence)
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; raises TakenOverError if this driver was taken over."""
-        if self.by_tasks is not None and self.by_tasks.tasks(writes) > 1:
-            return self.by_tasks.write(self, writes)
         options = tuple(sorted(self.options.items()))
         admin = self.admin or _client(self.alias, options, self.names)
         admin.take_names(self.names)  # the client may be an earlier task's, which knew fewer

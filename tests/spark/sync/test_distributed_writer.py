@@ -7,15 +7,17 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
-from offset_sync.state.lease import Fence, OpenFence
-from offset_sync.sync.distributed_writer import TaskWrites
+from offset_sync.sync.distributed_writer import DistributedWriter
+from offset_sync.sync.offset_writer import TargetWriter
 
 WRITES = [
     OffsetWrite(
@@ -33,21 +35,16 @@ WRITES = [
 ]
 
 
-class NotingCommit:
+@dataclass(frozen=True)
+class NotingCommit(TargetWriter):
     """Notes what each call is given in a file of its own, which takes *seconds*; runs in the executors."""
 
-    def __init__(self, folder: Path, seconds: float = 0) -> None:
-        self.folder, self.seconds, self.fence = folder, seconds, ""
-
-    def for_tasks(self) -> NotingCommit:
-        return self
-
-    def fenced_by(self, fence: Fence) -> NotingCommit:
-        self.fence = f"{type(fence).__name__} {fence.is_open()}"
-        return self
+    folder: Path = Path()
+    seconds: float = 0
 
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
-        calls = [f"{write!r} by {os.getpid()} under {self.fence}" for write in wanted]
+        fence = f"{type(self.fence).__name__} {self.fence.is_open()}"
+        calls = [f"{write!r} by {os.getpid()} under {fence}" for write in wanted]
         (self.folder / uuid.uuid4().hex).write_text("\n".join(calls))
         time.sleep(self.seconds)
         return [
@@ -61,10 +58,14 @@ class NotingCommit:
         return [lines for file in self.folder.iterdir() if (lines := file.read_text().splitlines())]
 
 
+def noting(folder: Path, **more: Any) -> NotingCommit:
+    return NotingCommit("Y", {}, is_dry_run=False, folder=folder, **more)
+
+
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
-    commit = NotingCommit(tmp_path)
-    outcomes = TaskWrites(spark, OpenFence(), groups_per_task=10).write(commit, WRITES)
-    assert outcomes == NotingCommit(tmp_path.parent).write(WRITES)
+    commit = noting(tmp_path)
+    outcomes = DistributedWriter(spark, commit, groups_per_task=10).write(WRITES)
+    assert outcomes == noting(tmp_path.parent).write(WRITES)
     calls = commit.calls()
     assert len(calls) > 1
     assert sorted(line.rpartition(" by ")[0] for call in calls for line in call) == sorted(map(repr, WRITES))
@@ -91,10 +92,10 @@ class Overtaken:
 def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    commit = NotingCommit(tmp_path, seconds=60)
-    fence = Overtaken(commit.calls)
+    fence = Overtaken(lambda: commit.calls())
+    commit = noting(tmp_path, seconds=60, fence=fence)
     with pytest.raises(TakenOverError, match="by another driver"):
-        TaskWrites(spark, fence, groups_per_task=10).write(commit, WRITES)
+        DistributedWriter(spark, commit, groups_per_task=10).write(WRITES)
     assert time.monotonic() - fence.lost_at < 30
     assert all(line.endswith("under TaskFence True") for call in commit.calls() for line in call)
     assert spark.range(3).count() == 3  # no other job is ended with them
