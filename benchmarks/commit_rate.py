@@ -33,7 +33,7 @@ from offset_sync.config import parse_config
 from offset_sync.ingest.polled_commits import CommitPoller, NewCommit
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import IN_FLIGHT
-from offset_sync.model.values import OffsetWrite, Outcome, Rule
+from offset_sync.model.values import OffsetWrite, Outcome
 from offset_sync.spark.jvm import start_jvm
 from offset_sync.state.lease import OpenFence
 from offset_sync.state.record_index import RecordIndex
@@ -128,7 +128,7 @@ def measure(ways: dict[str, Callable[[int], None]], groups: int, rounds: int) ->
 
 
 def wanted(group: str, offset: int) -> list[OffsetWrite]:
-    first = OffsetWrite(group, TOPIC, 0, offset, None, Rule.SET, None, moves_forward=True)
+    first = OffsetWrite(group, TOPIC, 0, offset, None, None, moves_forward=True)
     return [replace(first, partition=number) for number in range(PARTITIONS)]
 
 

@@ -35,7 +35,7 @@ from results import save
 from offset_sync.decode.consumer_offsets import decode_records
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.model.values import OffsetWrite
 from offset_sync_demo.kafka.brokers import EmbeddedCluster, running_clusters
 from offset_sync_demo.kafka.clients import list_partitions, read_partition
 from offset_sync_demo.kafka.topics import create_topic
@@ -193,7 +193,7 @@ def batch_of(turn: Iterable[int], scenario: Scenario, offset: int) -> dict[str, 
     """Return what the groups of these numbers commit: the same *offset* in every partition."""
     names = [f"group-{number}" for number in turn]
     places = range(scenario.partitions)
-    return {name: [OffsetWrite(name, STEADY, p, offset, None, Rule.SET, None) for p in places] for name in names}
+    return {name: [OffsetWrite(name, STEADY, p, offset, None, None) for p in places] for name in names}
 
 
 def commit_steadily(

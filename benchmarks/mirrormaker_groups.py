@@ -11,7 +11,7 @@ from mirrormaker_properties import SOURCE, TARGET
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import TransientError
 from offset_sync.model.errors import ClusterError, OffsetSyncError
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, TopicPartition
 from offset_sync_demo.kafka.clients import Endpoint, Partition
 
 MM2, OURS = "mm2", "ours"
@@ -45,7 +45,7 @@ class TwinGroups:
             for place, end in ends.items()
         }
         batch = {
-            group: [OffsetWrite(group, *place, wanted[kind, place], None, Rule.SET, None) for place in ends]
+            group: [OffsetWrite(group, *place, wanted[kind, place], None, None) for place in ends]
             for twin in (MM2, OURS)
             for group, kind in self.ids(twin).items()
             if kind in kinds

@@ -8,7 +8,7 @@ import numpy as np
 from latency_logs import STEADY
 from scale_index import Blocks, Int64s
 
-from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.model.values import OffsetWrite
 
 DEEP = "deep-"
 Commits = Mapping[tuple[str, int], tuple[np.ndarray, np.ndarray]]
@@ -31,7 +31,7 @@ def deep_batch(groups: Iterable[int], offsets: Int64s) -> dict[str, list[OffsetW
     """Return what *groups* commit of *offsets*, shape (all groups, partitions)."""
     return {
         deep_name(group): [
-            OffsetWrite(deep_name(group), STEADY, partition, offset, None, Rule.SET, None)
+            OffsetWrite(deep_name(group), STEADY, partition, offset, None, None)
             for partition, offset in enumerate(offsets[group].tolist())
         ]
         for group in groups

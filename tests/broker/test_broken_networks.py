@@ -24,7 +24,7 @@ from offset_sync.kafka import client_callbacks
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.model.errors import ClusterError, ConfigError, OtherClusterError
 from offset_sync.model.finding import Level
-from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.model.values import OffsetWrite
 from offset_sync.state.cluster_ids import ids_file, with_known_ids
 from offset_sync.tables.files import files_of
 
@@ -141,7 +141,7 @@ def test_a_write_in_flight_does_not_go_where_the_name_leads_next(
         except OtherClusterError as problem:
             refused.append(problem)
 
-    wanted = OffsetWrite(group_name, "orders", 0, 7, None, Rule.SET, None)
+    wanted = OffsetWrite(group_name, "orders", 0, 7, None, None)
     proxy.hold()
     writing = threading.Thread(target=write)
     writing.start()

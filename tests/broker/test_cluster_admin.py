@@ -16,7 +16,7 @@ from broker.installation import until
 from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.requests import Committed, LogEnds, Reach, TransientError
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -42,7 +42,7 @@ def topic(cluster: EmbeddedCluster, topic_name: str) -> str:
 @pytest.fixture
 def write(group_name: str, topic: str) -> Callable[..., OffsetWrite]:
     def make(partition: int = 0, offset: int = 7, epoch: int | None = None, topic: str = topic) -> OffsetWrite:
-        return OffsetWrite(group_name, topic, partition, offset, epoch, Rule.SET, None)
+        return OffsetWrite(group_name, topic, partition, offset, epoch, None)
 
     return make
 
@@ -52,7 +52,7 @@ def write_batch(admin: ClusterAdmin, writes: list[OffsetWrite], dry_run: bool = 
 
 
 def wanted(group: str, topic: str, offset: int = 7, expected: int | None = None) -> list[OffsetWrite]:
-    return [OffsetWrite(group, topic, each, offset, None, Rule.FORWARD, expected) for each in range(PARTITIONS)]
+    return [OffsetWrite(group, topic, each, offset, None, expected) for each in range(PARTITIONS)]
 
 
 def test_topics_are_told_with_their_ids_and_asking_creates_none(admin: ClusterAdmin, topic: str) -> None:

@@ -28,7 +28,7 @@ from offset_sync.kafka.log_reader import RecordReader
 from offset_sync.kafka.requests import TransientError
 from offset_sync.kafka.topic_requests import LATEST, TopicRequests
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
@@ -38,7 +38,7 @@ OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 15, 16, 30
 UNREACHABLE = {"bootstrap.servers": "127.0.0.1:1"}
 CLIENTS_OWN_PATIENCE_S = 60.0  # librdkafka's, without a deadline
-WRITE = OffsetWrite("group", "orders", 0, 7, None, Rule.SET, None)
+WRITE = OffsetWrite("group", "orders", 0, 7, None, None)
 PLACE = TopicPartition("orders", 0)
 PARTITIONS, ASKING_S, DEADLINES_S = 60, 5.0, (0.001, 0.01, 0.05, 0.2)
 
@@ -148,7 +148,7 @@ def test_a_frozen_broker_is_an_error_by_the_deadline_and_the_same_clients_go_on_
     create_topics(cluster, {topic_name: 1})
     options = {"bootstrap.servers": cluster.bootstrap_servers}
     admin, reader = ClusterAdmin("dc2", options), RecordReader("dc2", options)
-    wanted = OffsetWrite(group_name, topic_name, 0, 7, None, Rule.SET, None)
+    wanted = OffsetWrite(group_name, topic_name, 0, 7, None, None)
     assert admin.write_offsets({group_name: [wanted]}) == {group_name: {place: None}}
     assert not admin.groups()[group_name]
     cluster.pause()

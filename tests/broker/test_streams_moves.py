@@ -18,7 +18,7 @@ from consumer.moving import cutover
 from consumer.skip_read_jar import jar_or_skip
 from offset_sync.kafka.requests import ACTIVE_GROUP
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import OffsetWrite, TopicPartition
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import client_options
 from offset_sync_demo.load.mirror import Mirror
@@ -53,7 +53,7 @@ def wait_counted(running: Application, wanted: Iterable[int]) -> None:
 
 
 def error_of_commit(cluster: EmbeddedCluster, group_id: str, topic: str) -> str | None:
-    write = OffsetWrite(group_id, topic, 0, 1, None, Rule.SET, None)
+    write = OffsetWrite(group_id, topic, 0, 1, None, None)
     answer = admin_for(cluster).write_offsets({group_id: [write]})[group_id]
     assert not isinstance(answer, ClusterError), answer
     return answer[TopicPartition(topic, 0)]

@@ -28,7 +28,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.log_reader import RangeReader
 from offset_sync.model.errors import PlatformError
 from offset_sync.model.finding import Level
-from offset_sync.model.values import OffsetRange, OffsetWrite, Rule, TopicPartition
+from offset_sync.model.values import OffsetRange, OffsetWrite, TopicPartition
 from offset_sync_demo.kafka.broker_files import find_jars
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 
@@ -183,7 +183,7 @@ def test_every_kind_of_client_logs_in_again_before_its_token_expires(
         assert msk.place.topic in admin.topics()
         assert admin.ends([msk.place])[msk.place].log_end == 20
         assert admin.committed_offsets(["signed-group"])["signed-group"][msk.place].offset == 7 + round_
-        write = OffsetWrite("signed-group", *msk.place, 8 + round_, None, Rule.SET, 7 + round_)
+        write = OffsetWrite("signed-group", *msk.place, 8 + round_, None, 7 + round_)
         assert admin.write_offsets({"signed-group": [write]}) == {"signed-group": {msk.place: None}}
         assert not any(admin.groups().values())
         (read,) = RangeReader("dc1", options).read({msk.place: OffsetRange(0, 20)})

@@ -16,7 +16,6 @@ from offset_sync.model.values import Outcome
 from offset_sync.state.committed_offsets import ClusterOffsets
 from offset_sync.state.group_homes import last_active
 from offset_sync.state.own_writes import OwnWrites
-from offset_sync.sync.write_plan import rules
 from protections.entry import false_for, nothing, true_for
 from search.explore import explore
 from search.rows import Shape
@@ -47,7 +46,7 @@ OUT: dict[str, tuple[str, object, Shape, int]] = {
     "a commit after our write is not overwritten by its answer": (_ACKNOWLEDGE, acknowledge_what_was_read, TWO, 5),
     "moves count": ("offset_sync.state.group_homes.last_active", ignore_moves, PARTITIONS, 5),
     "a newer commit at the target stays": (_PLAN + "_is_newer_word", false_for(2), TWO, 6),
-    "a step back is followed": (_PLAN + "rules", lambda *told: rules(*told[:3], np.full_like(told[3], -1)), TWO, 4),
+    "a step back is followed": (_PLAN + "_has_gone_back", false_for(2), TWO, 4),
     "an unread commit is left alone": ("search.histories.decide", decide_unread, TWO, 5),
 }
 

@@ -21,7 +21,6 @@ from offset_sync.model.values import (
     ClusterPartition,
     GroupPartition,
     OffsetWrite,
-    Rule,
     TopicPartition,
 )
 from offset_sync.state.cluster_clock import system_now_ms
@@ -265,7 +264,7 @@ class LiveClusters:
         ends = {} if isinstance(said, ClusterError) else said.ends
         starts = {key: start for key in keys if (start := ends.get(key.topic_partition)) is not None}
         writes = [
-            OffsetWrite(*key, start.log_start, start.leader_epoch, Rule.SET, expected_offset=None)
+            OffsetWrite(*key, start.log_start, start.leader_epoch, expected_offset=None)
             for key, start in starts.items()
         ]
         done = self._writer.write(writes) if writes else ()

@@ -120,14 +120,6 @@ class Status(Word):
         return self.word
 
 
-class Rule(Word):
-    """What may be done to the value that the target holds."""
-
-    SET = 0  # our own value, or none: up or down
-    FORWARD = 1  # written by others, older than the source's commit
-    FOLLOW = 2  # written by others, but the source was reset to an earlier offset afterwards
-
-
 class TopicPartition(NamedTuple):
     """A partition of a topic, on any cluster."""
 
@@ -221,11 +213,11 @@ class OffsetWrite:
 
     *leader_epoch* is the target leader's epoch under which its log was seen to reach *offset*; consumers that validate
     it (KIP-320) detect a later truncation below. None: unknown, and none is sent; never the source's. *expected_offset*
-    is the value last seen at the target (None: there was none). If the target holds another one, others have written it
-    since and it is left alone: overwriting it could move a group past records it never read. *refresh*: write even the
-    same value again, before it expires. *moves_forward*: replace an unexpected value too where the write does not go
-    back; only for commands run by an operator. With *metadata* it is always written: the group is one of ours and holds
-    a read list.
+    is the value last seen at the target (None: there was none, or it must not be replaced). If the target holds another
+    one, others have written it since and it is left alone: overwriting it could move a group past records it never
+    read. *refresh*: write even the same value again, before it expires. *moves_forward*: replace an unexpected value
+    too where the write does not go back; only for commands run by an operator. With *metadata* it is always written:
+    the group is one of ours and holds a read list.
     """
 
     group_id: str
@@ -233,7 +225,6 @@ class OffsetWrite:
     partition: int
     offset: int
     leader_epoch: int | None
-    rule: Rule
     expected_offset: int | None
     refresh: bool = False
     moves_forward: bool = False

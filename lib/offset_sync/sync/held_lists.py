@@ -10,7 +10,7 @@ import numpy as np
 
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.model.values import OWN_GROUPS, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.translate.read_list import FoundList, ReadList, decode_read_list, encode_read_list
 from offset_sync.translate.replication_gap import OffsetRanges
 
@@ -99,7 +99,7 @@ class HeldLists:
         assert self.cluster_id is not None, "lists are written only once the cluster id is known"
         text = text or encode_read_list(NOTHING_READ, self.cluster_id).text
         found = decode_read_list(text)
-        return OffsetWrite(group, *place, found.read_list.start if found else 0, None, Rule.SET, None, metadata=text)
+        return OffsetWrite(group, *place, found.read_list.start if found else 0, None, None, metadata=text)
 
 
 def own_group(group_id: str) -> str:

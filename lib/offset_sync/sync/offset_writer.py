@@ -24,7 +24,7 @@ from offset_sync.kafka.requests import (
 )
 from offset_sync.model.errors import ClusterError, TableError
 from offset_sync.model.stream_names import SAME_NAMES, Names
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state import failpoints
 from offset_sync.state.lease import Fence, OpenFence
 
@@ -111,11 +111,7 @@ def decide(write: OffsetWrite, actual: Committed | None) -> Outcome | None:
         return None if write.refresh else Outcome.UNCHANGED
     if write.moves_forward and write.offset >= actual.offset:
         return None
-    if actual.offset != write.expected_offset:
-        return Outcome.NOT_FORWARD
-    if write.rule is Rule.FORWARD and write.offset < actual.offset:
-        return Outcome.NOT_FORWARD
-    return None
+    return None if actual.offset == write.expected_offset else Outcome.NOT_FORWARD
 
 
 @dataclass
@@ -231,7 +227,5 @@ class _Batch:
 
 def _why_not(write: OffsetWrite, actual: Committed | None) -> str:
     held = "no offset" if actual is None else f"offset {actual.offset}"
-    if actual is None or actual.offset != write.expected_offset:
-        expected = "none" if write.expected_offset is None else write.expected_offset
-        return f"the target has {held}, expected {expected}: another client has committed since"
-    return f"the target has {held}, which is ahead of {write.offset} and was not committed by us"
+    expected = "none" if write.expected_offset is None else write.expected_offset
+    return f"the target has {held}, expected {expected}: another client has committed"

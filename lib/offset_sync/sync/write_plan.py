@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State
+from offset_sync.model.values import ABSENT, GroupPartition, OffsetWrite, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import Commits
@@ -17,7 +17,6 @@ from offset_sync.translate.index.runs import Int64s
 from offset_sync.translate.partition import IS_WITHHELD, Translations
 
 # As numbers, since numpy is slow with members of an enumeration.
-_SET, _FOLLOW, _FORWARD = (int(rule) for rule in (Rule.SET, Rule.FOLLOW, Rule.FORWARD))
 _WITHHELD, _NOT_FORWARD, _UNCHANGED = (int(each) for each in (Outcome.WITHHELD, Outcome.NOT_FORWARD, Outcome.UNCHANGED))
 _REWIND = int(State.REWIND)
 _TOPIC_IS_GONE = (int(State.TOPIC_MISSING), int(State.TOPIC_RECREATED))
@@ -75,30 +74,34 @@ def plan_writes(
     with their topic, which has no answer any more. *asks_everything*: request every translation, as is done for keys
     whose coordinator has moved. *is_decided*: an operator has named the source, so the target is set to the answer.
     Errs to a request, which changes nothing.
+
+    Nothing there (negative offset) or our own value: set it, up or down. A value of others, which is older than the
+    home's position or the target would be the home: forward only, unless the home has gone back since. A request
+    for an answer below it expects nothing at the target.
     """
     key, answers = translated.commits.key, translated.answers
     home, target = offsets.clusters[translated.source], offsets.clusters[translated.target]
     mine, there = home.columns, target.columns
     actual = there["actual_offset"][key].copy()
-    rewound_ms = mine["rewound_ms"][key]
-    rule = rules(actual, there["actual_is_own"][key], target.earliest_ms("actual", key), rewound_ms)
+    is_free = ~is_theirs(there, key) | is_decided
+    is_followed = ~is_free & _has_gone_back(home, target, key)
     is_withheld = IS_WITHHELD[answers.state]
     is_gone = np.isin(answers.state, _TOPIC_IS_GONE) & mine["is_deleted"][key]
     wanted = np.where(is_gone, actual, answers.wanted)
     stays = _is_newer_word(home, target, key, wanted) | _is_raised_by_ours(mine, key, actual, answers)
     if is_decided:
-        rule, stays = np.full_like(rule, _SET), np.zeros_like(stays)
+        stays = np.zeros_like(stays)
     is_held = (actual == wanted) & ~(is_withheld & ~is_gone)
     is_refreshed = is_held & refresh_due(there, key, refresh_before_ms)
-    is_backward = ~is_held & (((rule == _FORWARD) & (wanted < actual)) | stays)
+    is_backward = ~is_held & ((~is_free & ~is_followed & (wanted < actual)) | stays)
     is_open = (asks_everything | target.has_moved(key)) & ~stays
     is_asked = np.where(is_withheld, is_refreshed, is_open | is_refreshed | ~(is_held | is_backward))
     outcome = np.where(is_withheld, _WITHHELD, np.where(is_backward, _NOT_FORWARD, _UNCHANGED))
-    went_back = (rule == _FOLLOW) | (translated.commits.offset < translated.answered_offset)
-    is_rewind = went_back & (rewound_ms >= 0) & (wanted < actual) & ~is_withheld & ~is_backward
+    went_back = is_followed | (translated.commits.offset < translated.answered_offset)
+    is_rewind = went_back & (mine["rewound_ms"][key] >= 0) & (wanted < actual) & ~is_withheld & ~is_backward
     state = np.where(is_rewind, _REWIND, answers.state)
     rows = np.flatnonzero(is_asked)
-    columns = (key, wanted, rule, actual, epoch, is_refreshed)
+    columns = (key, wanted, np.where(is_backward, ABSENT, actual), epoch, is_refreshed)
     writes = [
         _to_write(offsets.keys[row], *rest)
         for row, *rest in zip(*(each[rows].tolist() for each in columns), strict=True)
@@ -106,7 +109,7 @@ def plan_writes(
     return WritePlan(writes, rows, state, actual, outcome)
 
 
-def _to_write(key: GroupPartition, offset: int, rule: int, before: int, epoch: int, refresh: bool) -> OffsetWrite:
+def _to_write(key: GroupPartition, offset: int, before: int, epoch: int, refresh: bool) -> OffsetWrite:
     """Return the write of a key; *epoch* is that of the leader whose log reaches the answer, negative for unknown."""
     return OffsetWrite(
         group_id=key.group_id,
@@ -114,25 +117,21 @@ def _to_write(key: GroupPartition, offset: int, rule: int, before: int, epoch: i
         partition=key.partition,
         offset=offset,
         leader_epoch=None if epoch < 0 else epoch,
-        rule=Rule(rule),
         expected_offset=None if before < 0 else before,
         refresh=refresh,
     )
 
 
-def rules(
-    actual_offset: Int64s, actual_is_own: NDArray[np.bool_], actual_since_ms: Int64s, rewound_ms: Int64s
-) -> NDArray[np.intp]:
-    """Return the code of each key's rule, from what is at the target and when the source last went back, by our clock.
+def is_theirs(there: ColumnStore, key: KeyRows) -> NDArray[np.bool_]:
+    """Return for which of *key* a target holds a value that we have not written."""
+    found: NDArray[np.bool_] = (there["actual_offset"][key] >= 0) & ~there["actual_is_own"][key]
+    return found
 
-    *actual_since_ms* is the earliest time at which what is there may have been written.
 
-    Nothing there (negative offset) or our own value: set it, up or down. A value of others, which is older than the
-    home's position or the target would be the home: forward only, unless the home went back after it.
-    """
-    is_free = (actual_offset < 0) | actual_is_own
-    is_followed = rewound_ms > actual_since_ms
-    return np.where(is_free, _SET, np.where(is_followed, _FOLLOW, _FORWARD))
+def _has_gone_back(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows) -> NDArray[np.bool_]:
+    """Return for which of *key* the home went back after what is at the target may have been written, by our clock."""
+    found: NDArray[np.bool_] = home.columns["rewound_ms"][key] > target.earliest_ms("actual", key)
+    return found
 
 
 def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, wanted: Int64s) -> NDArray[np.bool_]:
@@ -146,10 +145,9 @@ def _is_newer_word(home: ClusterOffsets, target: ClusterOffsets, key: KeyRows, w
     held_ms = np.maximum(mine["actual_made_ms"][key], mine["genuine_made_ms"][key])
     held_since_ms = np.maximum(home.earliest_ms("actual", key), home.earliest_ms("genuine", key))
     actual = there["actual_offset"][key]
-    is_theirs = (actual >= 0) & ~there["actual_is_own"][key]
     may_be_newer = there["actual_made_ms"][key] > held_since_ms
     is_newer = target.earliest_ms("actual", key) > held_ms
-    found: NDArray[np.bool_] = is_theirs & np.where(wanted > actual, may_be_newer, is_newer)
+    found: NDArray[np.bool_] = is_theirs(there, key) & np.where(wanted > actual, may_be_newer, is_newer)
     return found
 
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import TakenOverError
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
 from offset_sync.sync.distributed_writer import DistributedWriter
 from offset_sync.sync.offset_writer import TargetWriter
 
@@ -26,7 +26,6 @@ WRITES = [
         partition=partition,
         offset=10 * group,
         leader_epoch=partition or None,
-        rule=Rule.FORWARD,
         expected_offset=None if group % 2 else 7,
         refresh=group == 3,
     )

@@ -9,7 +9,7 @@ from offset_sync.kafka.cluster_admin import ClusterAdmin
 from offset_sync.kafka.group_offsets import GroupAnswer, GroupOffsets
 from offset_sync.kafka.requests import Committed
 from offset_sync.model.errors import ClusterError
-from offset_sync.model.values import OffsetWrite, Rule
+from offset_sync.model.values import OffsetWrite
 from offset_sync_demo.kafka.brokers import EmbeddedCluster
 from offset_sync_demo.kafka.clients import admin_of, read_partition
 
@@ -28,7 +28,7 @@ def commit(cluster: EmbeddedCluster, offsets: Mapping[str, Mapping[Partition, in
     for group, by_place in offsets.items():
         for (topic, partition), wanted in by_place.items():
             offset, metadata = wanted if isinstance(wanted, tuple) else (wanted, "")
-            write = OffsetWrite(group, topic, partition, offset, None, Rule.SET, None, metadata=metadata)
+            write = OffsetWrite(group, topic, partition, offset, None, None, metadata=metadata)
             rows.setdefault(group, []).append(write)
     _wait_for_coordinators(admin_for(cluster), list(rows))
     client = GroupOffsets({"bootstrap.servers": cluster.bootstrap_servers, **_UNUSED_GROUP})

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from offset_sync.kafka.requests import Clock, Committed, TransientError
 from offset_sync.model.errors import ClusterError
 from offset_sync.model.stream_names import Names
-from offset_sync.model.values import OffsetWrite, Outcome, Rule, TopicPartition, WriteOutcome
+from offset_sync.model.values import OffsetWrite, Outcome, TopicPartition, WriteOutcome
 from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.offset_writer import write_offsets
 
@@ -92,12 +92,11 @@ def write(
     group: str = "group",
     partition: int = 0,
     offset: int = 50,
-    rule: Rule = Rule.SET,
     expected: int | None = None,
     refresh: bool = False,
 ) -> OffsetWrite:
     """A write to the topic ``orders``."""
-    return OffsetWrite(group, "orders", partition, offset, None, rule, expected, refresh)
+    return OffsetWrite(group, "orders", partition, offset, None, expected, refresh)
 
 
 def write_batch(

@@ -13,15 +13,23 @@ from offset_sync.cutover.live_clusters import LiveClusters
 from offset_sync.cutover.plan import Activity, GroupPlan
 from offset_sync.ingest.checkpoint import Checkpoint
 from offset_sync.ingest.log_check import LogCheck
-from offset_sync.model.values import ABSENT, Rule
+from offset_sync.model.values import ABSENT, OffsetWrite
 from offset_sync.state.group_homes import UnreadLogs
-from offset_sync.sync.offset_writer import _Batch, decide
+from offset_sync.sync.offset_writer import _Batch
+from offset_sync.sync.write_plan import WritePlan
 from protections.entry import given, gives, kept_by, no, nothing, protections, seed
 
 
 class _WaitedFor(threading.Thread):
     def join(self, timeout: float | None = None) -> None:
         super().join()
+
+
+def _naming_what_is_there(writes: list[OffsetWrite], *rest: Any) -> WritePlan:
+    rows, _, previous, _ = rest
+    held = [None if each < 0 else each for each in previous[rows].tolist()]
+    named = [replace(each, expected_offset=before) for each, before in zip(writes, held, strict=True)]
+    return WritePlan(named, *rest)
 
 
 def _first_seen_now(batch: _Batch, key: Any, found: Any, decided: Any = _Batch._is_to_be_written) -> Any:
@@ -140,9 +148,9 @@ PROTECTIONS = protections(
     # A group is reset while we write.
     "a value of another client is only moved forward",
     kept_by(
-        "offset_writer.decide",
-        lambda write, actual: decide(replace(write, rule=Rule.SET), actual),
-        "offset_writer only_the_value_that_is",
+        "write_plan.WritePlan",
+        _naming_what_is_there,
+        "write_plan each_row_is_planned_by",
     ),
     # Describe on a group is missing, or its type is unknown.
     "the members of a group that has offsets and is not listed are unknown",

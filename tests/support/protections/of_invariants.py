@@ -85,7 +85,7 @@ BY_NUMBER[5] = protections(
     "an offset that we do not expect at the target is left alone",
     kept_by("offset_writer.decide", nothing, "offset_writer only_the_value_that_is"),
     "another client's offset is moved forward only",
-    kept_by("write_plan.rules", lambda actual, *_told: np.zeros(len(actual), np.intp), "ownership every[shape0-5]"),
+    kept_by("write_plan.is_theirs", lambda _there, key: np.zeros(len(key), np.bool_), "ownership every[shape0-5]"),
     "a write says which offset we expect at the target",
     kept_by("write_plan.OffsetWrite", told(OffsetWrite, expected_offset=None), "write_plan each_row_is_planned_by"),
 )

@@ -19,7 +19,7 @@ from offset_sync.cutover.procedure import CutoverProcedure
 from offset_sync.kafka.requests import Clock
 from offset_sync.kafka.requests import Committed as HeldOffset
 from offset_sync.model.errors import ClusterError, TakenOverError
-from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, Rule, State, Status, TopicPartition
+from offset_sync.model.values import GroupPartition, OffsetWrite, Outcome, State, Status, TopicPartition
 from offset_sync.state.lease import OpenFence
 from offset_sync.sync import offset_writer
 
@@ -104,7 +104,7 @@ def test_a_group_of_which_anything_fails_stays_at_home_at_the_source(site: FakeC
 
 # What the claim of a command lets out, and is written down before
 
-WRITE = OffsetWrite("billing", *ORDERS, 7, None, Rule.SET, None)
+WRITE = OffsetWrite("billing", *ORDERS, 7, None, None)
 
 
 class TakenOver(OpenFence):

@@ -21,7 +21,7 @@ from offset_sync.kafka.requests import (
     TransientError,
 )
 from offset_sync.model.errors import ClusterError, TableError
-from offset_sync.model.values import Outcome, Rule, TopicPartition
+from offset_sync.model.values import Outcome, TopicPartition
 from offset_sync.sync import offset_writer
 from offset_sync.sync.offset_writer import GROUPS_AT_ONCE
 
@@ -31,13 +31,12 @@ SILENT = SilentError("dc2", "group 'slow': the group's coordinator did not answe
 REFUSAL = ClusterError("dc2", "group 'slow': the empty group id has no coordinator")
 
 
-@pytest.mark.parametrize("rule", Rule)
-def test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_only(rule: Rule) -> None:
+def test_only_the_value_that_is_expected_is_overwritten() -> None:
     offsets, either = (1, 2, 3), (False, True)
     for offset, held, expected, *rest in product(offsets, (None, *offsets), (None, *offsets), either, either, either):
         refresh, moves_forward, is_list = rest
         wanted = replace(
-            write("g", 0, offset, rule, expected, refresh),
+            write("g", 0, offset, expected, refresh),
             moves_forward=moves_forward,
             metadata="a list" if is_list else "",
         )
@@ -47,8 +46,7 @@ def test_only_the_value_that_is_expected_is_overwritten_and_anothers_forward_onl
         elif held == offset:
             assert outcome is (None if refresh else Outcome.UNCHANGED)
         else:
-            may_go = held == expected and (offset > held or rule is not Rule.FORWARD)
-            assert outcome is (None if may_go or (moves_forward and offset > held) else Outcome.NOT_FORWARD)
+            assert outcome is (None if held == expected or (moves_forward and offset > held) else Outcome.NOT_FORWARD)
 
 
 # Retries

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fakes.target_cluster import write
-from offset_sync.model.values import POLLED, GroupPartition, Outcome, Rule, State
+from offset_sync.model.values import POLLED, GroupPartition, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.distributed_writer import DistributedWriter
@@ -86,23 +86,22 @@ def test_each_row_is_planned_by_the_rules_for_one(seed: int, asks_everything: bo
         is_gone = word in (State.TOPIC_MISSING, State.TOPIC_RECREATED) and home.is_deleted
         to = held if is_gone else int(wanted[n])
         is_free = is_decided or held < 0 or there.actual_is_own
-        other = Rule.FOLLOW if home.rewound_ms > there.actual_since_ms else Rule.FORWARD
-        rule = Rule.SET if is_free else other
+        is_followed = not is_free and home.rewound_ms > there.actual_since_ms
         stays = not is_decided and stays_there(home, there, to, is_at_start[n])
         is_held = held == to and (is_gone or not word.is_withheld)
         refresh = is_held and there.actual_is_own and held >= 0 and there.actual_made_ms < 2
-        is_backward = not is_held and (stays or (rule is Rule.FORWARD and to < held))
+        is_backward = not is_held and (stays or (not is_free and not is_followed and to < held))
         is_open = (asks_everything or has_moved[key[n]]) and not stays
         is_asked = refresh or (not word.is_withheld and (is_open or not (is_held or is_backward)))
-        went_back = rule is Rule.FOLLOW or offset[n] < answered[n]
+        went_back = is_followed or offset[n] < answered[n]
         is_rewind = went_back and home.rewound_ms >= 0 and to < held and not word.is_withheld and not is_backward
         assert State(plan.state[n]) is (State.REWIND if is_rewind else word)
         assert plan.previous[n] == held
-        expected = (to, rule, None if epoch[n] < 0 else epoch[n], None if held < 0 else held, refresh)
+        expected = (to, None if epoch[n] < 0 else epoch[n], None if held < 0 or is_backward else held, refresh)
         assert (n in writes) == is_asked
         if is_asked:
             asked = writes[n]
-            found = (asked.offset, asked.rule, asked.leader_epoch, asked.expected_offset, asked.refresh)
+            found = (asked.offset, asked.leader_epoch, asked.expected_offset, asked.refresh)
             assert (asked.group_id, asked.topic, asked.partition, *found) == (f"g{key[n]}", "orders", 3, *expected)
         elif word.is_withheld:
             assert Outcome(plan.outcome[n]) is Outcome.WITHHELD
