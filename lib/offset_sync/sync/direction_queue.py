@@ -115,7 +115,7 @@ class DirectionQueue:
     def close(self) -> None:
         """Drop what is queued and what will be, and return when the turn in progress has ended.
 
-        The next driver does the rest. Who waits for an answer to what was dropped gets one the failures so far.
+        The next driver does the rest. Who waits for an answer to what was dropped gets the failures so far.
         """
         with self._changed:
             self._is_closed = True
