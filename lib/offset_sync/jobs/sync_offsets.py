@@ -141,15 +141,9 @@ class SyncJob:
         self._restore()
 
     def _writer(self, spark: SparkSession, admin: ClusterAdmin) -> DistributedWriter:
-        writer = TargetWriter(
-            admin.alias,
-            self._config.admin_options(admin.alias),
-            not self._is_writing,
-            fence=self._lease,
-            admin=admin,
-            names=self._config.names,
-        )
-        return DistributedWriter(spark, writer)
+        options, names = self._config.admin_options(admin.alias), self._config.names
+        writer_of = partial(TargetWriter, admin.alias, options, not self._is_writing, names=names)
+        return DistributedWriter(spark, writer_of(fence=self._lease, admin=admin), writer_of, self._lease)
 
     def _restore(self) -> None:
         """Restore the state of previous drivers, once these can write no more.

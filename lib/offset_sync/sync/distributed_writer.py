@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -15,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import OffsetSyncError
 from offset_sync.model.values import OffsetWrite, WriteOutcome
-from offset_sync.state.lease import Fence, OpenFence, TaskFence
-from offset_sync.sync.offset_writer import TargetWriter
+from offset_sync.state.lease import Fence, TaskFence
+from offset_sync.sync.reconciled import OffsetWriter
 
 GROUPS_PER_TASK = 1000
 """Up to this many groups the driver commits itself: the requests take less time than a Spark job."""
@@ -29,12 +28,21 @@ _OUTCOMES = pa.schema([("row", pa.int64()), ("outcome", pa.binary())])
 class DistributedWriter:
     """Commits by *writer*; the writes of more than *groups_per_task* groups in tasks that share the groups.
 
-    A task cannot check the writer's fence. It may write for some seconds from its own start, and is cancelled when the
-    driver finds that it was taken over, or cannot verify its lease.
+    Each task has a writer of its own, made by *of_task* with a fence. It cannot check the driver's *fence*. It may
+    write for some seconds from its own start, and is cancelled when the driver finds that it was taken over, or cannot
+    verify its lease.
     """
 
-    def __init__(self, spark: SparkSession, writer: TargetWriter, groups_per_task: int = GROUPS_PER_TASK) -> None:
-        self._spark, self._writer, self._groups_per_task = spark, writer, groups_per_task
+    def __init__(
+        self,
+        spark: SparkSession,
+        writer: OffsetWriter,
+        of_task: Callable[..., OffsetWriter],
+        fence: Fence,
+        groups_per_task: int = GROUPS_PER_TASK,
+    ) -> None:
+        self._spark, self._writer, self._of_task, self._fence = spark, writer, of_task, fence
+        self._groups_per_task = groups_per_task
 
     def write(self, writes: Sequence[OffsetWrite]) -> Sequence[WriteOutcome]:
         """Return one outcome per write, in order; all writes of a group are made by one task."""
@@ -47,10 +55,9 @@ class DistributedWriter:
             "write": [pickle.dumps(each) for each in writes],
         }
         frame = self._spark.createDataFrame(pa.table(columns)).repartition(tasks, "group_id")
-        fence = self._writer.fence
-        fence.renew()
-        with _ended_when_closed(self._spark, fence):
-            task = partial(_write_rows, replace(self._writer, fence=OpenFence(), admin=None))
+        self._fence.renew()
+        with _ended_when_closed(self._spark, self._fence):
+            task = partial(_write_rows, self._of_task)
             found = frame.mapInArrow(task, "row bigint, outcome binary").toArrow().sort_by("row")["outcome"].to_pylist()
         # With another number of outcomes the caller has to learn here that all writes are in doubt.
         return [pickle.loads(each) for each, _ in zip(found, writes, strict=True)]
@@ -86,8 +93,8 @@ def _ended_when_closed(spark: SparkSession, fence: Fence) -> Iterator[None]:
         watching.join()
 
 
-def _write_rows(shared: TargetWriter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    writer = replace(shared, fence=TaskFence())  # its time begins now
+def _write_rows(of_task: Callable[..., OffsetWriter], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    writer = of_task(fence=TaskFence())  # its time begins now
     rows = [row for batch in batches for row in batch.to_pylist()]
     outcomes = writer.write([pickle.loads(row["write"]) for row in rows])
     found = [{"row": row["row"], "outcome": pickle.dumps(each)} for row, each in zip(rows, outcomes, strict=True)]

@@ -7,17 +7,17 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from offset_sync.model.errors import TakenOverError
 from offset_sync.model.values import OffsetWrite, Outcome, WriteOutcome
+from offset_sync.state.lease import Fence, OpenFence
 from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.offset_writer import TargetWriter
 
 WRITES = [
     OffsetWrite(
@@ -34,12 +34,13 @@ WRITES = [
 ]
 
 
-@dataclass(frozen=True)
-class NotingCommit(TargetWriter):
+@dataclass
+class NotingCommit:
     """Notes what each call is given in a file of its own, which takes *seconds*; runs in the executors."""
 
-    folder: Path = Path()
+    folder: Path
     seconds: float = 0
+    fence: Fence = field(default_factory=OpenFence)
 
     def write(self, wanted: Sequence[OffsetWrite]) -> list[WriteOutcome]:
         fence = f"{type(self.fence).__name__} {self.fence.is_open()}"
@@ -57,14 +58,11 @@ class NotingCommit(TargetWriter):
         return [lines for file in self.folder.iterdir() if (lines := file.read_text().splitlines())]
 
 
-def noting(folder: Path, **more: Any) -> NotingCommit:
-    return NotingCommit("Y", {}, is_dry_run=False, folder=folder, **more)
-
-
 def test_a_large_wave_is_shared_by_group_and_answered_in_order(spark: SparkSession, tmp_path: Path) -> None:
-    commit = noting(tmp_path)
-    outcomes = DistributedWriter(spark, commit, groups_per_task=10).write(WRITES)
-    assert outcomes == noting(tmp_path.parent).write(WRITES)
+    commit = NotingCommit(tmp_path)
+    of_task = partial(NotingCommit, tmp_path)
+    outcomes = DistributedWriter(spark, commit, of_task, OpenFence(), groups_per_task=10).write(WRITES)
+    assert outcomes == NotingCommit(tmp_path.parent).write(WRITES)
     calls = commit.calls()
     assert len(calls) > 1
     assert sorted(line.rpartition(" by ")[0] for call in calls for line in call) == sorted(map(repr, WRITES))
@@ -91,10 +89,10 @@ class Overtaken:
 def test_tasks_have_a_time_of_their_own_and_end_when_the_driver_is_overtaken(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    fence = Overtaken(lambda: commit.calls())
-    commit = noting(tmp_path, seconds=60, fence=fence)
+    commit = NotingCommit(tmp_path)
+    of_task, fence = partial(NotingCommit, tmp_path, 60), Overtaken(commit.calls)
     with pytest.raises(TakenOverError, match="by another driver"):
-        DistributedWriter(spark, commit, groups_per_task=10).write(WRITES)
+        DistributedWriter(spark, commit, of_task, fence, groups_per_task=10).write(WRITES)
     assert time.monotonic() - fence.lost_at < 30
     assert all(line.endswith("under TaskFence True") for call in commit.calls() for line in call)
     assert spark.range(3).count() == 3  # no other job is ended with them

@@ -12,9 +12,9 @@ import pytest
 from fakes.target_cluster import write
 from offset_sync.model.values import POLLED, GroupPartition, Outcome, State
 from offset_sync.state.committed_offsets import ClusterOffsets, CommittedOffsets
+from offset_sync.state.lease import OpenFence
 from offset_sync.state.sync_state import Commits
 from offset_sync.sync.distributed_writer import DistributedWriter
-from offset_sync.sync.offset_writer import TargetWriter
 from offset_sync.sync.write_plan import Translated, WritePlan, plan_writes
 from offset_sync.translate.partition import Translations
 
@@ -114,6 +114,4 @@ def test_another_number_of_outcomes_of_tasks_is_an_error_so_that_their_writes_ar
     frame = spark.createDataFrame().repartition().mapInArrow()
     frame.toArrow.return_value = pa.table({"row": [], "outcome": []})
     with pytest.raises(ValueError, match="longer"):
-        DistributedWriter(spark, TargetWriter("Y", {}, is_dry_run=False), groups_per_task=1).write(
-            [write("a"), write("b")]
-        )
+        DistributedWriter(spark, MagicMock(), MagicMock(), OpenFence(), 1).write([write("a"), write("b")])
