@@ -50,14 +50,12 @@ logger = logging.getLogger(__name__)
 class Reading(NamedTuple):
     """How a query reads: *logs* checks that what was read is still there.
 
-    *incarnations* are those of the commit logs, as the state knows them; without them a log has only one. *names* map
-    topics to streams. A micro-batch reads at *most* so many records.
+    *incarnations* are those of the commit logs, as the state knows them. *names* map topics to streams.
     """
 
     logs: CommitLogCheck
-    incarnations: CommitLogIncarnations | None = None
+    incarnations: CommitLogIncarnations
     names: Names = SAME_NAMES
-    most: int = COMMITS_PER_TRIGGER
 
 
 class Ingester(ABC):
@@ -146,7 +144,7 @@ class CommitIngester(Ingester):
         clusters: int,
         reading: Reading,
     ) -> None:
-        super().__init__(alias, tables, checkpoint, reading.incarnations or CommitLogIncarnations(tables))
+        super().__init__(alias, tables, checkpoint, reading.incarnations)
         self._commits, self._clusters = commits, clusters
         self._reading = reading
         self._versions = UnknownVersions(alias)
@@ -158,7 +156,7 @@ class CommitIngester(Ingester):
         Spark rounds each partition's share of the limit down, so a full batch may miss one offset of each.
         """
         partitions = len(self._checkpoint.end_offsets(batch_id))
-        return self._checkpoint.record_limit(batch_id) < self._reading.most - partitions
+        return self._checkpoint.record_limit(batch_id) < COMMITS_PER_TRIGGER - partitions
 
     def decode(self, records: DataFrame, batch_id: int) -> CommitBatch:
         """Read one micro-batch; a log whose records have changed meanwhile is re-read.

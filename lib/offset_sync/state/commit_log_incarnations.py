@@ -97,10 +97,6 @@ class CommitLogIncarnations:
     def _count(alias: str, incarnations: Iterable[LogIncarnation]) -> int:
         return sum(incarnation.cluster == alias for incarnation in incarnations)
 
-    def gone_ms(self, rows: pa.Table) -> Int64s:
-        """Return when each row's record was noticed to be gone; ABSENT: it exists."""
-        return self.lineage().gone_ms(rows)
-
     def lineage(self) -> Lineage:
         """Return the incarnations and partition counts that are known now."""
         return Lineage(tuple(self._incarnations), self._counts())

@@ -160,7 +160,7 @@ def take_in_added(tables: TableStore, state: SyncState, rows: pa.Table, incarnat
     """Take in *rows* that were appended to offset_commits since, in any order; known ones change nothing."""
     incarnations.refresh()  # after the rows were read: incarnations and partition counts are written before their rows
     note_partitions(state, incarnations)
-    rows = rows.filter(pa.array(incarnations.gone_ms(rows) == ABSENT))
+    rows = rows.filter(pa.array(incarnations.lineage().gone_ms(rows) == ABSENT))
     rows = rows.sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
     if begun := [each for each in state.offsets.clusters if incarnations.is_new(each)]:
         restore_commits(tables, state, incarnations, begun)

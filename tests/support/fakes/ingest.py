@@ -16,6 +16,7 @@ from fakes.unchecked import UNCHECKED
 from offset_sync.ingest.commit_ingester import CommitIngester, Reading
 from offset_sync.jobs.sync_batch import SyncBatch
 from offset_sync.model.values import TopicPartition
+from offset_sync.state.commit_log_incarnations import CommitLogIncarnations
 from offset_sync.state.key_index import KeyRows
 from offset_sync.state.sync_state import SyncState
 from offset_sync.tables.catalog import OFFSET_COMMITS
@@ -42,7 +43,8 @@ class IngestingJob:
         self.is_ready = threading.Event()
         self.is_ready.set()
         self.rows = CommitRowsInMemory()
-        ingester = CommitIngester("X", self.tables, self, self.rows, 2, Reading(UNCHECKED))  # type: ignore[arg-type]
+        reading = Reading(UNCHECKED, CommitLogIncarnations(self.tables))
+        ingester = CommitIngester("X", self.tables, self, self.rows, 2, reading)  # type: ignore[arg-type]
         self.batch = SyncBatch(ingester, self.state, self.reconcile_batch, self.is_ready)
 
     def query_id(self) -> str:

@@ -33,7 +33,7 @@ def replay(state: SyncState, alias: str, rows: pa.Table, lives: CommitLogIncarna
     for name, value in _DEFAULTS.items():
         commits.columns[name][:] = value
     marked = rows.append_column("life", pa.array(_life_ms(lives, rows)))
-    marked = marked.append_column("gone", pa.array(lives.gone_ms(rows))).to_pylist()
+    marked = marked.append_column("gone", pa.array(lives.lineage().gone_ms(rows))).to_pylist()
     marked.sort(key=lambda row: (row["life"], row["log_offset"], row["captured_at"]))
     newest = {_key(row): row for row in marked}
     pending, commits.own_writes = commits.own_writes, OwnWrites()  # these rows have had theirs
